@@ -1,0 +1,34 @@
+# The two commands of firn are `make run` and `make test`; `make help` lists the rest.
+.DEFAULT_GOAL := all
+.PHONY: all deps test bench install clean help format tidy
+
+all: deps ## build everything, optimised, into build/ (programs in build/bin/)
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build-log.tmp 2>&1 || { cat build-log.tmp; rm -f build-log.tmp; exit 1; }
+	@rm -f build-log.tmp
+	@cmake --build --preset release -j $$(nproc)
+
+deps: ## install the Debian packages that are missing (quick and silent when none is)
+	@scripts/install-deps build
+
+test: ## install what is missing, then build and test everything
+	@scripts/test
+
+bench: all ## measure firn beside its peers; writes bench/results/
+	@bench/run
+
+install: all ## install below PREFIX (default /usr/local)
+	@cmake --install build
+
+clean: ## remove everything that was built
+	@rm -rf build build-*
+
+format: ## lay out the C files as .clang-format says
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+tidy: all ## clang-tidy over the sources
+	@git ls-files 'src/*.c' | xargs clang-tidy -p build --quiet
+
+help:
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+PREFIX ?= /usr/local
