@@ -39,8 +39,9 @@ FIRN_API FIRN_MUSTUSE int firn_prefixed_strip(const char *p, size_t len, const c
                                               size_t prefix_len, const char **out_rest,
                                               size_t *out_rest_len, struct firn_diag *diag);
 
-/* Write prefix_rest and a NUL to `out`, its length without the NUL to *out_len. FIRN_EFORMAT: as for
- * split. FIRN_ENOSPC: `cap` is less than prefix_len + rest_len + 2. `out` may not overlap the parts. */
+/* Write prefix_rest and a NUL to `out`, its length without the NUL to *out_len. FIRN_EFORMAT: as
+ * for split. FIRN_ENOSPC: `cap` is less than prefix_len + rest_len + 2. `out` may not overlap the
+ * parts. */
 FIRN_API FIRN_MUSTUSE int firn_prefixed_join(const char *prefix, size_t prefix_len,
                                              const char *rest, size_t rest_len, char *out,
                                              size_t cap, size_t *out_len, struct firn_diag *diag);

@@ -1,9 +1,10 @@
 /*
  * firn/stamp17.h - reading the 17-digit yyyyMMddHHmmssSSS form, found in old systems.
- * It is unsafe as an ID, so firn reads it and never makes it: the text is a wall-clock time and nothing
- * else. Two made in one millisecond are equal, on one machine or on two; a clock that steps back, or the
- * hour that comes twice when summer time ends, makes all of its texts again; and who knows one can
- * guess its neighbours. It also does not say its time zone. Use firn/ulid.h or a layout instead.
+ * It is unsafe as an ID, so firn reads it and never makes it: the text is a wall-clock time and
+ * nothing else. Two made in one millisecond are equal, on one machine or on two; a clock that steps
+ * back, or the hour that comes twice when summer time ends, makes all of its texts again; and who
+ * knows one can guess its neighbours. It also does not say its time zone. Use a ULID or a
+ * Snowflake ID instead.
  * Pure functions: any thread may call them.
  */
 #ifndef FIRN_STAMP17_H

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define FIRN_TICKET_MAX          UINT64_C(9223372036854775807) /* 2^63 - 1: a signed column holds it */
+#define FIRN_TICKET_MAX          UINT64_C(9223372036854775807) /* 2^63 - 1: fits int64_t */
 #define FIRN_TICKET_TEXT_LEN_MAX 19
 #define FIRN_TICKET_TEXT_BUF     20
 
@@ -27,8 +27,8 @@ FIRN_API FIRN_MUSTUSE int firn_ticket_parse(const char *p, size_t len, uint64_t 
 FIRN_API size_t firn_ticket_format(uint64_t number, char out[FIRN_TICKET_TEXT_BUF]);
 
 /*
- * Several masters share one sequence without talking: each counts in steps of `step` (at least their
- * number) from its own `offset`. 0 if `number` is this master's: number = offset modulo step.
+ * Several masters share one sequence without talking: each counts in steps of `step` (at least
+ * their number) from its own `offset`. 0 if `number` is this master's: number = offset modulo step.
  * FIRN_ERANGE: it is another master's. FIRN_EINVAL: `number` is no ticket, `step` is 0, or `offset`
  * is above `step`. Offset 0 and offset `step` are the same series.
  */

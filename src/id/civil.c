@@ -1,7 +1,7 @@
 /*
- * Days <-> dates by arithmetic. A year is counted from March, so that the leap day is its last day and
- * needs no case; 400 such years (an era) always have the same number of days. Inside an era, months
- * follow the line (153 * month + 2) / 5: 31, 30, 31, 30, 31 days, again and again.
+ * Days <-> dates by arithmetic. A year is counted from March, so that the leap day is its last day
+ * and needs no case; 400 such years (an era) always have the same number of days. Inside an era,
+ * months follow the line (153 * month + 2) / 5: 31, 30, 31, 30, 31 days, again and again.
  */
 #include "id/civil.h"
 
@@ -54,7 +54,7 @@ struct firn__date firn__date_from_days(int64_t days)
     days += EPOCH_DAYS;
     int64_t era = floor_div(days, ERA_DAYS);
     int64_t d = days - era * ERA_DAYS;
-    /* Take the leap days before d out (one in 4 years, not in 100, but in 400): 365 a year are left. */
+    /* Less the leap days before d (in 4 years, not in 100, but in 400), a year has 365 days. */
     int64_t y = (d - d / 1460 + d / 36524 - d / 146096) / 365;
     int64_t day_of_year = d - (y * 365 + y / 4 - y / 100);
     int64_t month = (5 * day_of_year + 2) / 153;

@@ -1,7 +1,7 @@
 /*
  * civil.h - days and civil dates, and RFC 3339 times, without the C library's time functions: those
- * read the time zone, and some take a lock for it. Everything is UTC in the Gregorian calendar, carried
- * back before its invention, for the years 1 to 9999: what four digits of text can say.
+ * read the time zone, and some take a lock for it. Everything is UTC in the Gregorian calendar,
+ * carried back before its invention, for the years 1 to 9999: what four digits of text can say.
  */
 #ifndef FIRN_ID_CIVIL_H
 #define FIRN_ID_CIVIL_H
@@ -41,9 +41,10 @@ bool firn__digits_parse(const char *p, size_t n, uint32_t *out);
 void firn__digits_format(uint64_t value, size_t n, char *out);
 
 /*
- * 2021-01-01T00:00:00Z, with a fraction of 1 to 9 digits and, in place of the Z, +hh:mm or -hh:mm if
- * wanted; t and z are allowed as the RFC does. FIRN_EFORMAT: anything else, a date that does not
- * exist, and second 60: Unix time has no place for it. FIRN_ERANGE: the offset leads out of the years.
+ * 2021-01-01T00:00:00Z, with a fraction of 1 to 9 digits and, in place of the Z, +hh:mm or -hh:mm
+ * if wanted; t and z are allowed as the RFC does. FIRN_EFORMAT: anything else, a date that does not
+ * exist, and second 60: Unix time has no place for it. FIRN_ERANGE: the offset leads out of the
+ * years.
  */
 int firn__rfc3339_parse(const char *p, size_t len, struct firn__time *out);
 

@@ -1,6 +1,6 @@
 /*
- * Date-prefixed counters. A period is its prefix read as a number, so that later periods are larger and
- * no calendar is needed to compare them; what resets when is one row of a table each.
+ * Date-prefixed counters. A period is its prefix read as a number, so that later periods are larger
+ * and no calendar is needed to compare them; what resets when is one row of a table each.
  */
 #include "firn/dated.h"
 

@@ -1,8 +1,8 @@
 /*
- * Sealed IDs. Block before encryption: 8 bytes ID, high byte first, then 8 zero bytes. AES mixes all
- * of it, so every change to the block turns the zeros into 64 random bits.
- * What must stay true: an ID has exactly one text for a key. The width is therefore fixed, values of 2^128
- * and above are refused, and no two key ids have the same key.
+ * Sealed IDs. Block before encryption: 8 bytes ID, high byte first, then 8 zero bytes. AES mixes
+ * all of it, so every change to the block turns the zeros into 64 random bits. What must stay true:
+ * an ID has exactly one text for a key. The width is therefore fixed, values of 2^128 and above are
+ * refused, and no two key ids have the same key.
  */
 #include "firn/seal.h"
 
@@ -190,8 +190,8 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A line that has a key on it, without blanks around it: KEYID:32 hex digits. NULL is success, else what
- * is wrong and where, without the line's own bytes: those may be a key. */
+/* A line that has a key on it, without blanks around it: KEYID:32 hex digits. NULL is success, else
+ * what is wrong and where, without the line's own bytes: those may be a key. */
 static const char *key_line(const char *p, size_t len, unsigned *out_id,
                             uint8_t key[FIRN_SEAL_KEY_BYTES], size_t *out_column)
 {
@@ -240,8 +240,10 @@ static int add_line(struct firn_seal *s, const char *p, size_t len, size_t line,
     unsigned id;
     size_t column;
     const char *wrong = key_line(p + start, len - start, &id, key, &column);
-    int r = wrong ? fail(diag, FIRN_EFORMAT, start + column, "line %zu: %s", line, wrong) : 0;
-    if (r == 0) {
+    int r;
+    if (wrong) {
+        r = fail(diag, FIRN_EFORMAT, start + column, "line %zu: %s", line, wrong);
+    } else {
         bool taken = s->key[id].enc;
         r = firn_seal_add_key(s, id, key);
         if (r == FIRN_EINVAL)
@@ -250,7 +252,7 @@ static int add_line(struct firn_seal *s, const char *p, size_t len, size_t line,
                            : "line %zu: the key of id %u is already there under another id",
                      line, id);
         else if (r != 0)
-            fail(diag, r, 0, "line %zu: %s", line, firn_error_message(r));
+            r = fail(diag, r, 0, "line %zu: %s", line, firn_error_message(r));
     }
     OPENSSL_cleanse(key, sizeof key);
     return r;

@@ -66,7 +66,7 @@ T_TEST(seal_round_trip)
     firn_seal_free(s);
 }
 
-/* Every character at every place, all keys present, so that the key's character is tried as well. */
+/* Every byte at every place; all keys are present, so that the key's character is tried, too. */
 T_TEST(seal_refuses_every_change)
 {
     struct firn_seal *s = with_keys(FIRN_SEAL_KEY_ID_MAX + 1);
