@@ -1,0 +1,24 @@
+/* gen_setup.h - what the two generators have in common: options checked and turned into numbers. */
+#ifndef FIRN_ID_GEN_SETUP_H
+#define FIRN_ID_GEN_SETUP_H
+
+#include "firn/gen.h"
+
+struct gen_setup {
+    const struct firn_clock *clock;
+    uint64_t from, until;            /* ticks */
+    uint64_t end;                    /* 2^time bits: the first tick that does not exist */
+    uint64_t lane_first, lane_count; /* sequence numbers */
+    uint64_t drift, backstep_ns;     /* ticks, ns */
+    uint64_t wait_max_ns;
+    uint64_t epoch_ns, tick_ns;
+    uint32_t policy;
+};
+
+int firn__gen_setup(const struct firn_layout *l, const struct firn_gen_opts *opts,
+                    struct gen_setup *out);
+
+/* Copy a caller's struct of any age. FIRN_ENOTSUP: it asks for more than this library knows. */
+int firn__sized_copy(void *dst, size_t dst_size, const void *src, size_t src_size);
+
+#endif
