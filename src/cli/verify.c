@@ -421,7 +421,7 @@ static int scan_sorted(struct verify *v, struct sortfile *s, uint64_t *done)
             note_repeated(v, &it, first_where);
             continue;
         }
-        if (distinct > 0 && !it.text && it.value - last.value > 1)
+        if (v->checks & GAPLESS && distinct > 0 && it.value - last.value > 1)
             note_hole(v, last.value + 1, it.value - 1);
         distinct++;
         first_where = it.where;
