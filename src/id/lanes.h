@@ -12,6 +12,7 @@
 #include <string.h>
 
 typedef int8_t lanes __attribute__((vector_size(16)));
+typedef uint8_t lanes_bytes __attribute__((vector_size(16))); /* where sums may wrap */
 typedef uint64_t lanes_words __attribute__((vector_size(16)));
 
 /* Two words of 40 bits to 16 digits of 5 bits: halves move apart, then quarters, then eighths, each
@@ -67,7 +68,7 @@ static inline lanes lanes_from_lower(lanes c, int8_t last, lanes *bad)
 {
     lanes digit = lanes_between(c, '0', '9'), letter = lanes_between(c, 'a', last);
     *bad |= ~(digit | letter);
-    return c - '0' - (letter & ('a' - '9' - 1));
+    return (lanes)((lanes_bytes)c - '0' - ((lanes_bytes)letter & ('a' - '9' - 1)));
 }
 
 static inline lanes lanes_load(const char *p)

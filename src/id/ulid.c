@@ -24,10 +24,10 @@ static inline lanes from_crockford(lanes c, lanes *bad)
     lanes digit = lanes_between(c, '0', '9');
     lanes letter = lanes_between(upper, 'A', 'Z') &
                    ~((upper == 'I') | (upper == 'L') | (upper == 'O') | (upper == 'U'));
+    lanes gaps = (upper > 'I') + (upper > 'L') + (upper > 'O') + (upper > 'U');
+    lanes_bytes value = (lanes_bytes)upper - ('A' - 10) + (lanes_bytes)gaps;
     *bad |= ~(digit | letter);
-    lanes value = upper - ('A' - 10) + (upper > 'I') + (upper > 'L') + (upper > 'O') +
-                  (upper > 'U');
-    return (digit & (c - '0')) | (letter & value);
+    return (digit & (lanes)((lanes_bytes)c - '0')) | (letter & (lanes)value);
 }
 
 static inline void store(struct firn_ulid *out, uint64_t hi, uint64_t lo)

@@ -22,6 +22,7 @@
 static struct t_test *first, **tail = &first;
 static jmp_buf on_failure;
 static uint64_t seed, state;
+static int passed, failed;
 
 void t_register(struct t_test *t)
 {
@@ -118,7 +119,6 @@ int main(int argc, char **argv)
             filter = argv[i];
     }
 
-    int passed = 0, failed = 0;
     setvbuf(stdout, NULL, _IOLBF, 4096);
     printf("seed %" PRIu64 "\n", seed);
     for (struct t_test *t = first; t; t = t->next) {

@@ -1,0 +1,26 @@
+/* A mint on a page of its own, wiped in the child of a fork(), on the system's clocks and entropy. */
+#include "id/mint.h"
+#include "platform/wipe_page.h"
+
+int firn_mint_new(const struct firn_kind *kind, const struct firn_mint_opts *opts,
+                  struct firn_mint **out, struct firn_diag *diag)
+{
+    if (!kind || !opts || !out)
+        return FIRN_EINVAL;
+    struct firn_mint *m = wipe_page_new(sizeof *m);
+    if (!m)
+        return FIRN_ENOMEM;
+    uint64_t tick_us = opts->layout ? opts->layout->tick_us : 1000;
+    int r = firn__mint_init(m, kind, opts, firn_clock_for_tick(tick_us), firn_rng_thread(), diag);
+    if (r) {
+        wipe_page_free(m, sizeof *m);
+        return r;
+    }
+    *out = m;
+    return 0;
+}
+
+void firn_mint_free(struct firn_mint *m)
+{
+    wipe_page_free(m, sizeof *m);
+}

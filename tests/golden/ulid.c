@@ -1,0 +1,60 @@
+/* The examples of the ULID specification; times and bytes as the npm package ulid 3.0.2 decodes them. */
+#include "t.h"
+
+#include "firn/ulid.h"
+
+static const struct {
+    const char *text;
+    uint64_t unix_ms;
+    struct firn_ulid id;
+} golden[] = {
+    { "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+      1469922850259,
+      { { 0x01, 0x56, 0x3e, 0x3a, 0xb5, 0xd3, 0xd6, 0x76, 0x4c, 0x61, 0xef, 0xb9, 0x93, 0x02, 0xbd,
+          0x5b } } },
+    { "01AN4Z07BY79KA1307SR9X4MV3",
+      1465824320894,
+      { { 0x01, 0x55, 0x49, 0xf0, 0x1d, 0x7e, 0x3a, 0x66, 0xa0, 0x8c, 0x07, 0xce, 0x13, 0xd2, 0x53,
+          0x63 } } },
+    { "01BX5ZZKBKACTAV9WEVGEMMVRZ",
+      1508808576371,
+      { { 0x01, 0x5f, 0x4b, 0xff, 0xcd, 0x73, 0x53, 0x34, 0xad, 0xa7, 0x8e, 0xdc, 0x1d, 0x4a, 0x6f,
+          0x1f } } },
+    { "01BX5ZZKBKACTAV9WEVGEMMVS0",
+      1508808576371,
+      { { 0x01, 0x5f, 0x4b, 0xff, 0xcd, 0x73, 0x53, 0x34, 0xad, 0xa7, 0x8e, 0xdc, 0x1d, 0x4a, 0x6f,
+          0x20 } } },
+    { "01BX5ZZKBKZZZZZZZZZZZZZZZZ",
+      1508808576371,
+      { { 0x01, 0x5f, 0x4b, 0xff, 0xcd, 0x73, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+          0xff } } },
+    { "00000000000000000000000000",
+      0,
+      { { 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+          0x00 } } },
+    { "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+      281474976710655,
+      { { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+          0xff } } },
+};
+
+T_TEST(ulid_golden)
+{
+    for (size_t i = 0; i < T_LEN(golden); i++) {
+        struct firn_ulid id;
+        char text[FIRN_ULID_TEXT_BUF];
+        T_EQ(firn_ulid_parse(golden[i].text, strlen(golden[i].text), &id), 0, "'%s'",
+             golden[i].text);
+        T_OK(memcmp(&id, &golden[i].id, sizeof id) == 0, "'%s'", golden[i].text);
+        T_EQ(firn_ulid_unix_ms(&id), golden[i].unix_ms, "'%s'", golden[i].text);
+        firn_ulid_format(&golden[i].id, text);
+        T_STR(text, golden[i].text);
+    }
+}
+
+T_TEST(ulid_golden_lower_case)
+{
+    struct firn_ulid id;
+    T_EQ(firn_ulid_parse("01arz3ndektsv4rrffq69g5fav", FIRN_ULID_TEXT_LEN, &id), 0);
+    T_EQ(firn_ulid_cmp(&id, &golden[0].id), 0);
+}
