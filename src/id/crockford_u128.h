@@ -20,6 +20,7 @@ static inline unsigned __int128 crockford_read(const uint8_t value[256], const c
                                                unsigned *seen)
 {
     unsigned __int128 v = 0;
+#pragma GCC unroll 26 /* callers pass a constant: shifts of known width, no loop */
     for (size_t i = 0; i < len; i++) {
         unsigned digit = value[(uint8_t)p[i]];
         *seen |= digit;
@@ -30,10 +31,9 @@ static inline unsigned __int128 crockford_read(const uint8_t value[256], const c
 
 static inline void crockford_write(const char *digits, unsigned __int128 v, char *out, size_t len)
 {
-    while (len > 0) {
-        out[--len] = digits[v & 31];
-        v >>= 5;
-    }
+#pragma GCC unroll 26
+    for (size_t i = 0; i < len; i++)
+        out[len - 1 - i] = digits[(unsigned)(v >> 5 * i) & 31];
 }
 
 #endif
