@@ -1,6 +1,6 @@
 /*
- * Keccak-f[1600] on 25 lanes, lane (x, y) at index x + 5 * y, and the sponge around it: the message is
- * added into the first 72 bytes of the state, which is permuted each time they are full.
+ * Keccak-f[1600] on 25 lanes, lane (x, y) at index x + 5 * y, and the sponge around it: the message
+ * is added into the first 72 bytes of the state, which is permuted each time they are full.
  */
 #include "id/sha3.h"
 #include "id/bytes.h"
@@ -27,7 +27,8 @@ static const uint64_t round_constants[ROUNDS] = {
     0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
 };
 
-/* A round without loops: its tables become constants and most lanes registers, in under half the time. */
+/* A round without loops: its tables become constants and most lanes registers, in under half the
+ * time. */
 #define UNROLL _Pragma("GCC unroll 24")
 
 static void permute(uint64_t s[25])
