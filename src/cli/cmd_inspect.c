@@ -49,7 +49,7 @@ const struct usage inspect_usage = {
     .examples = "  firn inspect 1541815603606036480        what is it, and when was it made?\n"
                 "  firn inspect --layout twitter 1541815603606036480\n"
                 "  firn inspect --kind uuidv7 017f22e2-79b0-7cc3-98c4-dc0c0c07398f\n"
-                "  firn inspect --encoding base62 1piwBplmw3s\n"
+                "  firn inspect --encoding base62 1ptWyK4WgZU\n"
                 "  firn gen xid -n 3 | firn inspect        one a line\n"
                 "  firn inspect --json - <ids.txt | jq .readings[0].time\n",
     .synopsis = "firn inspect [--kind K] [--layout L] [--encoding E] [--json] [ID...|-]",

@@ -39,8 +39,9 @@ const struct usage layout_usage = {
         "Fields are unused, time, dc, node (or worker), shard and seq, each with its bits; time has "
         "a\n"
         "tick from 1us to 1s. Settings are epoch, unsigned (bit 63 is used) and decode-only.\n"
-        "check with two layouts fails (exit status 1) if an ID made from now on can equal one of "
-        "the\nother layout.\n",
+        "check with two layouts fails (exit status 1) if both can make the same ID from now on; "
+        "IDs made\n"
+        "in the past are not considered.\n",
     .operands = "list explain check @layouts",
     .opts = opts,
 };
@@ -396,13 +397,13 @@ static void witness_row(struct table *t, const struct side *s, uint64_t id, int6
     table_add(t, "%s", fields);
 }
 
-static void witness_json(struct json *j, const char *key, const struct side *s, uint64_t id)
+static void witness_json(struct json *j, const struct side *s, uint64_t id)
 {
     struct firn_parts parts;
     char utc[WHEN_BUF];
     if (firn_layout_decompose(&s->l, id, &parts) != 0)
         return;
-    json_begin(j, key, '{');
+    json_begin(j, NULL, '{');
     json_text(j, "layout", s->text);
     json_text(j, "time", end_text(firn_layout_unix_us(&s->l, parts.field[FIRN_FIELD_TIME]), utc));
     for (int f = FIRN_FIELD_TIME + 1; f < FIRN_FIELDS; f++)
@@ -411,54 +412,44 @@ static void witness_json(struct json *j, const char *key, const struct side *s, 
     json_end(j, '}');
 }
 
-/* One direction: new IDs of `a` against all IDs of `b`. 1: they collide. */
-static int collide(const struct layout_cmd *c, const struct side *a, const struct side *b,
-                   struct json *j)
+static void pair_json(const struct side *a, const struct side *b, bool yes, uint64_t id)
 {
-    static const char *const header[] = { "LAYOUT", "STAMPS IT AT", "THAT IS", "FIELDS", NULL };
-    uint64_t id;
-    struct table t;
-    int yes = firn_layout_collide(&a->l, &b->l, c->now_us, &id);
-    if (c->json) {
-        json_begin(j, NULL, '{');
-        json_text(j, "new", a->text);
-        json_text(j, "any", b->text);
-        json_bool(j, "collide", yes);
-        if (yes) {
-            json_id(j, "smallest", id);
-            witness_json(j, "as_new", a, id);
-            witness_json(j, "as_any", b, id);
-        }
-        json_end(j, '}');
-        return yes;
+    struct json j;
+    json_init(&j, stdout);
+    json_begin(&j, NULL, '{');
+    json_bool(&j, "collide", yes);
+    if (yes) {
+        json_id(&j, "smallest", id);
+        json_begin(&j, "stamped_by", '[');
+        witness_json(&j, a, id);
+        witness_json(&j, b, id);
+        json_end(&j, ']');
     }
-    if (!yes) {
-        printf("New IDs of %s never equal an ID of %s.\n", a->text, b->text);
-        return 0;
-    }
-    printf("%sNew IDs of %s can equal IDs of %s.%s The smallest is %" PRIu64 ":\n",
-           term_style(TERM_BAD), a->text, b->text, term_style(TERM_PLAIN), id);
-    table_init(&t, 2, header);
-    witness_row(&t, a, id, c->now_us);
-    witness_row(&t, b, id, c->now_us);
-    table_print(&t);
-    table_done(&t);
-    return 1;
+    json_end(&j, '}');
+    json_done(&j);
 }
 
 static int check_pair(const struct layout_cmd *c, const struct side *a, const struct side *b)
 {
-    struct json j;
-    json_init(&j, stdout);
-    if (c->json)
-        json_begin(&j, NULL, '[');
-    int bad = collide(c, a, b, &j);
-    bad |= collide(c, b, a, &j);
+    static const char *const header[] = { "LAYOUT", "STAMPS IT AT", "THAT IS", "FIELDS", NULL };
+    uint64_t id = 0;
+    struct table t;
+    bool yes = firn_layout_collide(&a->l, &b->l, c->now_us, &id) == 1;
     if (c->json) {
-        json_end(&j, ']');
-        json_done(&j);
+        pair_json(a, b, yes, id);
+    } else if (yes) {
+        printf("%sThey can collide:%s both can make %" PRIu64 ", the smallest from now on.\n",
+               term_style(TERM_BAD), term_style(TERM_PLAIN), id);
+        table_init(&t, 2, header);
+        witness_row(&t, a, id, c->now_us);
+        witness_row(&t, b, id, c->now_us);
+        table_print(&t);
+        table_done(&t);
+    } else {
+        printf("%sok%s  no ID that one makes from now on will ever be made by the other\n",
+               term_style(TERM_GOOD), term_style(TERM_PLAIN));
     }
-    return output_finish(bad ? STATUS_FAILED : STATUS_OK);
+    return output_finish(yes ? STATUS_FAILED : STATUS_OK);
 }
 
 static int check(const struct layout_cmd *c, char *const *text, int n)
