@@ -88,9 +88,8 @@ static int list(bool json)
         json_done(&j);
     } else {
         table_print(&t);
-        printf("\nThe numbers are the characters of a text. ORDER kept: texts of one width sort as "
-               "the values do.\nThe samples are the value %" PRIu64
-               " and, of 128 bits, one UUID.\n",
+        printf("\nThe numbers count the characters of a text. ORDER kept: texts of one width\n"
+               "sort as the values do. SAMPLE is %" PRIu64 " or, of 128 bits, one UUID.\n",
                sample.v.lo);
     }
     table_done(&t);

@@ -87,7 +87,7 @@ const struct usage gen_usage = {
         "\n"
         "Snowflakes are held to real time: a sequence of 12 bits makes at most 4,096,000 a second.\n"
         "To go faster choose a layout with a wider sequence, such as\n"
-        "  --layout 'unused:1,time:32@1s,node:8,seq:23;epoch=2021-01-01T00:00:00Z'\n"
+        "  --layout 'unused:1,time:41@1ms,node:6,seq:16;epoch=2021-01-01T00:00:00Z'\n"
         "--policy borrow exceeds the rate only for the seconds that it may run ahead of the clock.\n"
         "A worker number keeps IDs apart only if no one else uses it; firn cannot see that here.\n",
     .operands = "@kinds @layouts",
@@ -233,7 +233,7 @@ static int set_identity(struct gen *g)
     bool chosen = g->worker != OPT_NOT_GIVEN || g->dc != OPT_NOT_GIVEN ||
                   (only_shard && g->shard != OPT_NOT_GIVEN);
     if (!chosen)
-        say_note("made by %s 0: unique only if no one else uses that number; give --%s",
+        say_note("%s 0, the default, is unique only if nobody else uses it: give --%s",
                  only_shard ? "shard" : "worker", only_shard ? "shard" : "worker");
     return -1;
 }

@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct help {
-    char unused;
-};
-
 static const struct opt opts[] = { { .name = NULL } };
 
 const struct usage help_usage = {
@@ -46,12 +42,11 @@ static void overview(void)
 
 int cmd_help(int argc, char **argv)
 {
-    struct help h;
-    char shown[SAY_TEXT_BUF];
+    char unused, shown[SAY_TEXT_BUF];
     int operands = 0;
     /* `firn --help` arrives here as well, and so does firn without a word. */
     bool asked = argc > 0 && strcmp(argv[0], "help") == 0;
-    int r = asked ? options_parse(&help_usage, argc, argv, &h, &operands) : -1;
+    int r = asked ? options_parse(&help_usage, argc, argv, &unused, &operands) : -1;
     if (r >= 0)
         return r;
     if (operands == 0) {

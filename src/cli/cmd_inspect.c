@@ -105,18 +105,27 @@ static void put_bits(const struct firn_reading *r)
     table_done(&t);
 }
 
+/* Without its fraction: whole seconds are enough to choose by, and the table stays narrow. */
+static const char *to_seconds(const char *utc, char *out)
+{
+    const char *dot = strchr(utc, '.');
+    if (dot)
+        memcpy(out + (dot - utc), "Z", 2);
+    return out;
+}
+
 static void put_others(const struct inspect *in, const struct firn_reading *r, size_t n)
 {
-    static const char *const header[] = { "ALSO", "LAYOUT", "TIME", "AGE", ">SCORE", NULL };
+    static const char *const header[] = { ">SCORE", "OR", "LAYOUT", "TIME", "AGE", NULL };
     char utc[WHEN_BUF], age[WHEN_BUF];
     struct table t;
     table_init(&t, 2, header);
     for (size_t i = 0; i < n; i++) {
+        table_add(&t, "%" PRId32, r[i].score);
         table_add(&t, "%s", r[i].kind->name);
         table_add(&t, "%s", r[i].layout);
-        table_add(&t, "%s", r[i].has_time ? when_utc(r[i].unix_us, utc) : "-");
-        table_add(&t, "%s", r[i].has_time ? when_relative(r[i].unix_us, in->now_us, age) : "");
-        table_add(&t, "%" PRId32, r[i].score);
+        table_add(&t, "%s", r[i].has_time ? to_seconds(when_utc(r[i].unix_us, utc), utc) : "-");
+        table_add(&t, "%s", r[i].has_time ? when_about(r[i].unix_us, in->now_us, age) : "");
     }
     putchar('\n');
     table_print(&t);

@@ -206,7 +206,7 @@ static void layout_json(struct json *j, const char *name, const struct firn_layo
 
 static int list(const struct layout_cmd *c)
 {
-    static const char *const header[] = { "LAYOUT",   ">NODES", ">EACH A SECOND",
+    static const char *const header[] = { "LAYOUT",   ">NODES", ">EACH PER S",
                                           "RUNS OUT", "ABOUT",  NULL };
     char when[WHEN_BUF], number[NUMBER_BUF];
     size_t n;
@@ -232,8 +232,7 @@ static int list(const struct layout_cmd *c)
         table_add(&t, "%s", makes ? grouped(f.slots, number) : "-");
         table_add(&t, "%s", makes ? grouped(f.per_second, number) : "-");
         end_text(f.end_us, when);
-        if (f.end_us != INT64_MAX && strchr(when, 'T'))
-            *strchr(when, 'T') = '\0';
+        when[strcspn(when, "T")] = '\0'; /* the day is enough here */
         table_add_in(&t, f.over ? term_style(TERM_BAD) : "", "%s%s", f.over ? "ran out " : "",
                      when);
         table_add(&t, "%s", p[i].summary);

@@ -177,7 +177,7 @@ id=$(cat out); run 0 inspect --kind audit --json "$id"; json '[f["value"] for f 
 run 0 gen sonyflake --worker 77
 id=$(cat out); run 0 inspect --kind sonyflake --json "$id"; json '"77" in [f["value"] for f in d["readings"][0]["fields"]]'
 run 0 gen snowflake -n 30000 --policy borrow; lines 30000
-run 0 gen --layout 'unused:1,time:32@1s,node:8,seq:23;epoch=2021-01-01T00:00:00Z' -n 1M; lines 1000000
+run 0 gen --layout 'unused:1,time:41@1ms,node:6,seq:16;epoch=2021-01-01T00:00:00Z' -n 1M; lines 1000000
 run 0 gen uuidv7 -n 3 --json; json 'd["kind"] == "uuidv7" and len(d["ids"]) == 3'
 run 0 gen snowflake -n 2 --json; json 'isinstance(d["ids"][0], str) and "time:41" in d["layout"]'
 run 0 gen nanoid --alphabet '"\' --json; json 'len(d["ids"][0]) == 21'
