@@ -92,7 +92,7 @@ run 0 gen --json; json '[k for k in d if k["kind"] == "ulid" and k["bits"] == 12
 run 0 gen ulid; matches '[0-7][0-9A-HJKMNP-TV-Z]{25}'; lines 1; quiet
 run 0 gen uuid; matches '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 for v in 1 4 6 7 8; do
-    run 0 gen uuidv$v -n 3; matches "[0-9a-f]{8}-[0-9a-f]{4}-$v[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"; lines 3
+    run 0 gen uuidv$v -n 3; matches "[0-9a-f]{8}-[0-9a-f]{4}-${v}[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"; lines 3
 done
 # The names and results of RFC 9562, appendices A.2 and A.4.
 run 0 gen uuidv3 --namespace dns --name www.example.com; is 5df41881-3aed-3515-88a7-2f4a814cf09e
