@@ -23,9 +23,14 @@ static uint64_t tick_of(const struct firn_gen *g, uint64_t ns)
     return ns < g->epoch_ns_ ? 0 : (ns - g->epoch_ns_) / g->tick_ns_;
 }
 
+/* A window may begin at a tick that no clock of 64-bit nanoseconds ever shows: that is "never". */
 static uint64_t tick_start_ns(const struct firn_gen *g, uint64_t tick)
 {
-    return g->epoch_ns_ + tick * g->tick_ns_;
+    uint64_t ns;
+    if (__builtin_mul_overflow(tick, g->tick_ns_, &ns) ||
+        __builtin_add_overflow(ns, g->epoch_ns_, &ns))
+        return UINT64_MAX;
+    return ns;
 }
 
 /* From which reading on the clock may go on in tick_. Borrowing takes any: it holds the time. */

@@ -21,6 +21,7 @@
 #include "id/diag.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -309,6 +310,13 @@ static int read_number(uint64_t id, const struct firn_layout *l, struct firn_rea
     return 0;
 }
 
+/* Member by member: the struct has padding, whose bytes a copy need not keep. */
+static bool same_layout(const struct firn_layout *a, const struct firn_layout *b)
+{
+    return memcmp(a->field, b->field, sizeof a->field) == 0 && a->flags == b->flags &&
+           a->tick_us == b->tick_us && a->epoch_ms == b->epoch_ms;
+}
+
 static void name_layout(const struct firn_layout *l, struct firn_reading *out)
 {
     size_t n;
@@ -317,7 +325,7 @@ static void name_layout(const struct firn_layout *l, struct firn_reading *out)
     for (size_t i = 0; i < n; i++) {
         struct firn_layout preset;
         if (firn_layout_parse(presets[i].text, strlen(presets[i].text), 0, &preset, NULL) == 0 &&
-            memcmp(&preset, l, sizeof preset) == 0) {
+            same_layout(&preset, l)) {
             snprintf(out->layout, sizeof out->layout, "%s", presets[i].name);
             return;
         }
