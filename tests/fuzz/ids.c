@@ -2,6 +2,7 @@
  * Any text, read as every kind and by firn_detect(). What is read must read the same again from its
  * canonical text, and what is refused must leave the output alone.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,8 @@ static void read_as(const struct firn_kind *kind, const struct firn_layout *l, c
         check(diag.text[0] && memchr(diag.text, 0, sizeof diag.text) && diag.column <= len + 1);
         return;
     }
-    check(r.kind == kind);
+    bool any_uuid = strcmp(kind->name, "uuid") == 0; /* it is told as the kind of its version */
+    check(r.kind == kind || (any_uuid && strncmp(r.kind->name, "uuidv", 5) == 0));
     check_sound(&r);
     check(firn_read(kind, r.text, strlen(r.text), l, &again, NULL) == 0);
     check_same(&r, &again);
