@@ -213,10 +213,11 @@ ROW(fill_real_time)
     fill_by_fill(gen_real_time, n);
 }
 
-/* Use up the tick under way and the next: the run then begins where a tick does. */
+/* Use up the tick that the coarse clock shows, then the one that the precise clock shows, then the next:
+ * the run begins where a tick does. */
 static void to_tick_start(void)
 {
-    fill_by_fill(gen_real_time, 2 * FILL);
+    fill_by_fill(gen_real_time, 3 * FILL);
 }
 
 ROW(one_lane)
