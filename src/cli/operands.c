@@ -79,8 +79,3 @@ const char *operands_where(struct operands *o)
         snprintf(o->where_, sizeof o->where_, "line %" PRIu64 ": ", o->line);
     return o->where_;
 }
-
-bool operands_single(const struct operands *o)
-{
-    return o->n == 1 && !o->reading;
-}

@@ -29,7 +29,4 @@ int operands_next(struct operands *o, const char **out_p, size_t *out_len);
 /* "line 3: " for a text that was read, "" for an operand. */
 const char *operands_where(struct operands *o);
 
-/* There is one operand, or none is known to follow: results need no label. */
-bool operands_single(const struct operands *o);
-
 #endif

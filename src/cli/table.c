@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, WRAP_MIN = 20 }; /* a narrower last column is better left to the terminal */
+enum {
+    GAP = 2,
+    LAST_MIN = 32,
+    BELOW = 4
+}; /* a last column narrower than that goes below its row */
 
 struct table_cell {
     char *text;
@@ -86,15 +90,11 @@ static size_t line_len(const char *text, size_t room)
     return cut ? cut : len; /* a word longer than the line stays whole */
 }
 
-static void put_last(const char *text, size_t indent, size_t screen)
+/* Broken between words at the end of the screen, each line beginning at `indent`. */
+static void put_wrapped(const char *text, size_t indent, size_t screen)
 {
-    size_t room = screen > indent ? screen - indent : 0;
-    if (room < WRAP_MIN) {
-        fputs(text, stdout);
-        return;
-    }
-    for (;;) {
-        size_t n = line_len(text, room);
+    while (screen > indent) {
+        size_t n = line_len(text, screen - indent);
         fwrite(text, 1, n, stdout);
         text += n;
         while (*text == ' ')
@@ -103,10 +103,12 @@ static void put_last(const char *text, size_t indent, size_t screen)
             return;
         printf("\n%*s", (int)indent, "");
     }
+    fputs(text, stdout);
 }
 
+/* `screen` 0: as wide as it gets. `below`: the last cell stands on a line of its own. */
 static void put_row(const struct table *t, const struct table_cell *cell, const size_t *width,
-                    size_t screen)
+                    size_t screen, bool below)
 {
     size_t at = t->indent;
     printf("%*s", (int)t->indent, "");
@@ -114,17 +116,23 @@ static void put_row(const struct table *t, const struct table_cell *cell, const 
         const char *text = cell[c].text;
         size_t pad = width[c] - width_of(text);
         bool right = t->header[c][0] == '>', last = c + 1 == t->columns;
+        if (last && below) {
+            at = t->indent + BELOW;
+            printf("\n%*s", (int)at, "");
+        } else if (c > 0) {
+            printf("%*s", GAP, "");
+        }
         if (right)
             printf("%*s", (int)pad, "");
         fputs(cell[c].sgr, stdout);
         if (last && !right)
-            put_last(text, at, screen);
+            put_wrapped(text, at, screen);
         else
             fputs(text, stdout);
         if (*cell[c].sgr)
             fputs(term_style(TERM_PLAIN), stdout);
-        if (!last)
-            printf("%*s", (int)(GAP + (right ? 0 : pad)), "");
+        if (!right && !last)
+            printf("%*s", (int)pad, "");
         at += width[c] + GAP;
     }
     putchar('\n');
@@ -142,9 +150,12 @@ void table_print(struct table *t)
             if (width_of(t->cell[i].text) > width[c])
                 width[c] = width_of(t->cell[i].text);
     }
-    size_t screen = term_width();
-    put_row(t, head, width, screen);
+    size_t screen = term_width(), last = t->columns - 1, before = t->indent;
+    for (size_t c = 0; c < last; c++)
+        before += width[c] + GAP;
+    bool below = screen > 0 && before + width[last] > screen && before + LAST_MIN > screen;
+    put_row(t, head, width, screen, below);
     for (size_t i = 0; i + t->columns <= t->len; i += t->columns)
-        put_row(t, t->cell + i, width, screen);
+        put_row(t, t->cell + i, width, screen, below);
     forget(t);
 }

@@ -42,25 +42,30 @@ static const struct {
 };
 enum { UNITS = sizeof units / sizeof units[0] };
 
-const char *when_span(uint64_t us, char out[WHEN_BUF])
+/* The second unit only where it tells something: not "812 years and 3 months", not "5 s and 3 ms". */
+static void span(uint64_t us, bool second, char out[WHEN_BUF])
 {
     size_t u = 0;
     while (u + 1 < UNITS && us < units[u].us)
         u++;
     uint64_t n = us / units[u].us, rest = us % units[u].us;
     int len = snprintf(out, WHEN_BUF, "%" PRIu64 " %s%s", n, units[u].name, n == 1 ? "" : "s");
-    /* The second unit only where it tells something: not "812 years and 3 months", not "5 s and 3 ms". */
-    if (n < 100 && u + 2 < UNITS && rest >= units[u + 1].us) {
+    if (second && n < 100 && u + 2 < UNITS && rest >= units[u + 1].us) {
         n = rest / units[u + 1].us;
         snprintf(out + len, WHEN_BUF - (size_t)len, " and %" PRIu64 " %s%s", n, units[u + 1].name,
                  n == 1 ? "" : "s");
     }
+}
+
+const char *when_span(uint64_t us, char out[WHEN_BUF])
+{
+    span(us, true, out);
     return out;
 }
 
-const char *when_relative(int64_t unix_us, int64_t now_us, char out[WHEN_BUF])
+static const char *relative(int64_t unix_us, int64_t now_us, bool second, char out[WHEN_BUF])
 {
-    char span[WHEN_BUF];
+    char length[WHEN_BUF];
     bool past = unix_us <= now_us;
     uint64_t us = past ? (uint64_t)now_us - (uint64_t)unix_us
                        : (uint64_t)unix_us - (uint64_t)now_us;
@@ -68,7 +73,17 @@ const char *when_relative(int64_t unix_us, int64_t now_us, char out[WHEN_BUF])
         snprintf(out, WHEN_BUF, "%s", past ? "just now" : "in a moment");
         return out;
     }
-    when_span(us, span);
-    snprintf(out, WHEN_BUF, "%s%.50s%s", past ? "" : "in ", span, past ? " ago" : "");
+    span(us, second, length);
+    snprintf(out, WHEN_BUF, "%s%.50s%s", past ? "" : "in ", length, past ? " ago" : "");
     return out;
+}
+
+const char *when_relative(int64_t unix_us, int64_t now_us, char out[WHEN_BUF])
+{
+    return relative(unix_us, now_us, true, out);
+}
+
+const char *when_about(int64_t unix_us, int64_t now_us, char out[WHEN_BUF])
+{
+    return relative(unix_us, now_us, false, out);
 }

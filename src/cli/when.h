@@ -16,6 +16,9 @@ const char *when_utc(int64_t unix_us, char out[WHEN_BUF]);
 /* "2 years and 3 months ago", "in 5 minutes", "just now". Returns `out`. */
 const char *when_relative(int64_t unix_us, int64_t now_us, char out[WHEN_BUF]);
 
+/* The same in one unit, "2 years ago", for tables. Returns `out`. */
+const char *when_about(int64_t unix_us, int64_t now_us, char out[WHEN_BUF]);
+
 /* "69 years and 8 months"; a length of time without a direction. Returns `out`. */
 const char *when_span(uint64_t us, char out[WHEN_BUF]);
 

@@ -1,14 +1,22 @@
-/* KSUID. The 160-bit number is cut into 7, 10 and 10 base62 digits, each part a 64-bit number. */
+/*
+ * KSUID. The 160-bit number is cut into 7, 10 and 10 base62 digits, each part a 64-bit number. Writing
+ * cuts those on into pairs of digits, which fit lanes of 16 bits, and then turns sixteen digits at once
+ * into characters.
+ */
 #include "firn/ksuid.h"
 #include "id/alphabet.h"
 #include "id/bytes.h"
+#include "id/lanes.h"
 #include "id/radix.h"
 #include "id/rng_take.h"
 
 enum { HEAD = 7, PART = 10 };
 _Static_assert(HEAD + 2 * PART == FIRN_KSUID_TEXT_LEN, "the cut");
 
-#define RADIX_PART 839299365868340224u /* 62^10 */
+#define POW2  3844u
+#define POW4  14776336u
+#define POW8  218340105584896u
+#define POW10 839299365868340224u
 
 int firn_ksuid_make(uint64_t unix_ms, struct firn_rng *rng, struct firn_ksuid *out)
 {
@@ -47,9 +55,9 @@ int firn_ksuid_parse(const char *p, size_t len, struct firn_ksuid *out)
     if (bad >> 63)
         return FIRN_EFORMAT;
 
-    radix_u128 ab = (radix_u128)a * RADIX_PART + b; /* below 62^17, 102 bits */
-    radix_u128 low = (radix_u128)(uint64_t)ab * RADIX_PART + c;
-    radix_u128 high = (ab >> 64) * RADIX_PART + (uint64_t)(low >> 64);
+    radix_u128 ab = (radix_u128)a * POW10 + b; /* below 62^17, 102 bits */
+    radix_u128 low = (radix_u128)(uint64_t)ab * POW10 + c;
+    radix_u128 high = (ab >> 64) * POW10 + (uint64_t)(low >> 64);
     if (high >> 96)
         return FIRN_ERANGE;
     store_be32(out->b, (uint32_t)(high >> 64));
@@ -58,16 +66,45 @@ int firn_ksuid_parse(const char *p, size_t len, struct firn_ksuid *out)
     return 0;
 }
 
+/* Four digits as two pairs, the first in the lower 16 bits. */
+static inline uint64_t two_pairs(uint32_t v)
+{
+    uint32_t first = v / POW2;
+    return first | (v - first * POW2) << 16;
+}
+
+static inline uint64_t four_pairs(uint64_t v)
+{
+    uint32_t first = (uint32_t)(v / POW4);
+    return two_pairs(first) | two_pairs((uint32_t)(v - (uint64_t)first * POW4)) << 32;
+}
+
+/* Eight pairs to sixteen characters. */
+static inline lanes pairs_to_text(uint64_t low, uint64_t high)
+{
+    typedef uint16_t pairs __attribute__((vector_size(16)));
+    pairs v = (pairs)(lanes_words){ low, high };
+    pairs first = v / 62;
+    lanes digits = (lanes)(first | (v - first * 62) << 8);
+    return digits + '0' + ((digits > 9) & ('A' - '9' - 1)) + ((digits > 35) & ('a' - 'Z' - 1));
+}
+
 void firn_ksuid_format(const struct firn_ksuid *id, char out[FIRN_KSUID_TEXT_BUF])
 {
-    static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    static const struct radix part = RADIX_INIT(RADIX_PART, PART, 4);
+    static const struct radix part = RADIX_INIT(POW10, PART, 4);
     radix_u128 v = (radix_u128)load_be64(id->b + 4) << 64 | load_be64(id->b + 12);
     uint64_t c = radix_cut(load_be32(id->b), &v, &part);
     uint64_t b = radix_cut(0, &v, &part);
-    radix_write((uint64_t)v, 62, HEAD, alphabet, out);
-    radix_write(b, 62, PART, alphabet, out + HEAD);
-    radix_write(c, 62, PART, alphabet, out + HEAD + PART);
+    uint64_t a = (uint64_t)v;
+
+    /* a: the first digit and pairs 1..3, b: pairs 4..8, c: pairs 9..13 */
+    uint64_t a3 = a / POW4, b2 = b / POW8, c2 = c / POW8, first = a3 / POW2;
+    uint64_t pair1_4 = (a3 - first * POW2) | two_pairs((uint32_t)(a - a3 * POW4)) << 16 | b2 << 48;
+    uint64_t pair5_8 = four_pairs(b - b2 * POW8);
+    uint64_t pair10_13 = four_pairs(c - c2 * POW8);
+    out[0] = (char)(first + (first < 10 ? '0' : first < 36 ? 'A' - 10 : 'a' - 36));
+    lanes_store(out + 1, pairs_to_text(pair1_4, pair5_8));
+    lanes_store(out + 11, pairs_to_text(pair5_8 >> 16 | c2 << 48, pair10_13));
     out[FIRN_KSUID_TEXT_LEN] = '\0';
 }
 

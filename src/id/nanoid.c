@@ -1,6 +1,6 @@
 /*
- * NanoID: random bytes are masked down to the next power of two and thrown away when they still fall
- * outside the alphabet. A remainder would be quicker and favour the first characters.
+ * NanoID: random bytes are masked down to the next power of two and thrown away when they still
+ * fall outside the alphabet. A remainder would be quicker and favour the first characters.
  */
 #include "firn/nanoid.h"
 #include "id/rng_take.h"

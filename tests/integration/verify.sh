@@ -1,5 +1,5 @@
 #!/bin/sh
-# firn verify as its users see it: verify.sh PATH-TO-FIRN
+# firn verify as its users see it: verify.sh FOLDER-OF-PROGRAMS
 # Every case gives input, options, the exit status, and lines that the output must have.
 # shellcheck disable=SC2015 # pass and fail always succeed, so `a && pass || fail` is an if
 set -u
@@ -7,9 +7,9 @@ LC_ALL=C
 export LC_ALL
 
 case ${1:-} in
-'') echo "usage: $0 PATH-TO-FIRN" >&2 && exit 2 ;;
-/*) firn=$1 ;;
-*) firn=$PWD/$1 ;;
+'') echo "usage: $0 FOLDER-OF-PROGRAMS" >&2 && exit 2 ;;
+/*) firn=$1/firn ;;
+*) firn=$PWD/$1/firn ;;
 esac
 [ -x "$firn" ] || { echo "$0: $firn: not a program" >&2; exit 2; }
 
@@ -490,7 +490,7 @@ test_case 'a report that cannot be written'
 if [ -w /dev/full ]; then
     "$firn" verify <in >/dev/full 2>err
     [ $? = 2 ] && pass || fail 'exit status'
-    complains 'cannot write the report'
+    complains 'cannot write: No space left on device'
 fi
 
 # ---- JSON

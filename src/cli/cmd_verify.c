@@ -7,22 +7,22 @@
  * A line is known by its ordinal over all files; the file and the line in it are looked up only for
  * the few lines that are reported.
  */
-#include "cli/verify.h"
+#include "cli/commands.h"
+#include "cli/escape.h"
 #include "cli/lines.h"
+#include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "cli/sortfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_HOLDS = 0, EXIT_FAILS = 1, EXIT_TROUBLE = 2 };
 enum { UNIQUE = 1, SORTED = 2, GAPLESS = 4 };
 
 #define MEMORY_DEFAULT_BYTES (UINT64_C(256) << 20)
@@ -31,34 +31,6 @@ enum { UNIQUE = 1, SORTED = 2, GAPLESS = 4 };
 enum { SHOWN_DEFAULT = 10, SHOWN_MAX = 10000 }; /* offenders are held in memory until the end */
 
 _Static_assert((int)SORT_TEXT_MAX == (int)LINES_TEXT_MAX, "what is read can be sorted");
-
-static const char help[] =
-    "Examples:\n"
-    "  firn verify ids.txt                      does any ID occur twice?\n"
-    "  firn gen -n 1000000 | firn verify        the same, from a pipe\n"
-    "  firn verify --sorted node1.log           does each line rise above the one before?\n"
-    "  firn verify --unique --gapless tickets*  are the tickets a run without holes?\n"
-    "  firn verify --memory 2G --json big.txt   more room for sorting; facts as JSON\n"
-    "\n"
-    "Usage: firn verify [--unique] [--sorted] [--gapless] [--memory SIZE] [--max N] [--json]\n"
-    "                   [FILE...|-]\n"
-    "\n"
-    "Checks IDs, one a line; several files are one input; none or - is standard input.\n"
-    "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of up to\n"
-    "128 bytes, also +1, 007 and numbers beyond 64 bits. Numbers sort before texts. Empty lines are\n"
-    "skipped, a \\r before the line's end is not part of the ID.\n"
-    "\n"
-    "  -u, --unique       no ID occurs twice (the default check)\n"
-    "  -s, --sorted       every ID is greater than the one before it; needs no memory\n"
-    "  -g, --gapless      the numbers, once sorted, leave no hole; numbers only\n"
-    "  -m, --memory SIZE  for sorting: 1M or more, with K, M or G (default 256M); what does not fit\n"
-    "                     goes to temporary files in $TMPDIR\n"
-    "  -n, --max N        show the first N offenders of each check (default 10)\n"
-    "  -j, --json         one JSON object instead of the table\n"
-    "  -h, --help         this text\n"
-    "\n"
-    "Exit status: 0 all checks hold, 1 a check failed or a line was malformed, 2 wrong usage, or a\n"
-    "file could not be read or written.\n";
 
 struct id {
     uint64_t value;
@@ -82,10 +54,12 @@ struct hole {
 };
 
 struct verify {
+    bool unique, sorted, gapless, json;
+    const char *memory;
+    uint64_t shown_max;
+
     unsigned checks;
-    bool json;
     uint64_t memory_bytes;
-    size_t shown_max;
     char *const *names;
     size_t names_len;
     uint64_t *first_where; /* per file: the ordinal of its first line */
@@ -104,17 +78,6 @@ struct verify {
     struct hole *holes; /* the first shown_max */
     uint64_t holes_len, missing;
 };
-
-__attribute__((format(printf, 1, 2))) static int trouble(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    fputs("firn verify: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
-    va_end(args);
-    return EXIT_TROUBLE;
-}
 
 /* ---- IDs ---- */
 
@@ -305,9 +268,9 @@ static int read_lines(struct verify *v, const char *name)
         bool is_number = number_parse(p, len, &value);
         if (!is_number && v->checks & GAPLESS) {
             progress_clear(&v->progress);
-            return trouble("%s:%" PRIu64 ": not a decimal number of 64 bits: --gapless needs "
-                           "numbers only, leave it out or filter the input",
-                           name, line);
+            return say_trouble("%s:%" PRIu64 ": not a decimal number of 64 bits: --gapless needs "
+                               "numbers only, leave it out or filter the input",
+                               name, line);
         }
         if ((is_number ? v->texts_len > 0 && v->numbers_len == 0
                        : v->numbers_len > 0 && v->texts_len == 0) &&
@@ -318,13 +281,13 @@ static int read_lines(struct verify *v, const char *name)
             continue;
     failed:
         progress_clear(&v->progress);
-        return trouble("%s", d.text);
+        return say_trouble("%s", d.text);
     }
     v->bytes_done += v->lines.bytes_read;
     if (got == LINES_END)
-        return EXIT_HOLDS;
+        return STATUS_OK;
     progress_clear(&v->progress);
-    return trouble("%s: cannot read on after line %" PRIu64 ": %s", name, line, v->lines.why);
+    return say_trouble("%s: cannot read on after line %" PRIu64 ": %s", name, line, v->lines.why);
 }
 
 static bool is_stdin(const char *name)
@@ -348,29 +311,29 @@ static int inputs_check(const struct verify *v, uint64_t *out_bytes)
         bool in = is_stdin(name);
         if ((in ? fstat(STDIN_FILENO, &st) : stat(name, &st)) != 0 ||
             (!in && access(name, R_OK) != 0))
-            return trouble("%s: %s: check the name and its permissions", shown_name(name),
-                           strerror(errno));
+            return say_trouble("%s: %s: check the name and its permissions", shown_name(name),
+                               strerror(errno));
         if (S_ISDIR(st.st_mode))
-            return trouble("%s: is a folder: name the files in it", shown_name(name));
+            return say_trouble("%s: is a folder: name the files in it", shown_name(name));
         known = known && S_ISREG(st.st_mode);
         total += known ? (uint64_t)st.st_size : 0;
     }
     *out_bytes = known ? total : 0;
-    return EXIT_HOLDS;
+    return STATUS_OK;
 }
 
 static int read_all(struct verify *v)
 {
     uint64_t total = 0;
     int status = inputs_check(v, &total);
-    if (status != EXIT_HOLDS)
+    if (status != STATUS_OK)
         return status;
     progress_phase(&v->progress, "reading", total);
-    for (size_t i = 0; i < v->names_len && status == EXIT_HOLDS; i++) {
+    for (size_t i = 0; i < v->names_len && status == STATUS_OK; i++) {
         const char *name = v->names[i];
         int fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
-            return trouble("%s: %s: check the name and its permissions", name, strerror(errno));
+            return say_trouble("%s: %s: check the name and its permissions", name, strerror(errno));
         if (isatty(fd) == 1 && isatty(STDERR_FILENO) == 1)
             fputs("firn verify: reading IDs from the terminal; end with Ctrl-D\n", stderr);
         v->first_where[i] = v->lines_read;
@@ -432,7 +395,7 @@ static int scan_sorted(struct verify *v, struct sortfile *s, uint64_t *done)
     v->distinct += distinct;
     sortfile_done(s);
     progress_clear(&v->progress);
-    return r == 0 ? EXIT_HOLDS : trouble("%s", d.text);
+    return r == 0 ? STATUS_OK : say_trouble("%s", d.text);
 }
 
 static int scan_all(struct verify *v)
@@ -440,56 +403,14 @@ static int scan_all(struct verify *v)
     uint64_t done = 0;
     progress_phase(&v->progress, "checking", v->numbers_len + v->texts_len);
     int status = scan_sorted(v, &v->numbers, &done);
-    return status != EXIT_HOLDS ? status : scan_sorted(v, &v->texts, &done);
+    return status != STATUS_OK ? status : scan_sorted(v, &v->texts, &done);
 }
 
 /* ---- the report ---- */
 
-/* Length of the UTF-8 sequence at p that is safe to show, 0 if there is none: no control character
- * (C0, DEL, C1), nothing overlong, no surrogate. */
-static size_t utf8_len(const char *text, size_t len)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    if (p[0] < 0x80)
-        return p[0] >= 0x20 && p[0] != 0x7f;
-    size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    static const struct {
-        unsigned char lead, min, max;
-    } second[] = { { 0xc2, 0xa0, 0xbf },
-                   { 0xe0, 0xa0, 0xbf },
-                   { 0xed, 0x80, 0x9f },
-                   { 0xf0, 0x90, 0xbf },
-                   { 0xf4, 0x80, 0x8f } };
-    for (size_t i = 0; i < sizeof second / sizeof second[0]; i++)
-        if (p[0] == second[i].lead && (p[1] < second[i].min || p[1] > second[i].max))
-            return 0;
-    return n;
-}
-
-/* Any bytes, made safe: for a terminal \xNN stands for what is not printable text, in JSON \u00NN
- * for control characters and U+FFFD for bytes that are not UTF-8. */
 static void put_bytes(const char *p, size_t len, bool json)
 {
-    for (size_t i = 0, n; i < len; i += n ? n : 1) {
-        unsigned char c = (unsigned char)p[i];
-        n = utf8_len(p + i, len - i);
-        if (n > 0) {
-            if (json && (c == '"' || c == '\\'))
-                putchar('\\');
-            fwrite(p + i, 1, n, stdout);
-        } else if (!json) {
-            printf("\\x%02x", c);
-        } else if (c < 0x80) {
-            printf("\\u%04x", c);
-        } else {
-            fputs("\\ufffd", stdout);
-        }
-    }
+    escape_put(stdout, p, len, json);
 }
 
 static void put_id(const struct id *id, bool json)
@@ -739,14 +660,9 @@ static int report(struct verify *v)
         report_json(v);
     else
         report_table(v);
-    errno = 0;
-    /* A reader that went away, as head(1) does, has seen what it wanted. */
-    if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
-        return trouble("cannot write the report: %s: check where standard output goes",
-                       strerror(errno));
     if (ids_len(v) == 0 && v->malformed.count == 0)
         fputs("firn verify: note: no IDs in the input\n", stderr);
-    return holds(v) ? EXIT_HOLDS : EXIT_FAILS;
+    return output_finish(holds(v) ? STATUS_OK : STATUS_FAILED);
 }
 
 /* ---- the command ---- */
@@ -772,57 +688,55 @@ static bool size_parse(const char *text, uint64_t *out)
     return true;
 }
 
-static const struct option options[] = {
-    { "unique", no_argument, NULL, 'u' },    { "sorted", no_argument, NULL, 's' },
-    { "gapless", no_argument, NULL, 'g' },   { "memory", required_argument, NULL, 'm' },
-    { "max", required_argument, NULL, 'n' }, { "json", no_argument, NULL, 'j' },
-    { "help", no_argument, NULL, 'h' },      { NULL, 0, NULL, 0 },
+static const struct opt opts[] = {
+    { "unique", 'u', OPT_FLAG, offsetof(struct verify, unique), NULL, NULL, 0, 0,
+      "no ID occurs twice (the default check)" },
+    { "sorted", 's', OPT_FLAG, offsetof(struct verify, sorted), NULL, NULL, 0, 0,
+      "every ID is greater than the one before it; needs no memory" },
+    { "gapless", 'g', OPT_FLAG, offsetof(struct verify, gapless), NULL, NULL, 0, 0,
+      "the numbers, once sorted, leave no hole; numbers only" },
+    { "memory", 'm', OPT_TEXT, offsetof(struct verify, memory), "SIZE", NULL, 0, 0,
+      "for sorting: 1M or more, with K, M or G (default 256M); what does not fit goes to temporary "
+      "files in $TMPDIR" },
+    { "max", 'n', OPT_NUMBER, offsetof(struct verify, shown_max), "N", NULL, 0, SHOWN_MAX,
+      "show the first N offenders of each check (default 10)" },
+    OPT_JSON(struct verify, json),
+    { .name = NULL },
+};
+
+const struct usage verify_usage = {
+    .name = "verify",
+    .examples =
+        "  firn verify ids.txt                      does any ID occur twice?\n"
+        "  firn gen ulid -n 1000000 | firn verify   the same, from a pipe\n"
+        "  firn verify --sorted node1.log           does each line rise above the one before?\n"
+        "  firn verify --unique --gapless tickets*  are the tickets a run without holes?\n"
+        "  firn verify --memory 2G --json big.txt   more room for sorting; facts as JSON\n",
+    .synopsis = "firn verify [--unique] [--sorted] [--gapless] [--memory SIZE] [--max N] [--json]\n"
+                "                   [FILE...|-]",
+    .about =
+        "Checks IDs, one a line; several files are one input; none or - is standard input.\n"
+        "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of up "
+        "to\n"
+        "128 bytes, also +1, 007 and numbers beyond 64 bits. Numbers sort before texts. Empty lines "
+        "are\n"
+        "skipped, a \\r before the line's end is not part of the ID.\n",
+    .operands = "@files",
+    .opts = opts,
 };
 
 /* -1: go on. Otherwise the exit status. */
-static int options_parse(struct verify *v, int argc, char **argv)
+static int set_options(struct verify *v)
 {
-    uint64_t n;
-    int c;
-    optind = 0; /* glibc: start afresh, whatever main() parsed before */
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":usgm:n:jh", options, NULL)) != -1) {
-        switch (c) {
-        case 'u':
-            v->checks |= UNIQUE;
-            break;
-        case 's':
-            v->checks |= SORTED;
-            break;
-        case 'g':
-            v->checks |= GAPLESS;
-            break;
-        case 'm':
-            if (!size_parse(optarg, &n) || n < MEMORY_MIN_BYTES || n > MEMORY_MAX_BYTES)
-                return trouble("--memory %s: give a size from 1M to 1024G, such as 512M", optarg);
-            v->memory_bytes = n;
-            break;
-        case 'n':
-            if (!*optarg || !number_parse(optarg, strlen(optarg), &n) || n > SHOWN_MAX)
-                return trouble("--max %s: give a number from 0 to %d", optarg, SHOWN_MAX);
-            v->shown_max = (size_t)n;
-            break;
-        case 'j':
-            v->json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return fflush(stdout) == 0 || errno == EPIPE ? EXIT_HOLDS : EXIT_TROUBLE;
-        case ':':
-            return trouble("%s needs a value; see firn verify --help", argv[optind - 1]);
-        default:
-            if (optopt)
-                return trouble("unknown option -%c; see firn verify --help", optopt);
-            return trouble("unknown option %s; see firn verify --help", argv[optind - 1]);
-        }
-    }
+    char shown[SAY_TEXT_BUF];
+    v->checks = (v->unique ? UNIQUE : 0u) | (v->sorted ? SORTED : 0u) | (v->gapless ? GAPLESS : 0u);
     if (v->checks == 0)
         v->checks = UNIQUE;
+    v->memory_bytes = MEMORY_DEFAULT_BYTES;
+    if (v->memory && (!size_parse(v->memory, &v->memory_bytes) ||
+                      v->memory_bytes < MEMORY_MIN_BYTES || v->memory_bytes > MEMORY_MAX_BYTES))
+        return say_trouble("--memory %s: give a size from 1M to 1024G, such as 512M",
+                           say_text(v->memory, strlen(v->memory), shown));
     return -1;
 }
 
@@ -830,12 +744,12 @@ int cmd_verify(int argc, char **argv)
 {
     static char dash[] = "-";
     static char *const only_stdin[] = { dash };
-    struct verify v = { .memory_bytes = MEMORY_DEFAULT_BYTES, .shown_max = SHOWN_DEFAULT };
-    int status = options_parse(&v, argc, argv);
-    if (status >= 0)
+    struct verify v = { .shown_max = SHOWN_DEFAULT };
+    int n, status = options_parse(&verify_usage, argc, argv, &v, &n);
+    if (status >= 0 || (status = set_options(&v)) >= 0)
         return status;
-    v.names = optind < argc ? argv + optind : only_stdin;
-    v.names_len = optind < argc ? (size_t)(argc - optind) : 1;
+    v.names = n > 0 ? argv + 1 : only_stdin;
+    v.names_len = n > 0 ? (size_t)n : 1;
 
     sortfile_init(&v.numbers, SORT_NUMBERS, (size_t)v.memory_bytes);
     sortfile_init(&v.texts, SORT_TEXTS, (size_t)v.memory_bytes);
@@ -849,14 +763,14 @@ int cmd_verify(int argc, char **argv)
     if (memory && v.first_where && v.holes) {
         status = read_all(&v);
         progress_clear(&v.progress);
-        if (status == EXIT_HOLDS && v.checks & (UNIQUE | GAPLESS))
+        if (status == STATUS_OK && v.checks & (UNIQUE | GAPLESS))
             status = scan_all(&v);
-        else if (status == EXIT_HOLDS)
+        else if (status == STATUS_OK)
             v.distinct = ids_len(&v);
-        if (status == EXIT_HOLDS)
+        if (status == STATUS_OK)
             status = report(&v);
     } else {
-        status = trouble("out of memory: lower --max");
+        status = say_trouble("out of memory: lower --max");
     }
 
     free(v.malformed.list);
