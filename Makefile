@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all deps test bench install clean help format tidy
+.PHONY: all deps run compare test bench install clean help format tidy
 
 all: deps ## build everything, optimised, into build/ (programs in build/bin/)
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build-log.tmp 2>&1 || { cat build-log.tmp; rm -f build-log.tmp; exit 1; }
@@ -9,6 +9,12 @@ all: deps ## build everything, optimised, into build/ (programs in build/bin/)
 
 deps: ## install the Debian packages that are missing (quick and silent when none is)
 	@scripts/install-deps build
+
+run: all ## build, and serve with no configuration; state in ./var
+	@build/bin/firnd --state-dir "$${FIRN_STATE_DIR:-var}" $(ARGS)
+
+compare: all ## ask a Snowflake and a ticket server in turn; starts firnd if none runs
+	@scripts/compare
 
 test: ## install what is missing, then build and test everything
 	@scripts/test
