@@ -710,6 +710,7 @@ static void run_workers(const struct load_plan *plan, struct worker *w, struct l
     uint32_t started = 0;
     for (; started < plan->threads; started++) {
         struct worker *x = &w[started];
+        x->phase = plan->warmup_ns ? WARMING : MEASURING;
         x->start_ns = start;
         x->measure_ns = start + plan->warmup_ns;
         x->end_ns = x->measure_ns + plan->run_ns;
