@@ -347,7 +347,7 @@ static int verdict(const struct bench *b)
                             " unanswered",
                             r->errors, r->lost, r->unanswered);
     if (r->sample_len > 0)
-        say_warning("an error began: %s", say_text(r->sample, r->sample_len, shown));
+        say_warning("one of the errors: %s", say_text(r->sample, r->sample_len, shown));
     if (b->check && r->unreadable)
         status = say_failed("%" PRIu64 " answers held no 64-bit IDs", r->unreadable);
     if (b->check && r->distinct < r->ids)

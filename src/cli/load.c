@@ -288,7 +288,7 @@ static struct got read_slowly(struct worker *w, struct conn *c, char *p, size_t 
         return (struct got){ .used = (ssize_t)len };
     }
     if (!ok)
-        keep_sample(w, p, (size_t)head + body_len);
+        keep_sample(w, body_len ? p + head : p, body_len ? body_len : (size_t)head);
     if (ok && w->plan->check)
         take_body(w, c, p + head, body_len);
     answered(w, c, ok, now);
@@ -710,6 +710,7 @@ static void run_workers(const struct load_plan *plan, struct worker *w, struct l
     uint32_t started = 0;
     for (; started < plan->threads; started++) {
         struct worker *x = &w[started];
+        x->phase = plan->warmup_ns ? WARMING : MEASURING;
         x->start_ns = start;
         x->measure_ns = start + plan->warmup_ns;
         x->end_ns = x->measure_ns + plan->run_ns;

@@ -61,7 +61,7 @@ struct load_result {
     uint64_t unreadable;    /* answers in which no IDs were found */
     uint64_t repeated;      /* an ID that came twice, if distinct < ids */
     bool ids_full;          /* LOAD_IDS_MAX was reached, the run ended there */
-    char sample[120];       /* how one of the errors began; not text necessarily */
+    char sample[240];       /* one of the errors, or its beginning; not text necessarily */
     size_t sample_len;
     char why[240]; /* on error, for people */
 };

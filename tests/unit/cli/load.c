@@ -1,0 +1,200 @@
+/* The load generator against a server that behaves well, badly, and in crumbs. */
+#include "cli/histogram.c"
+#include "cli/http_answer.c"
+#include "cli/id_body.c"
+#include "cli/load.c"
+#include "cli/sortfile.c"
+#include "stub_server.h"
+
+static struct load_plan plan_for(const struct stub *s, const char *request)
+{
+    struct load_plan p = {
+        .resp = request[0] == '*',
+        .request = request,
+        .request_len = strlen(request),
+        .connections = 4,
+        .depth = 3,
+        .threads = 1,
+        .cpu = -1,
+        .run_ns = 20 * SECOND_NS,
+        .requests_max = 200,
+        .check = true,
+        .address_len = sizeof s->address,
+    };
+    memcpy(&p.address, &s->address, sizeof s->address);
+    return p;
+}
+
+static const char get[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+static const char incr[] = "*2\r\n$4\r\nINCR\r\n$1\r\nx\r\n";
+static struct load_result r;
+
+static size_t json_id_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    char body[64];
+    int len = snprintf(body, sizeof body, "{\"id\":\"%u\"}", n * 7 + 1);
+    return (size_t)snprintf(out, STUB_ANSWER_BYTES,
+                            "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nX: %u\r\n\r\n%s", len, n / 50,
+                            body);
+}
+
+static void check_all_is_well(const struct load_plan *p, uint64_t ids)
+{
+    T_EQ(load_run(p, &r), 0, "%s", r.why);
+    T_EQ(r.requests, 200);
+    T_EQ(r.errors + r.lost + r.unanswered + r.unreadable, 0);
+    T_EQ(r.ids, ids);
+    T_EQ(r.distinct, ids);
+    T_EQ(r.falls, 0);
+    T_EQ(r.latency.total, 200);
+    T_EQ(r.bytes_out, 200 * p->request_len);
+    T_OK(r.latency.max > 0 && r.elapsed_ns > 0);
+}
+
+T_TEST(http)
+{
+    static struct stub s = { .answer = json_id_answer };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    check_all_is_well(&p, 200);
+    p.threads = 2;
+    atomic_store(&s.requests, 0);
+    check_all_is_well(&p, 200);
+    p.check = false;
+    check_all_is_well(&p, 0);
+    stub_stop(&s);
+}
+
+T_TEST(http_in_crumbs)
+{
+    static struct stub s = { .answer = json_id_answer, .crumb = 7 };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    check_all_is_well(&p, 200);
+    p.check = false; /* bodies are then skipped wherever they are cut */
+    check_all_is_well(&p, 0);
+    stub_stop(&s);
+}
+
+static size_t chunked_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    char body[64];
+    int len = snprintf(body, sizeof body, "{\"ids\":[%u,%u]}", 2 * n, 2 * n + 1);
+    return (size_t)snprintf(out, STUB_ANSWER_BYTES,
+                            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                            "3\r\n%.3s\r\n%x\r\n%s\r\n0\r\n\r\n",
+                            body, (unsigned)len - 3, body + 3);
+}
+
+T_TEST(http_chunked)
+{
+    static struct stub s = { .answer = chunked_answer, .crumb = 11 };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    check_all_is_well(&p, 400);
+    stub_stop(&s);
+}
+
+static size_t resp_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    return (size_t)snprintf(out, STUB_ANSWER_BYTES, n % 2 ? ":%u\r\n" : "*1\r\n:%u\r\n", n);
+}
+
+T_TEST(resp)
+{
+    static struct stub s = { .answer = resp_answer, .crumb = 3 };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, incr);
+    check_all_is_well(&p, 200);
+    stub_stop(&s);
+}
+
+static size_t same_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    (void)n;
+    return (size_t)snprintf(out, STUB_ANSWER_BYTES, ":42\r\n");
+}
+
+T_TEST(repeated_ids_are_seen)
+{
+    static struct stub s = { .answer = same_answer };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, incr);
+    T_EQ(load_run(&p, &r), 0);
+    T_EQ(r.ids, 200);
+    T_EQ(r.distinct, 1);
+    T_EQ(r.repeated, 42);
+    T_EQ(r.falls, 196); /* all but the first of each connection */
+    stub_stop(&s);
+}
+
+static size_t failing_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    if (n % 4 == 0)
+        return (size_t)snprintf(out, STUB_ANSWER_BYTES,
+                                "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno");
+    return json_id_answer(n, out);
+}
+
+T_TEST(errors_are_counted)
+{
+    static struct stub s = { .answer = failing_answer };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    T_EQ(load_run(&p, &r), 0);
+    T_EQ(r.requests, 150);
+    T_EQ(r.errors, 50);
+    T_EQ(r.distinct, 150);
+    T_OK(r.sample_len == 2 && memcmp(r.sample, "no", 2) == 0);
+    stub_stop(&s);
+}
+
+T_TEST(a_server_that_hangs_up_is_called_again)
+{
+    static struct stub s = { .answer = json_id_answer, .close_after = true };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    p.depth = 1;
+    T_EQ(load_run(&p, &r), 0);
+    T_EQ(r.requests + r.lost, 200);
+    /* A connection answers once; a second request may be on its way when it ends. */
+    T_OK(r.requests >= 100 && r.reconnects + 4 >= r.requests, "%" PRIu64 " answered, %" PRIu64,
+         r.requests, r.reconnects);
+    T_EQ(r.distinct, r.ids);
+    stub_stop(&s);
+}
+
+static size_t silent_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    if (n < 20)
+        return resp_answer(n, out);
+    pause();
+    return 0;
+}
+
+/* A stall must show in the open loop: whatever was due during it has waited. */
+T_TEST(open_loop_counts_from_when_due)
+{
+    static struct stub s = { .answer = silent_answer };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, incr);
+    p.rate = 1000;
+    p.requests_max = 0;
+    p.run_ns = SECOND_NS / 2;
+    T_EQ(load_run(&p, &r), 0);
+    T_EQ(r.latency.total, r.requests + r.unanswered);
+    T_OK(r.requests <= 20 && r.unanswered >= 400, "%" PRIu64 " unanswered", r.unanswered);
+    uint64_t median = histogram_at(&r.latency, 500000); /* drains for a second after half a one */
+    T_OK(median > SECOND_NS, "median %" PRIu64, median);
+    stub_stop(&s);
+}
+
+T_TEST(nobody_there)
+{
+    static struct stub s = { .answer = same_answer };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, incr);
+    stub_stop(&s);
+    T_EQ(load_run(&p, &r), FIRN_EIO);
+    T_OK(r.why[0]);
+}
