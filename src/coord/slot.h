@@ -64,13 +64,14 @@ enum slot_do {
     SLOT_DO_WAIT, /* until mono_ms; or until something changes (release, fence) */
     SLOT_DO_SCAN, /* slot_scan_begin, read meta -> slot_scan_meta, scan slot/ -> slot_scan_add, _done */
     SLOT_DO_LOCK, /* let go of any other slot's lock byte, then try this one's -> slot_lock_done */
-    SLOT_DO_READ, /* slot/<slot>, fresh -> slot_read_done */
+    SLOT_DO_READ, /* slot/<slot> -> slot_read_done; `fresh` as in store.h */
     SLOT_DO_CAS,  /* slot/<slot>: old -> value -> slot_cas_done */
 };
 
 struct slot_action {
     enum slot_do what;
     uint32_t slot;
+    bool fresh;
     uint64_t mono_ms;
     const char *old, *value; /* borrowed from the node until the reply */
     size_t old_len, value_len;
@@ -110,12 +111,12 @@ struct slot_node {
         SLOT_AT_RENEW,
         SLOT_AT_REST
     } at_;
-    enum slot_kind doing_;      /* what the write in hand is for */
-    bool outcome_read_;         /* the read in hand decides the outcome of a write */
-    bool release_asked_, sent_; /* sent_: at least one write against base_ went out */
-    uint32_t target_;           /* the slot in hand */
-    uint64_t due_ms_;           /* nothing to do before */
+    enum slot_kind doing_; /* what the write in hand is for */
+    bool outcome_;         /* the read in hand decides the outcome of a write */
+    uint32_t target_;      /* the slot in hand */
+    uint64_t due_ms_;      /* nothing to do before */
     uint64_t backoff_ms_;
+    uint16_t jitter_;
     struct slot_record base_; /* the record the write replaces, and its text */
     char base_text_[RECORD_TEXT_MAX], value_[RECORD_TEXT_MAX];
     size_t base_len_, value_len_;
