@@ -69,9 +69,8 @@ struct lease {
     struct clock_f clock;
     struct meta_record meta;
     struct slot_node node;
-    enum { LEASE_META, LEASE_RUN, LEASE_STUCK } phase_;
-    uint64_t next_ms_; /* monotonic: when to step again */
-    uint32_t locked_;  /* slot whose lock byte is held, or UINT32_MAX */
+    enum { LEASE_META, LEASE_RUN } phase_;
+    uint32_t locked_; /* slot whose lock byte is held, or UINT32_MAX */
     uint64_t highest_until_;
     char name_[RECORD_NAME_MAX + 1], layout_[RECORD_LAYOUT_MAX + 1];
 };

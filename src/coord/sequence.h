@@ -11,9 +11,9 @@
 
 #include "coord/record.h"
 
-#define SEQ_NUMBER_MAX INT64_MAX
-#define SEQ_STEP_MAX   1000000 /* so that next + step never overflows, and offsets stay readable */
-#define SEQ_TAKE_MAX   1000000 /* numbers in one write */
+#define SEQ_STEP_MAX   1000000
+#define SEQ_NUMBER_MAX (INT64_MAX - SEQ_STEP_MAX) /* the number after the last is a number too */
+#define SEQ_TAKE_MAX   1000000                    /* numbers in one write */
 #define SEQ_BLOCK_MIN  100
 #define SEQ_BLOCK_MAX  1000000
 
@@ -86,6 +86,7 @@ struct seq_cache {
     uint64_t block;    /* size of the block that `cur` was, to see when half of it is used */
     uint64_t want;     /* size to ask for next */
     uint64_t began_ms; /* when cur was begun, to measure demand */
+    uint64_t need;     /* a run of numbers that both blocks are too short for; 0: none */
     bool asked;        /* a block is under way */
 };
 

@@ -42,6 +42,8 @@ int slot_init(struct slot_node *n, const struct slot_params *p, const struct non
     if (p->slot_lo >= p->slot_hi || p->slot_hi - p->slot_lo > SLOTS_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "slots %u to %u: 1 to %d are possible", p->slot_lo,
                           p->slot_hi, SLOTS_MAX);
+    if (p->renew_every_ms == 0 || p->backoff_min_ms == 0 || p->backoff_max_ms < p->backoff_min_ms)
+        return firn__diag(d, FIRN_EINVAL, 0, "times to renew and to retry must not be 0");
     if (p->window == 0 || p->ts_end < 2 || p->ts_end > INT64_MAX)
         return firn__diag(d, FIRN_EINVAL, 0,
                           "the window and the layout's time need at least a tick");
@@ -88,10 +90,9 @@ static void rest(struct slot_node *n, enum slot_state state)
 /* What is confirmed stays usable: a grant is irrevocable. */
 static void halt(struct slot_node *n, int why, const char *text)
 {
-    rest(n, n->grant.closed ? SLOT_CLOSED : SLOT_HALTED);
+    rest(n, n->state == SLOT_RELEASING ? SLOT_CLOSED : SLOT_HALTED);
     n->why = why;
-    if (n->target_ >= n->params.slot_lo && n->at_ == SLOT_AT_REST)
-        firn__diag(&n->diag, why, 0, "slot %u: %s", n->target_, text);
+    firn__diag(&n->diag, why, 0, "slot %u: %s", n->target_, text);
 }
 
 /* Jitter keeps nodes that failed together from coming back together. */
@@ -326,8 +327,8 @@ static bool build_release(struct slot_node *n, const struct slot_now *now, const
     r.epoch++;
     r.state = SLOT_FREE;
     r.owner = none;
-    if (n->params.give_back)
-        r.until = min64(r.until, max64(r.from, now->last + 1));
+    /* Never below what was emitted, even if the store has forgotten some of it. */
+    r.until = max64(n->params.give_back ? r.from : r.until, now->last + 1);
     r.at = now->f;
     r.req = *req;
     prepare(n, &r);
