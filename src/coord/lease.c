@@ -324,11 +324,9 @@ static int start_node(struct lease *l, struct firn_diag *d)
     struct nonce me;
     memcpy(s.name, l->name_, sizeof s.name);
     draw(l, &me);
-    uint64_t gen = l->node.grant.gen;
     int r = slot_init(&l->node, &s, &me, d);
     if (r != 0)
         return stuck(l, r);
-    l->node.grant.gen = gen;
     l->node.floor = l->meta.floor;
     l->phase_ = LEASE_RUN;
     return 0;
@@ -586,7 +584,6 @@ uint64_t lease_step(struct lease *l, uint64_t last)
         }
     }
     clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
-    l->view.error = 0;
     uint64_t due = run_node(l, last, &l->view.diag);
     publish(l, last);
     next = now.mono_ms + CLOCK_EVERY_MS;

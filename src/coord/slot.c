@@ -220,6 +220,8 @@ void slot_scan_done(struct slot_node *n, const struct slot_now *now, int result)
     n->target_ = n->params.slot_lo;
     if (result == FIRN_ESTORE)
         halt(n, result, firn_error_message(result));
+    else if (result == FIRN_ENOENT || result == FIRN_EFORMAT)
+        halt(n, result, "the meta record is missing or damaged: recover the store");
     else if (result != 0)
         back_off(n, now);
     else if (n->seen_count_ != n->params.slot_hi - n->params.slot_lo)
@@ -360,7 +362,7 @@ static void confirm(struct slot_node *n, const struct slot_now *now, struct slot
         g->gen++;
         g->slot = w.slot;
         g->until = w.until;
-        g->from = min64(max64(w.from, now->last + 1), w.until);
+        g->from = max64(w.from, now->last + 1);
         g->closed = false;
     }
     n->confirmed_ = w;
@@ -477,15 +479,16 @@ void slot_read_done(struct slot_node *n, const struct slot_now *now, int result,
     struct slot_record r;
     if (!understand(n, n->target_, p, len, &r))
         return;
-    bool unchanged = n->outcome_ && len == n->base_len_ && memcmp(p, n->base_text_, len) == 0;
+    bool outcome = n->outcome_, unchanged = outcome && len == n->base_len_ && memcmp(p, n->base_text_, len) == 0;
     n->base_ = r;
     memcpy(n->base_text_, p, len);
     n->base_len_ = len;
+    n->outcome_ = false;
     if (n->doing_ == SLOT_RELEASE) {
         outcome_of_release(n, now);
     } else if (n->doing_ == SLOT_EXTEND) {
         outcome_of_extend(n, now);
-    } else if (n->outcome_) {
+    } else if (outcome) {
         outcome_of_acquire(n, now, unchanged);
     } else {
         struct slot_write *w = find_mine(n, n->target_, &r.req);

@@ -52,7 +52,7 @@ struct slot_now {     /* what time it is; given with every call */
 
 /* What may be emitted: ticks [from, until) of `slot`. `gen` changes when the slot does, or `from`:
  * then every generator starts at max(from, its own last + 1). `until` alone only rises. With `closed`
- * nothing may be emitted any more. */
+ * nothing may be emitted any more. from >= until is an empty grant, soon to be extended. */
 struct slot_grant {
     uint64_t gen; /* 0: none yet */
     uint32_t slot;
