@@ -1,6 +1,6 @@
 /*
- * Growth doubles, so appending is cheap however it is cut; the first allocation is already of a size
- * that holds a batch of small answers.
+ * Growth doubles, so appending is cheap however it is cut; the first allocation already holds a small
+ * answer.
  */
 #include "net/buf.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST_CAP_BYTES = 1024 };
+enum { FIRST_CAP_BYTES = 256 };
 
 void buf_done(struct buf *b)
 {

@@ -658,6 +658,7 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
             return refuse(err, 417, "the only expectation known here is 100-continue");
         req->expect_continue = len == h->end; /* with the first bytes of a body: no need to ask */
     }
+    req->in_body = true;
     if (coded)
         return parse_chunked(p, len, h, req, err);
     if (len - h->end < length)

@@ -38,6 +38,7 @@ struct http_request {
     uint8_t minor;        /* HTTP/1.minor: 0 or 1 */
     bool keep_alive;      /* as the version and Connection say */
     bool expect_continue; /* on FIRN_EAGAIN: the client waits for 100 Continue before its body */
+    bool in_body;         /* on FIRN_EAGAIN: the head is whole, what is missing is the body */
     struct slice path;    /* as sent, percent-encoded; begins with '/', or is "*" for OPTIONS */
     struct slice query;   /* what follows '?'; absent when there is none */
     struct slice host, accept, content_type, authorization, idempotency_key, if_none_match;

@@ -45,7 +45,7 @@ struct loop;
 FIRN_MUSTUSE int loop_new(const struct loop_opts *opts, const struct service *service,
                           _Atomic uint32_t *conns_open, struct loop **out);
 
-/* Frees a loop that does not run. NULL is fine. */
+/* Frees a loop that does not run (any more), after the last loop_call(). NULL is fine. */
 void loop_free(struct loop *l);
 
 /* Takes connections from the listening socket `fd` (transferred, also on error). */
@@ -55,8 +55,8 @@ FIRN_MUSTUSE int loop_listen(struct loop *l, int fd, int tag);
 FIRN_MUSTUSE int loop_run(struct loop *l);
 
 /* Any thread: stop listening, answer what is in flight, close the rest; loop_run() returns when
- * nothing is left, or after drain_ms. Deferred replies must still be done: they hold it open until
- * drain_ms, and what comes later than that must not come at all. */
+ * nothing is left, or after drain_ms. Deferred replies hold it open until they are done or drain_ms
+ * is over; the rest may still come by loop_call(), and loop_free() takes it. */
 void loop_drain(struct loop *l);
 
 /* Any thread: run `fn` on the loop's thread, in the order of the calls. The task is borrowed until

@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(char err[RESP_ERROR_BUF]
 }
 
 /* A length and its CRLF at q: the first byte after it, or NULL with FIRN_EAGAIN or FIRN_EFORMAT in
- * *r. One or two digits, what nearly all lengths have, take the short way. */
+ * *r. One digit, what most lengths have, takes the short way. */
 static inline char *read_length(char *q, const char *end, int64_t *out, int *r)
 {
     if (end - q >= 3 && (unsigned)(q[0] - '0') <= 9 && q[1] == '\r' && q[2] == '\n') {
@@ -125,34 +125,27 @@ static const char *read_word(const char *q, const char *end, char *to, struct sl
 {
     char quote = 0;
     word->p = to;
-    for (;; to++) {
-        if (q == end) {
-            if (quote)
-                return NULL;
-            break;
-        }
+    while (q < end && (quote || !is_space(*q))) {
         if (quote && *q == quote) { /* a closing quote ends the word, and must be seen to */
             q++;
             if (q < end && !is_space(*q))
                 return NULL;
+            quote = 0;
             break;
         }
-        if (!quote && is_space(*q))
-            break;
         if (!quote && (*q == '"' || *q == '\'')) {
             quote = *q++;
-            to--;
         } else if (quote == '"' && *q == '\\' && q + 1 < end) {
-            q = unescape(q + 1, end, to);
+            q = unescape(q + 1, end, to++);
         } else if (quote == '\'' && *q == '\\' && q + 1 < end && q[1] == '\'') {
-            *to = '\'';
+            *to++ = '\'';
             q += 2;
         } else {
-            *to = *q++;
+            *to++ = *q++;
         }
     }
     word->len = (size_t)(to - word->p);
-    return q;
+    return quote ? NULL : q;
 }
 
 static ssize_t parse_inline(char *p, size_t len, struct resp_request *req, char *err)

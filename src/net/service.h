@@ -44,6 +44,7 @@ struct reply {
     uint8_t minor;
     struct loop *loop;
     size_t body_at; /* where the body begins in `out` */
+    size_t held;    /* bytes of a done reply that count as unsent */
     struct buf own; /* `out` of a deferred reply */
     struct reply *next;
 };
