@@ -1,0 +1,58 @@
+/*
+ * app.h - the server as its handlers see it: one struct app for the process, one struct service_ctx for
+ * each loop. Handlers run on a loop's thread and touch only that loop's ctx; of the app they read what
+ * is constant after the start, the board, and counters that are atomics.
+ */
+#ifndef FIRN_SERVER_APP_H
+#define FIRN_SERVER_APP_H
+
+#include "net/loop.h"
+#include "net/service.h"
+#include "server/board.h"
+#include "server/config.h"
+#include "server/coordinator.h"
+#include "server/minter.h"
+
+/* Which port a connection came in by (peer->tag). Every port serves everything; they differ in what
+ * /generate means and in who has the start page. */
+enum port { PORT_HOME, PORT_SNOWFLAKE, PORT_TICKET, PORTS };
+
+#define DEFAULT_SEQUENCE "default"
+
+struct app {
+    struct config config;
+    struct minter_plan plan;
+    struct board board;
+    struct coordinator *coordinator;
+    struct service_ctx *ctx; /* one for each loop */
+    size_t loops;
+    uint64_t started_ms; /* Unix ms */
+    _Atomic uint32_t conns_open;
+    _Atomic bool draining;
+    char address[PORTS][PEER_ADDRESS_BUF]; /* the first of each port, as bound */
+};
+
+struct service_ctx {
+    struct app *app;
+    struct loop *loop;
+    struct minter *minter;
+    struct ticket_desk *desk;
+    struct outbox *outbox;
+    uint64_t *numbers; /* room for limits.ids_per_request */
+    size_t index;      /* of the loop */
+};
+
+/* http_routes.c and resp_commands.c: the two tables. */
+void http_handle(struct service_ctx *ctx, const struct http_request *req, struct reply *r);
+void resp_handle(struct service_ctx *ctx, const struct resp_request *req, struct reply *r);
+
+/* metrics.c: all metrics in the Prometheus text format. */
+void metrics_write(struct app *app, struct buf *out);
+
+/* Whether IDs can be minted now, as /readyz says it. False: *why (static text) names the reason. */
+bool app_ready(struct app *app, const char **why);
+
+/* One sentence for an error of minter_number(s) and its cure, and whether waiting helps. */
+const char *mint_trouble(struct app *app, int error);
+
+#endif
