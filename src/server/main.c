@@ -34,6 +34,12 @@ static void on_turn(struct service_ctx *ctx)
     ticket_desk_turn(ctx->desk);
 }
 
+static void on_closed(struct service_ctx *ctx, struct peer *p)
+{
+    (void)ctx;
+    free(p->user); /* the name that CLIENT SETNAME gave it */
+}
+
 static void *run_loop(void *arg)
 {
     struct runner *r = arg;
@@ -106,8 +112,9 @@ static int start_loops(struct firn_diag *d)
     for (size_t i = 0; i < app.loops; i++) {
         struct service_ctx *ctx = &app.ctx[i];
         *ctx = (struct service_ctx){ .app = &app, .index = i };
+        ctx->ticket_kind = firn_kind_find("ticket", 6);
         ctx->numbers = calloc(c->limits.ids_per_request, sizeof *ctx->numbers);
-        runners[i].service = (struct service){ ctx, http_handle, resp_handle, on_turn, NULL };
+        runners[i].service = (struct service){ ctx, http_handle, resp_handle, on_turn, on_closed };
         int r = ctx->numbers ? minter_new(&app.plan, &app.board, (uint32_t)i, &ctx->minter)
                              : FIRN_ENOMEM;
         if (r == 0)
@@ -307,6 +314,7 @@ static void stop(void)
         ticket_desk_free(app.ctx[i].desk);
         outbox_free(app.ctx[i].outbox);
         minter_free(app.ctx[i].minter);
+        resp_waits_free(&app.ctx[i]);
         free(app.ctx[i].numbers);
     }
     free(app.ctx);
