@@ -335,7 +335,7 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
             continue;
         }
         atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
-        log_warn("commit_failed", "sequence=%s error=%s cause=\"%s\"", group[i].name,
+        log_warn("commit_failed", "sequence=%s error=%s cause=%s", group[i].name,
                  firn_error_name(job[i].result), d.text);
         put_back(c, group[i].first, job[i].result, &d);
     }
@@ -403,8 +403,7 @@ static void log_changes(struct coordinator *c)
     }
     if (v->error != c->error_logged) {
         if (v->error)
-            log_warn("lease_trouble", "error=%s cause=\"%s\"", firn_error_name(v->error),
-                     v->diag.text);
+            log_warn("lease_trouble", "error=%s cause=%s", firn_error_name(v->error), v->diag.text);
         else
             log_info("lease_recovered", "slot=%u", v->grant.slot);
         c->error_logged = v->error;

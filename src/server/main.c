@@ -248,7 +248,7 @@ static void warn_exposed(void)
         stderr,
         "\n*** WARNING: firnd listens beyond this machine without TLS client certificates or tokens.\n"
         "*** Anybody who reaches it can take IDs and tickets. Set tls.* or auth.tokens (firnd.yaml(5)).\n\n");
-    log_warn("exposed", "cure=\"set tls.client_ca or auth.tokens, or listen on 127.0.0.1\"");
+    log_warn("exposed", "cure=%s", "set tls.client_ca or auth.tokens, or listen on 127.0.0.1");
 }
 
 static void reload(void)
@@ -260,12 +260,13 @@ static void reload(void)
     systemd_notify("RELOADING=1");
     int r = config_reload(&app.config, &next, change, &n, &d);
     if (r) {
-        log_error("reload_failed", "cause=\"%s\" kept=\"the settings as they were\"", d.text);
+        log_error("reload_failed", "cause=%s cure=%s", d.text,
+                  "mend it and send SIGHUP again; firnd goes on with the settings as they were");
     } else {
         for (size_t i = 0; i < n; i++)
-            log_info("setting_changed", "name=%s %s", change[i].name,
-                     change[i].applied ? "applied=now" : "applied=no cure=\"restart firnd\"");
-        log_set((enum log_level)next.log.level, next.log.format == CONFIG_LOG_JSON);
+            log_info("setting_changed", "name=%s applied=%s", change[i].name,
+                     change[i].applied ? "now" : "after a restart");
+        log_setup((enum log_level)next.log.level, (enum log_format)next.log.format);
         log_info("reloaded", "changes=%zu", n);
         /* Handlers read no setting that a reload may change, so the old one can go. */
         config_free(&app.config);
@@ -292,6 +293,7 @@ static void wait_for_end(const sigset_t *set)
             systemd_notify("READY=1");
         was_ready |= ready;
         systemd_notify("WATCHDOG=1");
+        log_flush();
     }
 }
 
@@ -321,6 +323,7 @@ static void stop(void)
     board_done(&app.board);
     config_free(&app.config);
     log_info("ended", "clean=yes");
+    log_flush();
 }
 
 /* As many descriptors as connections may need, if the system lets us. */
@@ -339,7 +342,7 @@ static int run(void)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     app.started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    log_set((enum log_level)app.config.log.level, app.config.log.format == CONFIG_LOG_JSON);
+    log_setup((enum log_level)app.config.log.level, (enum log_format)app.config.log.format);
     raise_descriptors(app.config.limits.connections + 256);
     board_init(&app.board);
 

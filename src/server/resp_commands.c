@@ -289,8 +289,10 @@ static void write_numbers(struct reply *r, const struct resp_wait *w)
 static void ticket_came(struct ticket_wait *t)
 {
     struct resp_wait *w = (struct resp_wait *)(void *)t;
-    write_numbers(w->reply, w);
-    reply_done(w->reply);
+    if (w->reply) {
+        write_numbers(w->reply, w);
+        reply_done(w->reply);
+    }
     wait_free(w);
 }
 
@@ -345,11 +347,11 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     j->create = create;
     int e = ticket_take(ctx->desk, &w->ticket, loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
-        /* The job is on its way: an answer that cannot be deferred has nowhere to go. */
+        /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */
         w->reply = reply_defer(r, DEFER_PIPELINED);
-        if (w->reply)
-            return;
-        abort();
+        if (!w->reply)
+            resp_error(r->out, "TRYAGAIN out of memory");
+        return;
     }
     if (e)
         j->result = e;
