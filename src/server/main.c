@@ -7,6 +7,7 @@
 #include "server/systemd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -130,7 +131,7 @@ static int start_loops(struct firn_diag *d)
     return 0;
 }
 
-/* Sockets of one port for all loops: those that systemd passed, or our own. */
+/* Sockets of our own, one for each loop and address of a port. */
 static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
 {
     for (size_t i = 0; i < addrs->n; i++) {
@@ -157,17 +158,36 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
     return 0;
 }
 
+/* Sockets that systemd opened: every loop takes connections from a copy of each. */
+static int listen_passed(bool passed[PORTS], struct firn_diag *d)
+{
+    struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
+    size_t n = 0;
+    int r = systemd_sockets(sockets, &n, d);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        enum port port = (enum port)sockets[i].port;
+        if (!passed[port])
+            listen_name(sockets[i].fd, app.address[port]);
+        passed[port] = true;
+        for (size_t k = 0; k < app.loops && r == 0; k++) {
+            int fd = k + 1 < app.loops ? fcntl(sockets[i].fd, F_DUPFD_CLOEXEC, 3) : sockets[i].fd;
+            r = fd < 0 ? FIRN_EIO : loop_listen(app.ctx[k].loop, fd, (int)port);
+        }
+    }
+    return r;
+}
+
 static int listen_all(struct firn_diag *d)
 {
     const struct config_addrs *addrs[PORTS] = { &app.config.listen.home,
                                                 &app.config.listen.snowflake,
                                                 &app.config.listen.ticket };
-    for (int p = 0; p < PORTS; p++) {
-        int r = listen_port((enum port)p, addrs[p], d);
-        if (r)
-            return r;
-    }
-    return 0;
+    bool passed[PORTS] = { false };
+    int r = listen_passed(passed, d);
+    for (int p = 0; p < PORTS && r == 0; p++)
+        if (!passed[p])
+            r = listen_port((enum port)p, addrs[p], d);
+    return r;
 }
 
 static int start_coordinator(struct firn_diag *d)
@@ -257,7 +277,7 @@ static void reload(void)
     struct config_change change[CONFIG_SETTINGS_MAX];
     struct firn_diag d = { 0, "" };
     size_t n;
-    systemd_notify("RELOADING=1");
+    systemd_reloading();
     int r = config_reload(&app.config, &next, change, &n, &d);
     if (r) {
         log_error("reload_failed", "cause=%s cure=%s", d.text,
@@ -272,7 +292,7 @@ static void reload(void)
         config_free(&app.config);
         app.config = next;
     }
-    systemd_notify("READY=1");
+    systemd_ready("serving");
 }
 
 /* Until a signal says to end. The watchdog is fed while the board moves: a coordinator that hangs in
@@ -290,9 +310,11 @@ static void wait_for_end(const sigset_t *set)
         const char *why;
         bool ready = app_ready(&app, &why);
         if (ready && !was_ready)
-            systemd_notify("READY=1");
+            systemd_ready("serving");
+        else
+            systemd_status("%s", why);
         was_ready |= ready;
-        systemd_notify("WATCHDOG=1");
+        systemd_watchdog();
         log_flush();
     }
 }
@@ -300,7 +322,7 @@ static void wait_for_end(const sigset_t *set)
 static void stop(void)
 {
     log_info("draining", "connections=%u", (unsigned)atomic_load(&app.conns_open));
-    systemd_notify("STOPPING=1");
+    systemd_stopping("draining");
     atomic_store(&app.draining, true);
     for (size_t i = 0; i < app.loops; i++)
         loop_drain(app.ctx[i].loop);
