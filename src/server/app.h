@@ -19,8 +19,6 @@
  * /generate means and in who has the start page. */
 enum port { PORT_HOME, PORT_SNOWFLAKE, PORT_TICKET, PORTS };
 
-#define DEFAULT_SEQUENCE "default"
-
 struct app {
     struct config config;
     struct minter_plan plan;

@@ -167,6 +167,28 @@ static void run_list(struct coordinator *c, struct job *j)
     j->list_n = l.n;
 }
 
+/* A sequence's record; the default one comes into being when somebody looks for it. */
+static int describe(struct coordinator *c, struct job *j, struct seq_record *out)
+{
+    int r = ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag);
+    if (r != FIRN_ENOENT)
+        return r;
+    if (strcmp(j->name, DEFAULT_SEQUENCE) == 0) {
+        r = ticket_create(&c->tickets, j->name, j->name_len, &c->opts.first, out, &j->diag);
+    } else if (j->create) {
+        struct seq_spec spec = { .mode = SEQ_RANGE };
+        r = ticket_create(&c->tickets, j->name, j->name_len, &spec, out, &j->diag);
+    } else {
+        snprintf(j->diag.text, sizeof j->diag.text,
+                 "there is no sequence %s: create it with POST /v1/sequences", j->name);
+        return r;
+    }
+    if (r == 0)
+        log_info("sequence_created", "name=%s mode=%s", j->name,
+                 out->mode == SEQ_RANGE ? "range" : "gapless");
+    return r == FIRN_ECONFLICT ? 0 : r; /* another process was faster: *out is what it made */
+}
+
 static void run_other(struct coordinator *c, struct job *j)
 {
     if (j->what == JOB_LIST)
@@ -175,7 +197,7 @@ static void run_other(struct coordinator *c, struct job *j)
         j->result = ticket_create(&c->tickets, j->name, j->name_len, &j->spec, &j->record,
                                   &j->diag);
     else
-        j->result = ticket_describe(&c->tickets, j->name, j->name_len, &j->record, &j->diag);
+        j->result = describe(c, j, &j->record);
 }
 
 /* --- TAKE: the group commit --- */
@@ -200,14 +222,8 @@ static int32_t now_s(const struct coordinator *c)
  * which is made when the first number of the period is asked for. */
 static int find_register(struct coordinator *c, struct job *j, struct group *g)
 {
-    int r = ticket_describe(&c->tickets, j->name, j->name_len, &g->record, &j->diag);
-    if (r == FIRN_ENOENT && j->create) {
-        struct seq_spec spec = { .mode = SEQ_RANGE };
-        r = ticket_create(&c->tickets, j->name, j->name_len, &spec, &g->record, &j->diag);
-        if (r == 0)
-            log_info("sequence_created", "name=%s mode=range by=incr", j->name);
-    }
-    if (r && r != FIRN_ECONFLICT)
+    int r = describe(c, j, &g->record);
+    if (r)
         return r;
     uint32_t reset, digits;
     snprintf(g->name, sizeof g->name, "%s", j->name);

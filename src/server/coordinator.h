@@ -13,6 +13,8 @@
 #include "net/loop.h"
 #include "server/board.h"
 
+#define DEFAULT_SEQUENCE "default"
+
 enum job_what {
     JOB_TAKE,     /* `want` numbers of sequence `name` */
     JOB_CREATE,   /* a sequence as `spec` says */

@@ -197,6 +197,8 @@ static int start_coordinator(struct firn_diag *d)
     const struct config *c = &app.config;
     const char *store = c->store;
     struct coordinator_opts o = { .last = last, .last_n = app.loops };
+    o.first.start = c->tickets.default_start;
+    o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
     if (strncmp(store, "memory:", 7) != 0) {
         const char *given = strncmp(store, "sqlite:", 7) == 0 ? store + 7 : store;
         if (given[0])
