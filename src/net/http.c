@@ -687,7 +687,38 @@ ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_er
     return parse(p, len, req, err, false);
 }
 
+/* llhttp's reading of a whole request: where it ends and how long its body is. */
+struct whole {
+    bool complete;
+    size_t body_len;
+};
+
+static int on_body(llhttp_t *parser, const char *p, size_t len)
+{
+    (void)p;
+    ((struct whole *)parser->data)->body_len += len;
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+    ((struct whole *)parser->data)->complete = true;
+    return HPE_PAUSED;
+}
+
 ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct http_error *err)
 {
-    return parse(p, len, req, err, true);
+    static const llhttp_settings_t to_the_end = { .on_body = on_body,
+                                                  .on_message_complete = on_message_complete };
+    struct whole w = { 0 };
+    llhttp_t parser;
+    llhttp_init(&parser, HTTP_REQUEST, &to_the_end);
+    parser.data = &w;
+    llhttp_execute(&parser, p, len);
+    const char *end = llhttp_get_error_pos(&parser);
+
+    ssize_t used = parse(p, len, req, err, true); /* last: it may join chunks */
+    if (used > 0 && (!w.complete || end != p + used || w.body_len != req->body.len))
+        return refuse(err, 400, "the request can be read in two ways");
+    return used;
 }
