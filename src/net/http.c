@@ -535,7 +535,45 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The line "1a;extension\r\n" at q. Extensions are passed over, as RFC 9112 wants. */
+static const char *token_end(const char *q, const char *end)
+{
+    while (q < end && is(*q, TOKEN))
+        q++;
+    return q;
+}
+
+/* Extensions of a chunk (";name" or ";name=value", the value perhaps quoted) are passed over, as RFC
+ * 9112 wants, but read properly: parsers that did not disagreed about where the line ends. Returns
+ * what follows them, `end` when they may go on there, NULL when they are malformed. */
+static const char *extensions_end(const char *q, const char *end)
+{
+    while (q < end && *q == ';') {
+        const char *from = ++q;
+        q = token_end(q, end);
+        if (q == from && q < end)
+            return NULL;
+        if (q == end || *q != '=')
+            continue;
+        from = ++q;
+        bool quoted = q < end && *q == '"';
+        if (!quoted) {
+            q = token_end(q, end);
+        } else {
+            q++;
+            while (q < end && is(*q, VALUE) && *q != '"' && *q != '\\')
+                q++;
+            if (q < end && *q++ != '"')
+                return NULL;
+        }
+        if (q == from && q < end)
+            return NULL;
+        if (!quoted)
+            break; /* llhttp takes nothing behind a plain value, so neither do we */
+    }
+    return q;
+}
+
+/* The line "1a;extension\r\n" at q. */
 static const char *chunk_line(const char *q, const char *end, uint64_t *size,
                               struct http_error *err, int *r)
 {
@@ -555,15 +593,15 @@ static const char *chunk_line(const char *q, const char *end, uint64_t *size,
         *r = refuse(err, 400, "a chunk's size is not a hexadecimal number");
         return NULL;
     }
-    q = value_end(q, end);
-    if (q - from > HTTP_CHUNK_LINE_BYTES_MAX) {
+    q = extensions_end(q, end);
+    if (q && q - from > HTTP_CHUNK_LINE_BYTES_MAX) {
         *r = refuse(err, 400, "a chunk's extension is too long");
         return NULL;
     }
-    if (q == end || (*q == '\r' && q + 1 == end))
+    if (q && (q == end || (*q == '\r' && q + 1 == end)))
         return NULL;
-    if (*q != '\r' || q[1] != '\n') {
-        *r = refuse(err, 400, "a chunk's size does not end with CR LF");
+    if (!q || *q != '\r' || q[1] != '\n') {
+        *r = refuse(err, 400, "a chunk's size or extension is malformed");
         return NULL;
     }
     *size = v;
@@ -608,6 +646,11 @@ static int walk_chunks(const char *p, size_t len, char *to, size_t *out_used, si
         q = scan_line(q, end, &name, &value, err, &r);
         if (!q)
             return r;
+        struct head h = { 0 };
+        struct http_request unused = { 0 };
+        r = keep_header(name, value, &unused, &h, err);
+        if (r < 0 || h.framing)
+            return refuse(err, 400, "a trailer bears on framing, which was settled before it");
     }
     *out_used = (size_t)(q + 2 - p);
     *out_len = total;
