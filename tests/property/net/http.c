@@ -12,8 +12,7 @@ static const char *const seeds[] = {
     "HEAD http://h:80/x?y HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\nX-Empty:\r\n\r\n",
     "POST /v1/sequences HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-    "2;a;d=\"e f\";b=c\r\n{}\r\n00\r\nX: 1\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2;a;d=\"e f\";b=c\r\n{}\r\n00\r\nX: 1\r\n\r\n",
     "GET / HTTP/1.0\r\nConnection: keep-alive\r\nUpgrade: x\r\n\r\n",
     "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-continue\r\n\r\n",
 };

@@ -56,6 +56,4 @@ T_TEST(buf_refuses_absurd_sizes)
     T_OK(!buf_room(&b, SIZE_MAX));
     T_OK(b.failed);
     buf_done(&b);
-    T_OK(!buf_room(&b, SIZE_MAX / 2)); /* no such memory */
-    buf_done(&b);
 }
