@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -118,7 +117,6 @@ static void world_start(struct world *w, const struct loop_opts *opts)
     int fd;
     struct firn_diag diag;
     socklen_t len = sizeof w->address;
-    signal(SIGPIPE, SIG_IGN);
     memset(w, 0, sizeof *w);
     w->service = (struct service){ &w->ctx, on_http, on_resp, on_turn, on_closed };
     T_EQ(listen_open("127.0.0.1:0", &fd, 1, &diag), 0);
@@ -664,6 +662,66 @@ T_TEST(conn_silent_reader_is_dropped)
         loop_stats(w.loop, &stats);
     T_EQ(stats.timeouts, 1);
     close(fd);
+    world_stop(&w);
+}
+
+/* Some of what is deferred, in any order. */
+static void release_some(struct world *w, void *arg)
+{
+    struct service_ctx *x = &w->ctx;
+    uint64_t n = arg ? x->deferred_len : t_random_below(x->deferred_len + 1);
+    while (n-- > 0) {
+        size_t i = (size_t)t_random_below(x->deferred_len);
+        release_one(w, &i);
+        x->deferred_len--;
+        x->deferred[i] = x->deferred[x->deferred_len];
+        x->numbers[i] = x->numbers[x->deferred_len];
+    }
+}
+
+/* Requests of all kinds, cut anywhere, done in any order: the answers come in order, each once. */
+T_TEST(conn_random_pipelines)
+{
+    static struct world w;
+    world_start(&w, NULL);
+    for (uint64_t round = 0, rounds = t_scale(400); round < rounds; round++) {
+        bool http = t_random_below(2);
+        unsigned n = 1 + (unsigned)t_random_below(60);
+        struct buf text;
+        buf_init(&text, 1 << 20);
+        for (unsigned i = 0; i < n; i++) {
+            char kind = "nd"[t_random_below(2)];
+            if (http && t_random_below(10) == 0)
+                kind = 's';
+            if (http)
+                buf_addf(&text, "GET /%c/%u HTTP/1.1\r\nHost: a\r\n\r\n", kind, 1000 + i);
+            else
+                buf_addf(&text, "*2\r\n$1\r\n%c\r\n$4\r\n%u\r\n", kind, 1000 + i);
+        }
+        int fd = dial(&w);
+        for (size_t at = 0; at < text.len;) {
+            size_t part = 1 + (size_t)t_random_below(t_random_below(3) ? 200 : text.len);
+            part = part < text.len - at ? part : text.len - at;
+            say_n(fd, text.p + at, part);
+            at += part;
+            if (t_random_below(4) == 0)
+                ask(&w, release_some, NULL);
+        }
+        for (unsigned i = 0; i < n; i++) {
+            while (silent(fd, 1)) /* a serial one may be in the way of others */
+                ask(&w, release_some, &w);
+            if (http) {
+                hear_number(fd, 1000 + i);
+            } else {
+                char expect[16];
+                snprintf(expect, sizeof expect, ":%u\r\n", 1000 + i);
+                hear(fd, expect);
+            }
+        }
+        T_OK(silent(fd, 0));
+        close(fd);
+        buf_done(&text);
+    }
     world_stop(&w);
 }
 
