@@ -21,7 +21,7 @@ enum {
     HOST = 8,   /* of Host, or the authority in a target */
 };
 
-#define ALNUM TOKEN | VALUE | TARGET | HOST
+#define ALNUM (TOKEN | VALUE | TARGET | HOST)
 static const uint8_t class_of[256] = {
     ['\t'] = VALUE,
     [' '] = VALUE,
@@ -168,50 +168,37 @@ static bool slice_is(struct slice s, const char *word)
     return true;
 }
 
-/* Headers that we know, by name. `at` is an offset into struct http_request or struct head. */
+/* Headers that we know. Those with FRAMING llhttp must judge too; all but REPEATS come once. */
+enum { FRAMING = 1, REPEATS = 2, IN_HEAD = 4 };
 struct known {
     const char *name; /* lower case */
     uint8_t len;
-    bool in_head, framing, repeats;
-    uint8_t at;
+    uint8_t flags;
+    uint8_t at; /* where the value goes: offset in struct head (IN_HEAD) or struct http_request */
 };
-#define REQ(name_, field)                                                                  \
-    {                                                                                      \
-        name_, sizeof name_ - 1, false, false, false, offsetof(struct http_request, field) \
-    }
-#define REPEAT(name_, field)                                                              \
-    {                                                                                     \
-        name_, sizeof name_ - 1, false, false, true, offsetof(struct http_request, field) \
-    }
-#define FRAME(name_, field)                                                      \
-    {                                                                            \
-        name_, sizeof name_ - 1, true, true, false, offsetof(struct head, field) \
-    }
-#define JUDGE(name_)                                 \
-    {                                                \
-        name_, sizeof name_ - 1, true, true, true, 0 \
-    }
+#define NAME(text)  text, sizeof text - 1
+#define REQ(field)  offsetof(struct http_request, field)
+#define HEAD(field) FRAMING | IN_HEAD, offsetof(struct head, field)
 static const struct known known[] = {
-    REQ("host", host),
-    REPEAT("accept", accept),
-    REQ("content-type", content_type),
-    REQ("authorization", authorization),
-    REQ("idempotency-key", idempotency_key),
-    REPEAT("if-none-match", if_none_match),
-    FRAME("content-length", content_length),
-    FRAME("transfer-encoding", transfer_encoding),
-    FRAME("expect", expect),
-    JUDGE("connection"),
-    JUDGE("proxy-connection"),
-    JUDGE("upgrade"),
+    { NAME("host"), 0, REQ(host) },
+    { NAME("accept"), REPEATS, REQ(accept) },
+    { NAME("content-type"), 0, REQ(content_type) },
+    { NAME("authorization"), 0, REQ(authorization) },
+    { NAME("idempotency-key"), 0, REQ(idempotency_key) },
+    { NAME("if-none-match"), REPEATS, REQ(if_none_match) },
+    { NAME("content-length"), HEAD(content_length) },
+    { NAME("transfer-encoding"), HEAD(transfer_encoding) },
+    { NAME("expect"), HEAD(expect) },
+    { NAME("connection"), FRAMING | REPEATS, 0 },
+    { NAME("proxy-connection"), FRAMING | REPEATS, 0 },
+    { NAME("upgrade"), FRAMING | REPEATS, 0 },
 };
+#undef NAME
 #undef REQ
-#undef REPEAT
-#undef FRAME
-#undef JUDGE
+#undef HEAD
 _Static_assert(sizeof(struct http_request) < 256, "known.at is a byte");
 
-/* Which lengths and first letters occur in known[]: most names are ruled out by one bit. */
+/* Which lengths occur in known[]: most other names are ruled out by one bit. */
 #define BIT(n) (1u << (n))
 static const uint32_t known_len = BIT(4) | BIT(6) | BIT(7) | BIT(10) | BIT(12) | BIT(13) | BIT(14) |
                                   BIT(15) | BIT(16) | BIT(17);
@@ -224,13 +211,13 @@ static int keep_header(struct slice name, struct slice value, struct http_reques
     for (const struct known *k = known; k < known + sizeof known / sizeof known[0]; k++) {
         if (k->len != name.len || !name_is(name.p, k->name, name.len))
             continue;
-        h->framing |= k->framing;
-        if (k->framing && k->repeats) /* Connection and its kin: llhttp's alone */
+        h->framing |= (k->flags & FRAMING) != 0;
+        if (k->flags == (FRAMING | REPEATS)) /* Connection and its kin: llhttp's alone */
             return 0;
-        struct slice *to = (struct slice *)((k->in_head ? (char *)h : (char *)req) + k->at);
+        struct slice *to = (struct slice *)((k->flags & IN_HEAD ? (char *)h : (char *)req) + k->at);
         if (!to->p)
             *to = value;
-        else if (!k->repeats)
+        else if (!(k->flags & REPEATS))
             return refuse(err, 400, "a header that may be there once is there twice");
         return 0;
     }
@@ -660,7 +647,7 @@ static int walk_chunks(const char *p, size_t len, char *to, size_t *out_used, si
 static ssize_t parse_chunked(char *p, size_t len, const struct head *h, struct http_request *req,
                              struct http_error *err)
 {
-    size_t used, body_len;
+    size_t used = 0, body_len = 0;
     int r = walk_chunks(p + h->end, len - h->end, NULL, &used, &body_len, err);
     if (r == FIRN_EAGAIN && len >= HTTP_REQUEST_BYTES_MAX)
         return refuse(err, 413, "the chunked body is too long");
