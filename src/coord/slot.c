@@ -518,6 +518,7 @@ static bool step(struct slot_node *n, const struct slot_now *now, const struct n
         n->doing_ = SLOT_EXTEND;
         n->target_ = n->confirmed_.slot;
         n->at_ = SLOT_AT_WRITE;
+        n->due_ms_ = now->mono_ms;
         return false;
     }
     if (now->mono_ms < n->due_ms_)
