@@ -505,7 +505,7 @@ static void publish(struct lease *l, uint64_t last)
         return;
     v->state = slot_state_at(&l->node, &now);
     v->grant = l->node.grant;
-    v->floor_tick = l->node.floor;
+    v->floor_tick = slot_floor(&l->node, now.f);
     v->max_drift = l->node.params.max_drift;
     v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
     if (v->state == SLOT_HALTED) {

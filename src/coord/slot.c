@@ -53,9 +53,15 @@ int slot_init(struct slot_node *n, const struct slot_params *p, const struct non
     return 0;
 }
 
+uint64_t slot_floor(const struct slot_node *n, uint64_t f)
+{
+    uint64_t reach = 2 * (n->params.window + n->params.max_drift);
+    return n->floor > f && n->floor - f <= reach ? n->floor : 0;
+}
+
 uint64_t slot_limit(const struct slot_node *n, uint64_t f)
 {
-    return max64(f, n->floor) + n->params.max_drift;
+    return max64(f, slot_floor(n, f)) + n->params.max_drift;
 }
 
 uint64_t slot_left(const struct slot_node *n, const struct slot_now *now)
@@ -479,7 +485,8 @@ void slot_read_done(struct slot_node *n, const struct slot_now *now, int result,
     struct slot_record r;
     if (!understand(n, n->target_, p, len, &r))
         return;
-    bool outcome = n->outcome_, unchanged = outcome && len == n->base_len_ && memcmp(p, n->base_text_, len) == 0;
+    bool outcome = n->outcome_,
+         unchanged = outcome && len == n->base_len_ && memcmp(p, n->base_text_, len) == 0;
     n->base_ = r;
     memcpy(n->base_text_, p, len);
     n->base_len_ = len;
