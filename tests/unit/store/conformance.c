@@ -264,6 +264,45 @@ T_TEST(store_processes_count_together)
     firn_store_close(s);
 }
 
+/* All at once on a file that does not exist yet. */
+T_TEST(store_processes_open_together)
+{
+    enum { PROCESSES = 8 };
+    for (int round = 0; round < 10; round++) {
+        clean();
+        int gate[2];
+        char byte;
+        T_EQ(pipe(gate), 0);
+        for (int p = 0; p < PROCESSES; p++)
+            if (fork() == 0) {
+                struct firn_store *mine = NULL;
+                struct firn_diag d = { 0 };
+                close(gate[1]);
+                if (read(gate[0], &byte, 1) != 0) /* until the parent closes it */
+                    _exit(1);
+                if (firn_store_sqlite_open(path, 20000, &mine, &d) != 0) {
+                    printf("    %s\n", d.text);
+                    fflush(stdout);
+                    _exit(2);
+                }
+                int error = cas(mine, "k", NULL, "v");
+                firn_store_close(mine);
+                _exit(error == 0 ? 0 : error == FIRN_ECONFLICT ? 3 : 4);
+            }
+        close(gate[0]);
+        close(gate[1]);
+        int won = 0;
+        for (int p = 0; p < PROCESSES; p++) {
+            int status;
+            T_OK(wait(&status) > 0);
+            won += WEXITSTATUS(status) == 0;
+            T_OK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3, "exit %d",
+                 WEXITSTATUS(status));
+        }
+        T_EQ(won, 1);
+    }
+}
+
 T_TEST(store_survives_kill)
 {
     clean();
