@@ -404,6 +404,8 @@ void slot_cas_done(struct slot_node *n, const struct slot_now *now, int result)
     n->at_ = SLOT_AT_READ;
     n->outcome_ = true;
     n->due_ms_ = now->mono_ms;
+    if (result != FIRN_ECONFLICT)
+        back_off(n, now);
 }
 
 /* ---- what a read says ---- */
@@ -412,7 +414,10 @@ static void try_again(struct slot_node *n, const struct slot_now *now)
 {
     n->at_ = SLOT_AT_WRITE;
     n->outcome_ = false;
-    back_off(n, now);
+    n->due_ms_ =
+        now->mono_ms; /* the pause was before the read: a store that is back is used at once */
+    if (n->backoff_ms_ == 0)
+        back_off(n, now);
 }
 
 static void outcome_of_acquire(struct slot_node *n, const struct slot_now *now, bool unchanged)

@@ -384,6 +384,98 @@ T_TEST(lease_long_pause)
     T_EQ(ahead_ms(n), 0);
 }
 
+/* The store answers nothing for a while: serves to the end of its window, says so before, comes back. */
+static struct {
+    struct firn_store base;
+    struct firn_store *inner;
+    bool down;
+} shaky;
+
+static int shaky_read(struct firn_store *s, struct firn_slice key, bool fresh,
+                      struct firn_record *out, struct firn_diag *d)
+{
+    (void)s;
+    return shaky.down ? FIRN_EIO : firn_store_read(shaky.inner, key, fresh, out, d);
+}
+
+static int shaky_cas(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d)
+{
+    (void)s;
+    return shaky.down ? FIRN_EUNKNOWN : firn_store_cas(shaky.inner, want, d);
+}
+
+static int shaky_cas_many(struct firn_store *s, const struct firn_cas *want, size_t count,
+                          int *result, struct firn_diag *d)
+{
+    (void)s;
+    return firn_store_cas_many(shaky.inner, want, count, result, d);
+}
+
+static int shaky_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each,
+                      void *user, struct firn_diag *d)
+{
+    (void)s;
+    return shaky.down ? FIRN_EIO : firn_store_scan(shaky.inner, prefix, each, user, d);
+}
+
+static int shaky_identity(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
+{
+    (void)s;
+    return firn_store_identity(shaky.inner, out, d);
+}
+
+static void shaky_close(struct firn_store *s)
+{
+    (void)s;
+    firn_store_close(shaky.inner);
+}
+
+static const struct firn_store_ops shaky_ops = { .size = sizeof shaky_ops,
+                                                 .scheme = "shaky",
+                                                 .read = shaky_read,
+                                                 .cas = shaky_cas,
+                                                 .cas_many = shaky_cas_many,
+                                                 .scan = shaky_scan,
+                                                 .identity = shaky_identity,
+                                                 .close = shaky_close };
+
+T_TEST(lease_store_down)
+{
+    shaky.base.ops = &shaky_ops;
+    shaky.down = false;
+    T_EQ(firn_store_memory_new(&shaky.inner), 0);
+    begin(&shaky.base);
+    struct node *n = boot(0);
+    step(n);
+    pass(30000);
+    step(n);
+    shaky.down = true;
+    bool told = false;
+    int served = 0;
+    for (int i = 0; i < 100; i++) {
+        pass(100);
+        step(n);
+        told |= !n->l.view.ready;
+        bool ok = emit(n);
+        served += ok;
+        T_OK(ok || told); /* readiness ends before authority does */
+        T_EQ(ok, i < 29, "after %d ms", i * 100);
+    }
+    T_EQ(served, 29);
+    T_EQ(n->l.view.state, SLOT_DRY);
+    T_OK(n->l.view.error != 0 && n->l.view.store_errors > 2);
+    shaky.down = false;
+    pass(2000);
+    step(n);
+    T_EQ(n->l.view.state, SLOT_ACTIVE);
+    T_EQ(n->l.view.error, 0);
+    T_OK(n->l.view.ready && emit(n));
+    T_EQ(n->l.view.grant.gen, 1); /* the same slot all the time */
+    shaky.down = true;
+    T_EQ(lease_release(&n->l, n->last, 3000), FIRN_EAGAIN); /* stays closed all the same */
+    T_OK(!emit(n));
+}
+
 T_TEST(lease_layout_is_immutable)
 {
     begin_memory();
