@@ -255,13 +255,18 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
     return 0;
 }
 
-static int find_known(struct coordinator *c, struct job *j, const struct known **out)
+/* FIRN_EAGAIN: the place is held by a sequence of this very commit; the next one will do. */
+static int find_known(struct coordinator *c, struct job *j, const struct group *group, size_t n,
+                      const struct known **out)
 {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < j->name_len; i++)
         hash = (hash ^ (unsigned char)j->name[i]) * 16777619u;
     struct known *k = &c->known[hash % KNOWN_MAX];
     if (strcmp(k->name, j->name) != 0) {
+        for (size_t i = 0; i < n; i++)
+            if (group[i].seq == k)
+                return FIRN_EAGAIN;
         struct known fresh = { .dated = false };
         int r = describe(c, j, &fresh.record);
         if (r)
@@ -344,10 +349,7 @@ static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, 
         i++;
     if (i == *n) {
         const struct known *k;
-        int r = find_known(c, j, &k);
-        for (size_t g = 0; g < *n && r == 0; g++)
-            if (group[g].seq == k)
-                r = FIRN_EAGAIN; /* the place was just taken over: after this commit */
+        int r = find_known(c, j, group, *n, &k);
         if (r) {
             j->next = NULL;
             put_back(c, j, r, &j->diag);
