@@ -385,7 +385,7 @@ static bool is_word(const char *text)
     return n >= 1 && n <= 128;
 }
 
-/* The strings move from libcyaml's memory into ours. */
+/* libcyaml frees its strings itself: we need our own. */
 static int copy_scope(struct config_strings *to, char **from, unsigned n)
 {
     to->v = calloc(n ? n : 1, sizeof *to->v);
