@@ -120,9 +120,8 @@ static int fail(struct lease *l, int error)
 }
 
 struct survey { /* what a scan of everything shows */
-    struct lease *l;
     uint64_t highest;
-    size_t keys;
+    size_t keys; /* of the lease: sequences may be older than it */
 };
 
 static int survey_one(void *user, struct firn_slice key, struct firn_slice value)
@@ -130,8 +129,9 @@ static int survey_one(void *user, struct firn_slice key, struct firn_slice value
     struct survey *s = user;
     struct slot_record r;
     uint32_t slot;
-    s->keys++;
-    if (slot_key_parse(key.p, key.len, &slot) == 0 && slot_parse(value.p, value.len, &r, NULL) == 0)
+    bool is_slot = slot_key_parse(key.p, key.len, &slot) == 0;
+    s->keys += is_slot || (key.len == META_KEY_LEN && memcmp(key.p, META_KEY, key.len) == 0);
+    if (is_slot && slot_parse(value.p, value.len, &r, NULL) == 0)
         s->highest = r.until > s->highest ? r.until : s->highest;
     return 0;
 }
@@ -335,7 +335,7 @@ static int start_node(struct lease *l, struct firn_diag *d)
 /* 0: there is a node to run. */
 static int open_store(struct lease *l, const struct clock_reading *reading, struct firn_diag *d)
 {
-    struct survey s = { .l = l };
+    struct survey s = { 0 };
     int r = firn_store_scan(l->store, firn_slice("", 0), survey_one, &s, d);
     if (r == 0)
         r = need_clock(l, reading, s.highest, d);
@@ -505,7 +505,7 @@ static void publish(struct lease *l, uint64_t last)
         return;
     v->state = slot_state_at(&l->node, &now);
     v->grant = l->node.grant;
-    v->floor_tick = l->node.floor;
+    v->floor_tick = slot_floor(&l->node, now.f);
     v->max_drift = l->node.params.max_drift;
     v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
     if (v->state == SLOT_HALTED) {

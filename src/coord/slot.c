@@ -53,9 +53,15 @@ int slot_init(struct slot_node *n, const struct slot_params *p, const struct non
     return 0;
 }
 
+uint64_t slot_floor(const struct slot_node *n, uint64_t f)
+{
+    uint64_t reach = 2 * (n->params.window + n->params.max_drift);
+    return n->floor > f && n->floor - f <= reach ? n->floor : 0;
+}
+
 uint64_t slot_limit(const struct slot_node *n, uint64_t f)
 {
-    return max64(f, n->floor) + n->params.max_drift;
+    return max64(f, slot_floor(n, f)) + n->params.max_drift;
 }
 
 uint64_t slot_left(const struct slot_node *n, const struct slot_now *now)
@@ -398,6 +404,8 @@ void slot_cas_done(struct slot_node *n, const struct slot_now *now, int result)
     n->at_ = SLOT_AT_READ;
     n->outcome_ = true;
     n->due_ms_ = now->mono_ms;
+    if (result != FIRN_ECONFLICT)
+        back_off(n, now);
 }
 
 /* ---- what a read says ---- */
@@ -406,7 +414,10 @@ static void try_again(struct slot_node *n, const struct slot_now *now)
 {
     n->at_ = SLOT_AT_WRITE;
     n->outcome_ = false;
-    back_off(n, now);
+    n->due_ms_ =
+        now->mono_ms; /* the pause was before the read: a store that is back is used at once */
+    if (n->backoff_ms_ == 0)
+        back_off(n, now);
 }
 
 static void outcome_of_acquire(struct slot_node *n, const struct slot_now *now, bool unchanged)
@@ -479,7 +490,8 @@ void slot_read_done(struct slot_node *n, const struct slot_now *now, int result,
     struct slot_record r;
     if (!understand(n, n->target_, p, len, &r))
         return;
-    bool outcome = n->outcome_, unchanged = outcome && len == n->base_len_ && memcmp(p, n->base_text_, len) == 0;
+    bool outcome = n->outcome_,
+         unchanged = outcome && len == n->base_len_ && memcmp(p, n->base_text_, len) == 0;
     n->base_ = r;
     memcpy(n->base_text_, p, len);
     n->base_len_ = len;
@@ -518,6 +530,7 @@ static bool step(struct slot_node *n, const struct slot_now *now, const struct n
         n->doing_ = SLOT_EXTEND;
         n->target_ = n->confirmed_.slot;
         n->at_ = SLOT_AT_WRITE;
+        n->due_ms_ = now->mono_ms;
         return false;
     }
     if (now->mono_ms < n->due_ms_)

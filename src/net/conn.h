@@ -9,7 +9,7 @@
 #include <uv.h>
 
 enum {
-    READ_BYTES = 64 * 1024,                 /* most that one read takes */
+    READ_BYTES = 32 * 1024, /* most that one read takes; libuv does up to 32 in a row */
     IN_BYTES_MAX = READ_BYTES + 128 * 1024, /* behind the longest unfinished request */
     REQUESTS_PER_WAKE = 2048,               /* then the others have their turn */
     DEFERRED_PER_CONN = 1024,               /* replies that wait on one connection */

@@ -21,7 +21,7 @@ enum {
     HOST = 8,   /* of Host, or the authority in a target */
 };
 
-#define ALNUM TOKEN | VALUE | TARGET | HOST
+#define ALNUM (TOKEN | VALUE | TARGET | HOST)
 static const uint8_t class_of[256] = {
     ['\t'] = VALUE,
     [' '] = VALUE,
@@ -168,50 +168,37 @@ static bool slice_is(struct slice s, const char *word)
     return true;
 }
 
-/* Headers that we know, by name. `at` is an offset into struct http_request or struct head. */
+/* Headers that we know. Those with FRAMING llhttp must judge too; all but REPEATS come once. */
+enum { FRAMING = 1, REPEATS = 2, IN_HEAD = 4 };
 struct known {
     const char *name; /* lower case */
     uint8_t len;
-    bool in_head, framing, repeats;
-    uint8_t at;
+    uint8_t flags;
+    uint8_t at; /* where the value goes: offset in struct head (IN_HEAD) or struct http_request */
 };
-#define REQ(name_, field)                                                                  \
-    {                                                                                      \
-        name_, sizeof name_ - 1, false, false, false, offsetof(struct http_request, field) \
-    }
-#define REPEAT(name_, field)                                                              \
-    {                                                                                     \
-        name_, sizeof name_ - 1, false, false, true, offsetof(struct http_request, field) \
-    }
-#define FRAME(name_, field)                                                      \
-    {                                                                            \
-        name_, sizeof name_ - 1, true, true, false, offsetof(struct head, field) \
-    }
-#define JUDGE(name_)                                 \
-    {                                                \
-        name_, sizeof name_ - 1, true, true, true, 0 \
-    }
+#define NAME(text)  text, sizeof text - 1
+#define REQ(field)  offsetof(struct http_request, field)
+#define HEAD(field) FRAMING | IN_HEAD, offsetof(struct head, field)
 static const struct known known[] = {
-    REQ("host", host),
-    REPEAT("accept", accept),
-    REQ("content-type", content_type),
-    REQ("authorization", authorization),
-    REQ("idempotency-key", idempotency_key),
-    REPEAT("if-none-match", if_none_match),
-    FRAME("content-length", content_length),
-    FRAME("transfer-encoding", transfer_encoding),
-    FRAME("expect", expect),
-    JUDGE("connection"),
-    JUDGE("proxy-connection"),
-    JUDGE("upgrade"),
+    { NAME("host"), 0, REQ(host) },
+    { NAME("accept"), REPEATS, REQ(accept) },
+    { NAME("content-type"), 0, REQ(content_type) },
+    { NAME("authorization"), 0, REQ(authorization) },
+    { NAME("idempotency-key"), 0, REQ(idempotency_key) },
+    { NAME("if-none-match"), REPEATS, REQ(if_none_match) },
+    { NAME("content-length"), HEAD(content_length) },
+    { NAME("transfer-encoding"), HEAD(transfer_encoding) },
+    { NAME("expect"), HEAD(expect) },
+    { NAME("connection"), FRAMING | REPEATS, 0 },
+    { NAME("proxy-connection"), FRAMING | REPEATS, 0 },
+    { NAME("upgrade"), FRAMING | REPEATS, 0 },
 };
+#undef NAME
 #undef REQ
-#undef REPEAT
-#undef FRAME
-#undef JUDGE
+#undef HEAD
 _Static_assert(sizeof(struct http_request) < 256, "known.at is a byte");
 
-/* Which lengths and first letters occur in known[]: most names are ruled out by one bit. */
+/* Which lengths occur in known[]: most other names are ruled out by one bit. */
 #define BIT(n) (1u << (n))
 static const uint32_t known_len = BIT(4) | BIT(6) | BIT(7) | BIT(10) | BIT(12) | BIT(13) | BIT(14) |
                                   BIT(15) | BIT(16) | BIT(17);
@@ -224,13 +211,13 @@ static int keep_header(struct slice name, struct slice value, struct http_reques
     for (const struct known *k = known; k < known + sizeof known / sizeof known[0]; k++) {
         if (k->len != name.len || !name_is(name.p, k->name, name.len))
             continue;
-        h->framing |= k->framing;
-        if (k->framing && k->repeats) /* Connection and its kin: llhttp's alone */
+        h->framing |= (k->flags & FRAMING) != 0;
+        if (k->flags == (FRAMING | REPEATS)) /* Connection and its kin: llhttp's alone */
             return 0;
-        struct slice *to = (struct slice *)((k->in_head ? (char *)h : (char *)req) + k->at);
+        struct slice *to = (struct slice *)((k->flags & IN_HEAD ? (char *)h : (char *)req) + k->at);
         if (!to->p)
             *to = value;
-        else if (!k->repeats)
+        else if (!(k->flags & REPEATS))
             return refuse(err, 400, "a header that may be there once is there twice");
         return 0;
     }
@@ -535,7 +522,45 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The line "1a;extension\r\n" at q. Extensions are passed over, as RFC 9112 wants. */
+static const char *token_end(const char *q, const char *end)
+{
+    while (q < end && is(*q, TOKEN))
+        q++;
+    return q;
+}
+
+/* Extensions of a chunk (";name" or ";name=value", the value perhaps quoted) are passed over, as RFC
+ * 9112 wants, but read properly: parsers that did not disagreed about where the line ends. Returns
+ * what follows them, `end` when they may go on there, NULL when they are malformed. */
+static const char *extensions_end(const char *q, const char *end)
+{
+    while (q < end && *q == ';') {
+        const char *from = ++q;
+        q = token_end(q, end);
+        if (q == from && q < end)
+            return NULL;
+        if (q == end || *q != '=')
+            continue;
+        from = ++q;
+        bool quoted = q < end && *q == '"';
+        if (!quoted) {
+            q = token_end(q, end);
+        } else {
+            q++;
+            while (q < end && is(*q, VALUE) && *q != '"' && *q != '\\')
+                q++;
+            if (q < end && *q++ != '"')
+                return NULL;
+        }
+        if (q == from && q < end)
+            return NULL;
+        if (!quoted)
+            break; /* llhttp takes nothing behind a plain value, so neither do we */
+    }
+    return q;
+}
+
+/* The line "1a;extension\r\n" at q. */
 static const char *chunk_line(const char *q, const char *end, uint64_t *size,
                               struct http_error *err, int *r)
 {
@@ -555,15 +580,15 @@ static const char *chunk_line(const char *q, const char *end, uint64_t *size,
         *r = refuse(err, 400, "a chunk's size is not a hexadecimal number");
         return NULL;
     }
-    q = value_end(q, end);
-    if (q - from > HTTP_CHUNK_LINE_BYTES_MAX) {
+    q = extensions_end(q, end);
+    if (q && q - from > HTTP_CHUNK_LINE_BYTES_MAX) {
         *r = refuse(err, 400, "a chunk's extension is too long");
         return NULL;
     }
-    if (q == end || (*q == '\r' && q + 1 == end))
+    if (q && (q == end || (*q == '\r' && q + 1 == end)))
         return NULL;
-    if (*q != '\r' || q[1] != '\n') {
-        *r = refuse(err, 400, "a chunk's size does not end with CR LF");
+    if (!q || *q != '\r' || q[1] != '\n') {
+        *r = refuse(err, 400, "a chunk's size or extension is malformed");
         return NULL;
     }
     *size = v;
@@ -608,6 +633,11 @@ static int walk_chunks(const char *p, size_t len, char *to, size_t *out_used, si
         q = scan_line(q, end, &name, &value, err, &r);
         if (!q)
             return r;
+        struct head h = { 0 };
+        struct http_request unused = { 0 };
+        r = keep_header(name, value, &unused, &h, err);
+        if (r < 0 || h.framing)
+            return refuse(err, 400, "a trailer bears on framing, which was settled before it");
     }
     *out_used = (size_t)(q + 2 - p);
     *out_len = total;
@@ -617,7 +647,7 @@ static int walk_chunks(const char *p, size_t len, char *to, size_t *out_used, si
 static ssize_t parse_chunked(char *p, size_t len, const struct head *h, struct http_request *req,
                              struct http_error *err)
 {
-    size_t used, body_len;
+    size_t used = 0, body_len = 0;
     int r = walk_chunks(p + h->end, len - h->end, NULL, &used, &body_len, err);
     if (r == FIRN_EAGAIN && len >= HTTP_REQUEST_BYTES_MAX)
         return refuse(err, 413, "the chunked body is too long");
@@ -687,7 +717,38 @@ ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_er
     return parse(p, len, req, err, false);
 }
 
+/* llhttp's reading of a whole request: where it ends and how long its body is. */
+struct whole {
+    bool complete;
+    size_t body_len;
+};
+
+static int on_body(llhttp_t *parser, const char *p, size_t len)
+{
+    (void)p;
+    ((struct whole *)parser->data)->body_len += len;
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+    ((struct whole *)parser->data)->complete = true;
+    return HPE_PAUSED;
+}
+
 ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct http_error *err)
 {
-    return parse(p, len, req, err, true);
+    static const llhttp_settings_t to_the_end = { .on_body = on_body,
+                                                  .on_message_complete = on_message_complete };
+    struct whole w = { 0 };
+    llhttp_t parser;
+    llhttp_init(&parser, HTTP_REQUEST, &to_the_end);
+    parser.data = &w;
+    llhttp_execute(&parser, p, len);
+    const char *end = llhttp_get_error_pos(&parser);
+
+    ssize_t used = parse(p, len, req, err, true); /* last: it may join chunks */
+    if (used > 0 && (!w.complete || end != p + used || w.body_len != req->body.len))
+        return refuse(err, 400, "the request can be read in two ways");
+    return used;
 }

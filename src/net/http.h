@@ -56,7 +56,8 @@ struct http_error {
  * call that returns the request. Of repeated Accept headers the first counts. */
 ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_error *err);
 
-/* The same without the short cut for plain requests: for tests, which compare the two. */
+/* The same with llhttp reading every request, to its very end, and both agreeing: for tests, which
+ * compare the two. */
 ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct http_error *err);
 
 const char *http_method_name(enum http_method m);

@@ -85,7 +85,7 @@ static int open_one(const union address *a, bool shared)
 
 int listen_open(const char *address, int *fds, size_t n, struct firn_diag *diag)
 {
-    union address a;
+    union address a = { 0 };
     int r = address_parse(address, &a, diag);
     if (r < 0)
         return r;
@@ -112,7 +112,7 @@ refused:
 
 void listen_name(int fd, char out[PEER_ADDRESS_BUF])
 {
-    union address a;
+    union address a = { 0 };
     socklen_t len = sizeof a;
     char host[INET6_ADDRSTRLEN];
     snprintf(out, PEER_ADDRESS_BUF, "?");

@@ -6,6 +6,8 @@
  */
 #include "net/conn.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -227,6 +229,11 @@ int loop_listen(struct loop *l, int fd, int tag)
 
 int loop_run(struct loop *l)
 {
+    sigset_t pipe_signal; /* a peer that went away is an error of the write, not a reason to die */
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    if (pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL) != 0)
+        return FIRN_EIO;
     uv_run(&l->uv, UV_RUN_DEFAULT);
     return 0;
 }

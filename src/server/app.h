@@ -6,6 +6,8 @@
 #ifndef FIRN_SERVER_APP_H
 #define FIRN_SERVER_APP_H
 
+#include "firn/dated.h"
+#include "firn/tsid.h"
 #include "net/loop.h"
 #include "net/service.h"
 #include "server/board.h"
@@ -16,8 +18,6 @@
 /* Which port a connection came in by (peer->tag). Every port serves everything; they differ in what
  * /generate means and in who has the start page. */
 enum port { PORT_HOME, PORT_SNOWFLAKE, PORT_TICKET, PORTS };
-
-#define DEFAULT_SEQUENCE "default"
 
 struct app {
     struct config config;
@@ -32,6 +32,8 @@ struct app {
     char address[PORTS][PEER_ADDRESS_BUF]; /* the first of each port, as bound */
 };
 
+struct resp_wait;
+
 struct service_ctx {
     struct app *app;
     struct loop *loop;
@@ -40,11 +42,15 @@ struct service_ctx {
     struct outbox *outbox;
     uint64_t *numbers; /* room for limits.ids_per_request */
     size_t index;      /* of the loop */
+    const struct firn_kind *ticket_kind;
+    struct resp_wait *resp_idle; /* resp_commands.c's pool */
 };
 
 /* http_routes.c and resp_commands.c: the two tables. */
 void http_handle(struct service_ctx *ctx, const struct http_request *req, struct reply *r);
 void resp_handle(struct service_ctx *ctx, const struct resp_request *req, struct reply *r);
+
+void resp_waits_free(struct service_ctx *ctx);
 
 /* metrics.c: all metrics in the Prometheus text format. */
 void metrics_write(struct app *app, struct buf *out);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 50, WAIT_MS = 5000, SEQUENCES_MAX = 10000 };
+enum { RETRY_MS = 50, WAIT_MS = 5000, KNOWN_MAX = 1024 };
 
 struct outbox {
     struct loop *loop;
@@ -25,7 +25,17 @@ struct outbox {
     struct loop_task task; /* the address leads back to the outbox */
 };
 
+/* What never changes about a sequence once it is there, so that a commit need not look it up. */
+struct known {
+    char name[RECORD_NAME_MAX + 1]; /* empty: a free place */
+    char reg[RECORD_NAME_MAX + 1];  /* the register that counts: its own, or that of the period */
+    struct seq_record record;
+    bool dated;
+    uint32_t reset, digits, period;
+};
+
 struct coordinator {
+    struct known known[KNOWN_MAX]; /* direct mapped by a hash of the name */
     struct coordinator_opts opts;
     struct board *board;
     struct firn_store *store;
@@ -167,6 +177,28 @@ static void run_list(struct coordinator *c, struct job *j)
     j->list_n = l.n;
 }
 
+/* A sequence's record; the default one comes into being when somebody looks for it. */
+static int describe(struct coordinator *c, struct job *j, struct seq_record *out)
+{
+    int r = ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag);
+    if (r != FIRN_ENOENT)
+        return r;
+    if (strcmp(j->name, DEFAULT_SEQUENCE) == 0) {
+        r = ticket_create(&c->tickets, j->name, j->name_len, &c->opts.first, out, &j->diag);
+    } else if (j->create) {
+        struct seq_spec spec = { .mode = SEQ_RANGE };
+        r = ticket_create(&c->tickets, j->name, j->name_len, &spec, out, &j->diag);
+    } else {
+        snprintf(j->diag.text, sizeof j->diag.text,
+                 "there is no sequence %s: create it with POST /v1/sequences", j->name);
+        return r;
+    }
+    if (r == 0)
+        log_info("sequence_created", "name=%s mode=%s", j->name,
+                 out->mode == SEQ_RANGE ? "range" : "gapless");
+    return r == FIRN_ECONFLICT ? 0 : r; /* another process was faster: *out is what it made */
+}
+
 static void run_other(struct coordinator *c, struct job *j)
 {
     if (j->what == JOB_LIST)
@@ -175,62 +207,77 @@ static void run_other(struct coordinator *c, struct job *j)
         j->result = ticket_create(&c->tickets, j->name, j->name_len, &j->spec, &j->record,
                                   &j->diag);
     else
-        j->result = ticket_describe(&c->tickets, j->name, j->name_len, &j->record, &j->diag);
+        j->result = describe(c, j, &j->record);
 }
 
 /* --- TAKE: the group commit --- */
 
 /* One sequence of a commit and the jobs that wait on it. */
 struct group {
-    char name[RECORD_NAME_MAX + 1];
-    struct seq_record record;
-    uint32_t period;
+    const struct known *seq;
     struct job *first, **tail;
 };
 
-static int32_t now_s(const struct coordinator *c)
+static int64_t now_s(const struct coordinator *c)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t f = clock_f_at(&c->lease->clock, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
-    return (int32_t)(f / 1000000000);
+    return clock_f_at(&c->lease->clock, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec) / 1000000000;
 }
 
-/* The register that holds a sequence's counter now: its own, or for a dated one that of the period,
- * which is made when the first number of the period is asked for. */
-static int find_register(struct coordinator *c, struct job *j, struct group *g)
+/* The register of the period that it is now, made when its first number is asked for. A period never
+ * goes back while the process runs; after a restart with a clock set back it counts on in the old one. */
+static int enter_period(struct coordinator *c, struct known *k, struct firn_diag *d)
 {
-    int r = ticket_describe(&c->tickets, j->name, j->name_len, &g->record, &j->diag);
-    if (r == FIRN_ENOENT && j->create) {
-        struct seq_spec spec = { .mode = SEQ_RANGE };
-        r = ticket_create(&c->tickets, j->name, j->name_len, &spec, &g->record, &j->diag);
-        if (r == 0)
-            log_info("sequence_created", "name=%s mode=range by=incr", j->name);
-    }
-    if (r && r != FIRN_ECONFLICT)
-        return r;
-    uint32_t reset, digits;
-    snprintf(g->name, sizeof g->name, "%s", j->name);
-    if (dated_note_parse(g->record.note, &reset, &digits) != 0)
-        return 0;
+    uint32_t period;
     if (c->lease->clock.state == CLOCK_WAIT)
         return FIRN_ECLOCK;
-    r = firn_dated_period(reset, now_s(c), &g->period);
-    int n = snprintf(g->name, sizeof g->name, "%s:%u", j->name, g->period);
-    if (r || n > RECORD_NAME_MAX)
-        return r ? r : FIRN_EINVAL;
-    struct seq_spec spec = { .mode = g->record.mode,
-                             .start = g->record.start,
-                             .step = g->record.step,
-                             .offset = g->record.offset,
-                             .max = g->record.max,
-                             .note = "" };
-    r = ticket_describe(&c->tickets, g->name, (size_t)n, &g->record, &j->diag);
-    if (r == FIRN_ENOENT) {
-        struct seq_record made;
-        r = ticket_create(&c->tickets, g->name, (size_t)n, &spec, &made, &j->diag);
+    int r = firn_dated_period(k->reset, now_s(c), &period);
+    if (r || period <= k->period)
+        return r;
+    char name[sizeof k->name + 16];
+    int n = snprintf(name, sizeof name, "%s:%u", k->name, period);
+    if (n > RECORD_NAME_MAX) {
+        snprintf(d->text, sizeof d->text, "a dated sequence's name has at most 55 characters");
+        return FIRN_EINVAL;
     }
-    return r == FIRN_ECONFLICT ? 0 : r;
+    struct seq_spec spec = { .mode = k->record.mode,
+                             .start = k->record.start,
+                             .step = k->record.step,
+                             .offset = k->record.offset,
+                             .max = k->record.max,
+                             .note = "" };
+    r = ticket_create(&c->tickets, name, (size_t)n, &spec, NULL, d);
+    if (r && r != FIRN_ECONFLICT)
+        return r;
+    memcpy(k->reg, name, (size_t)n + 1);
+    k->period = period;
+    return 0;
+}
+
+/* FIRN_EAGAIN: the place is held by a sequence of this very commit; the next one will do. */
+static int find_known(struct coordinator *c, struct job *j, const struct group *group, size_t n,
+                      const struct known **out)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < j->name_len; i++)
+        hash = (hash ^ (unsigned char)j->name[i]) * 16777619u;
+    struct known *k = &c->known[hash % KNOWN_MAX];
+    if (strcmp(k->name, j->name) != 0) {
+        for (size_t i = 0; i < n; i++)
+            if (group[i].seq == k)
+                return FIRN_EAGAIN;
+        struct known fresh = { .dated = false };
+        int r = describe(c, j, &fresh.record);
+        if (r)
+            return r;
+        memcpy(fresh.name, j->name, j->name_len + 1);
+        memcpy(fresh.reg, j->name, j->name_len + 1);
+        fresh.dated = dated_note_parse(fresh.record.note, &fresh.reset, &fresh.digits) == 0;
+        *k = fresh;
+    }
+    *out = k;
+    return k->dated ? enter_period(c, k, &j->diag) : 0;
 }
 
 static void finish(struct job *j, int result)
@@ -247,8 +294,8 @@ static void share_out(struct coordinator *c, struct group *g, struct seq_range r
         struct job *next = j->next;
         uint64_t n = j->want < range.count ? j->want : range.count;
         j->range = (struct seq_range){ range.first, range.step, n };
-        j->record = g->record;
-        j->period = g->period;
+        j->record = g->seq->record;
+        j->period = g->seq->period;
         range.first += n * range.step;
         range.count -= n;
         atomic_fetch_add_explicit(&c->stats.tickets, n, memory_order_relaxed);
@@ -297,18 +344,18 @@ static void put_back(struct coordinator *c, struct job *j, int error, const stru
 /* Sort one job into its group. False: it cannot be served in this commit. */
 static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, struct job *j)
 {
-    struct group g = { .first = NULL };
-    int r = find_register(c, j, &g);
-    if (r) {
-        j->next = NULL;
-        put_back(c, j, r, &j->diag);
-        return false;
-    }
     size_t i = 0;
-    while (i < *n && strcmp(group[i].name, g.name) != 0)
+    while (i < *n && strcmp(group[i].seq->name, j->name) != 0)
         i++;
     if (i == *n) {
-        group[i] = g;
+        const struct known *k;
+        int r = find_known(c, j, group, *n, &k);
+        if (r) {
+            j->next = NULL;
+            put_back(c, j, r, &j->diag);
+            return false;
+        }
+        group[i] = (struct group){ .seq = k };
         group[i].tail = &group[i].first;
         (*n)++;
     }
@@ -323,7 +370,8 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     struct ticket_job job[TICKET_JOBS_MAX];
     struct firn_diag d = { 0, "" };
     for (size_t i = 0; i < n; i++) {
-        job[i] = (struct ticket_job){ .name = group[i].name, .name_len = strlen(group[i].name) };
+        job[i] = (struct ticket_job){ .name = group[i].seq->reg,
+                                      .name_len = strlen(group[i].seq->reg) };
         for (struct job *j = group[i].first; j; j = j->next)
             job[i].want += j->want;
     }
@@ -335,7 +383,7 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
             continue;
         }
         atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
-        log_warn("commit_failed", "sequence=%s error=%s cause=\"%s\"", group[i].name,
+        log_warn("commit_failed", "sequence=%s error=%s cause=%s", group[i].seq->reg,
                  firn_error_name(job[i].result), d.text);
         put_back(c, group[i].first, job[i].result, &d);
     }
@@ -403,8 +451,7 @@ static void log_changes(struct coordinator *c)
     }
     if (v->error != c->error_logged) {
         if (v->error)
-            log_warn("lease_trouble", "error=%s cause=\"%s\"", firn_error_name(v->error),
-                     v->diag.text);
+            log_warn("lease_trouble", "error=%s cause=%s", firn_error_name(v->error), v->diag.text);
         else
             log_info("lease_recovered", "slot=%u", v->grant.slot);
         c->error_logged = v->error;

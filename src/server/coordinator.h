@@ -13,6 +13,8 @@
 #include "net/loop.h"
 #include "server/board.h"
 
+#define DEFAULT_SEQUENCE "default"
+
 enum job_what {
     JOB_TAKE,     /* `want` numbers of sequence `name` */
     JOB_CREATE,   /* a sequence as `spec` says */
@@ -59,7 +61,8 @@ struct coordinator;
 struct coordinator_opts {
     const char *store_path; /* NULL: in memory */
     struct lease_params lease;
-    uint64_t wait_ms; /* how long a ticket waits for a store that fails; default 5,000 */
+    struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
+    uint64_t wait_ms;      /* how long a ticket waits for a store that fails; default 5,000 */
     _Atomic uint64_t *const *last; /* highest tick (lease ticks) stamped, one for each loop */
     size_t last_n;
 };

@@ -7,6 +7,7 @@
 #include "server/systemd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,6 +33,12 @@ static void on_turn(struct service_ctx *ctx)
 {
     minter_turn(ctx->minter);
     ticket_desk_turn(ctx->desk);
+}
+
+static void on_closed(struct service_ctx *ctx, struct peer *p)
+{
+    (void)ctx;
+    free(p->user); /* the name that CLIENT SETNAME gave it */
 }
 
 static void *run_loop(void *arg)
@@ -106,8 +113,9 @@ static int start_loops(struct firn_diag *d)
     for (size_t i = 0; i < app.loops; i++) {
         struct service_ctx *ctx = &app.ctx[i];
         *ctx = (struct service_ctx){ .app = &app, .index = i };
+        ctx->ticket_kind = firn_kind_find("ticket", 6);
         ctx->numbers = calloc(c->limits.ids_per_request, sizeof *ctx->numbers);
-        runners[i].service = (struct service){ ctx, http_handle, resp_handle, on_turn, NULL };
+        runners[i].service = (struct service){ ctx, http_handle, resp_handle, on_turn, on_closed };
         int r = ctx->numbers ? minter_new(&app.plan, &app.board, (uint32_t)i, &ctx->minter)
                              : FIRN_ENOMEM;
         if (r == 0)
@@ -123,7 +131,7 @@ static int start_loops(struct firn_diag *d)
     return 0;
 }
 
-/* Sockets of one port for all loops: those that systemd passed, or our own. */
+/* Sockets of our own, one for each loop and address of a port. */
 static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
 {
     for (size_t i = 0; i < addrs->n; i++) {
@@ -150,17 +158,36 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
     return 0;
 }
 
+/* Sockets that systemd opened: every loop takes connections from a copy of each. */
+static int listen_passed(bool passed[PORTS], struct firn_diag *d)
+{
+    struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
+    size_t n = 0;
+    int r = systemd_sockets(sockets, &n, d);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        enum port port = (enum port)sockets[i].port;
+        if (!passed[port])
+            listen_name(sockets[i].fd, app.address[port]);
+        passed[port] = true;
+        for (size_t k = 0; k < app.loops && r == 0; k++) {
+            int fd = k + 1 < app.loops ? fcntl(sockets[i].fd, F_DUPFD_CLOEXEC, 3) : sockets[i].fd;
+            r = fd < 0 ? FIRN_EIO : loop_listen(app.ctx[k].loop, fd, (int)port);
+        }
+    }
+    return r;
+}
+
 static int listen_all(struct firn_diag *d)
 {
     const struct config_addrs *addrs[PORTS] = { &app.config.listen.home,
                                                 &app.config.listen.snowflake,
                                                 &app.config.listen.ticket };
-    for (int p = 0; p < PORTS; p++) {
-        int r = listen_port((enum port)p, addrs[p], d);
-        if (r)
-            return r;
-    }
-    return 0;
+    bool passed[PORTS] = { false };
+    int r = listen_passed(passed, d);
+    for (int p = 0; p < PORTS && r == 0; p++)
+        if (!passed[p])
+            r = listen_port((enum port)p, addrs[p], d);
+    return r;
 }
 
 static int start_coordinator(struct firn_diag *d)
@@ -170,6 +197,8 @@ static int start_coordinator(struct firn_diag *d)
     const struct config *c = &app.config;
     const char *store = c->store;
     struct coordinator_opts o = { .last = last, .last_n = app.loops };
+    o.first.start = c->tickets.default_start;
+    o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
     if (strncmp(store, "memory:", 7) != 0) {
         const char *given = strncmp(store, "sqlite:", 7) == 0 ? store + 7 : store;
         if (given[0])
@@ -241,7 +270,7 @@ static void warn_exposed(void)
         stderr,
         "\n*** WARNING: firnd listens beyond this machine without TLS client certificates or tokens.\n"
         "*** Anybody who reaches it can take IDs and tickets. Set tls.* or auth.tokens (firnd.yaml(5)).\n\n");
-    log_warn("exposed", "cure=\"set tls.client_ca or auth.tokens, or listen on 127.0.0.1\"");
+    log_warn("exposed", "cure=%s", "set tls.client_ca or auth.tokens, or listen on 127.0.0.1");
 }
 
 static void reload(void)
@@ -250,21 +279,22 @@ static void reload(void)
     struct config_change change[CONFIG_SETTINGS_MAX];
     struct firn_diag d = { 0, "" };
     size_t n;
-    systemd_notify("RELOADING=1");
+    systemd_reloading();
     int r = config_reload(&app.config, &next, change, &n, &d);
     if (r) {
-        log_error("reload_failed", "cause=\"%s\" kept=\"the settings as they were\"", d.text);
+        log_error("reload_failed", "cause=%s cure=%s", d.text,
+                  "mend it and send SIGHUP again; firnd goes on with the settings as they were");
     } else {
         for (size_t i = 0; i < n; i++)
-            log_info("setting_changed", "name=%s %s", change[i].name,
-                     change[i].applied ? "applied=now" : "applied=no cure=\"restart firnd\"");
-        log_set((enum log_level)next.log.level, next.log.format == CONFIG_LOG_JSON);
+            log_info("setting_changed", "name=%s applied=%s", change[i].name,
+                     change[i].applied ? "now" : "after a restart");
+        log_setup((enum log_level)next.log.level, (enum log_format)next.log.format);
         log_info("reloaded", "changes=%zu", n);
         /* Handlers read no setting that a reload may change, so the old one can go. */
         config_free(&app.config);
         app.config = next;
     }
-    systemd_notify("READY=1");
+    systemd_ready("serving");
 }
 
 /* Until a signal says to end. The watchdog is fed while the board moves: a coordinator that hangs in
@@ -282,16 +312,19 @@ static void wait_for_end(const sigset_t *set)
         const char *why;
         bool ready = app_ready(&app, &why);
         if (ready && !was_ready)
-            systemd_notify("READY=1");
+            systemd_ready("serving");
+        else
+            systemd_status("%s", why);
         was_ready |= ready;
-        systemd_notify("WATCHDOG=1");
+        systemd_watchdog();
+        log_flush();
     }
 }
 
 static void stop(void)
 {
     log_info("draining", "connections=%u", (unsigned)atomic_load(&app.conns_open));
-    systemd_notify("STOPPING=1");
+    systemd_stopping("draining");
     atomic_store(&app.draining, true);
     for (size_t i = 0; i < app.loops; i++)
         loop_drain(app.ctx[i].loop);
@@ -307,12 +340,14 @@ static void stop(void)
         ticket_desk_free(app.ctx[i].desk);
         outbox_free(app.ctx[i].outbox);
         minter_free(app.ctx[i].minter);
+        resp_waits_free(&app.ctx[i]);
         free(app.ctx[i].numbers);
     }
     free(app.ctx);
     board_done(&app.board);
     config_free(&app.config);
     log_info("ended", "clean=yes");
+    log_flush();
 }
 
 /* As many descriptors as connections may need, if the system lets us. */
@@ -331,7 +366,7 @@ static int run(void)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     app.started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    log_set((enum log_level)app.config.log.level, app.config.log.format == CONFIG_LOG_JSON);
+    log_setup((enum log_level)app.config.log.level, (enum log_format)app.config.log.format);
     raise_descriptors(app.config.limits.connections + 256);
     board_init(&app.board);
 

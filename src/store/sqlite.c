@@ -27,6 +27,7 @@ enum {
     BUSY_MS_DEFAULT = 5000,
     APPLICATION_ID = 0x6669726e, /* "firn", seen by file(1) */
     SCHEMA_VERSION = 1,
+    WAL_RETRY_MS = 10,
 };
 
 /* Prepared once a connection; the order of enum statement. */
@@ -109,33 +110,54 @@ static int number(sqlite3 *db, const char *sql, sqlite3_int64 *out)
     return rc;
 }
 
-/* A file that exists must be ours; an empty one becomes ours. */
-static int prepare_file(const struct sqlite *s, sqlite3 *db, struct firn_diag *d)
+static int run_sql(sqlite3 *db, const char *sql)
 {
-    sqlite3_int64 id, version, tables;
-    int rc = number(db, "PRAGMA application_id", &id);
-    if (rc == SQLITE_OK)
-        rc = number(db, "PRAGMA user_version", &version);
-    if (rc == SQLITE_OK)
-        rc = number(db, "SELECT count(*) FROM sqlite_schema", &tables);
-    if (rc != SQLITE_OK)
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+/* An empty file becomes ours, in one transaction: others may be opening it at this very moment. */
+static int claim_file(const struct sqlite *s, sqlite3 *db, struct firn_diag *d)
+{
+    sqlite3_int64 id = 0, tables = 0;
+    char create[300];
+    snprintf(
+        create, sizeof create,
+        "CREATE TABLE register(key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;"
+        "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+        APPLICATION_ID, SCHEMA_VERSION);
+    if (run_sql(db, "BEGIN IMMEDIATE") != SQLITE_OK ||
+        number(db, "PRAGMA application_id", &id) != SQLITE_OK ||
+        number(db, "SELECT count(*) FROM sqlite_schema", &tables) != SQLITE_OK)
         return explain(s, db, FIRN_EIO, "read", d);
     if (id != APPLICATION_ID && (id != 0 || tables != 0))
         return firn__diag(d, FIRN_ESTORE, 0, "%.120s is a database of another program", s->path);
+    if (run_sql(db, id == APPLICATION_ID ? "COMMIT" : create) != SQLITE_OK)
+        return explain(s, db, FIRN_EIO, "set up", d);
+    return 0;
+}
+
+static int prepare_file(const struct sqlite *s, sqlite3 *db, struct firn_diag *d)
+{
+    sqlite3_int64 id = 0, version = 0;
+    if (number(db, "PRAGMA application_id", &id) != SQLITE_OK)
+        return explain(s, db, FIRN_EIO, "read", d);
+    int r = id == APPLICATION_ID ? 0 : claim_file(s, db, d);
+    if (r != 0)
+        return r;
+    if (number(db, "PRAGMA user_version", &version) != SQLITE_OK)
+        return explain(s, db, FIRN_EIO, "read", d);
     if (version > SCHEMA_VERSION)
         return firn__diag(d, FIRN_ENOTSUP, 0, "%.120s was made by a newer firn", s->path);
 
-    char create[400];
-    snprintf(create, sizeof create,
-             "BEGIN IMMEDIATE;"
-             "CREATE TABLE IF NOT EXISTS register(key TEXT PRIMARY KEY, value BLOB NOT NULL)"
-             " STRICT, WITHOUT ROWID;"
-             "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-             APPLICATION_ID, SCHEMA_VERSION);
-    if (sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(db, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY", NULL, NULL,
-                     NULL) != SQLITE_OK ||
-        (id != APPLICATION_ID && sqlite3_exec(db, create, NULL, NULL, NULL) != SQLITE_OK))
+    /* Going to WAL needs the file alone for a moment, and SQLite does not wait for that by itself. */
+    int rc = SQLITE_BUSY;
+    for (uint32_t ms = 0; rc == SQLITE_BUSY && ms <= s->busy_ms; ms += WAL_RETRY_MS) {
+        rc = run_sql(db, "PRAGMA journal_mode = WAL") & 0xff;
+        if (rc == SQLITE_BUSY)
+            sqlite3_sleep(WAL_RETRY_MS);
+    }
+    if (rc != SQLITE_OK ||
+        run_sql(db, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY") != SQLITE_OK)
         return explain(s, db, FIRN_EIO, "set up", d);
     return 0;
 }

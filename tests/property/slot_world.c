@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum {
-    NODES = 3,
+    NODES = 4,
     SLOTS = 4,
     SEQ_MAX = 3,
     WINDOW = 4,
@@ -65,7 +65,8 @@ struct world {
     uint64_t seed, rng;
     uint64_t now; /* true time, ticks */
     bool use_lock, give_back, healed;
-    unsigned fault_percent;
+    unsigned fault_percent, disturb_percent;
+    uint64_t quarantine;
     struct version slot[SLOTS][HISTORY];
     size_t versions[SLOTS];
     struct late late[LATE_MAX];
@@ -259,7 +260,7 @@ static void boot(int who)
         .slot_hi = SLOTS,
         .window = WINDOW,
         .max_drift = MAX_DRIFT,
-        .quarantine = w->use_lock ? 0 : 6,
+        .quarantine = w->use_lock ? 0 : w->quarantine,
         .ts_end = TS_END,
         .renew_every_ms = 1,
         .backoff_min_ms = 1,
@@ -355,6 +356,7 @@ static void reply(struct sim_node *s)
     NEVER(s->n.state == SLOT_HALTED);
     NEVER(g->gen == before.gen && g->until < before.until);
     NEVER(g->gen != before.gen && g->from <= now.last);
+    NEVER(g->until > slot_limit(&s->n, now.f) + WINDOW);
     if (s->n.state == SLOT_CLOSED && state != SLOT_CLOSED)
         sometimes.released++;
 }
@@ -495,6 +497,8 @@ static void world_init(uint64_t seed)
     w->use_lock = chance(50);
     w->give_back = chance(50);
     w->fault_percent = (unsigned)below(50);
+    w->disturb_percent = 1 + (unsigned)below(5);
+    w->quarantine = below(7);
     for (uint32_t i = 0; i < SLOTS; i++) {
         struct slot_record r;
         struct nonce req;
@@ -529,7 +533,8 @@ static void heal(void)
         w->node[i].frozen = false;
         w->node[i].paused_until = 0;
     }
-    for (int i = 0; i < 60 * NODES * 10; i++) {
+    w->quarantine = 0;
+    for (int i = 0; i < 600; i++) {
         if (chance(10))
             tick();
         node_event((int)below(NODES));
@@ -552,7 +557,7 @@ static void run(uint64_t seed)
             tick();
         if (chance(5))
             land_late();
-        if (chance(2))
+        if (chance(w->disturb_percent))
             disturb((int)below(NODES));
         node_event((int)below(NODES));
     }
