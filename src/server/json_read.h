@@ -15,6 +15,7 @@
 #include "firn/error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { JSON_DEPTH_MAX = 8 };
 
