@@ -33,7 +33,9 @@ extern "C" {
     X(EIO, -15, "input or output failed")                                            \
     X(EAUTH, -16, "refused: not genuine, or not allowed")                            \
     X(ENOMEM, -17, "out of memory")                                                  \
-    X(EOVERFLOW, -18, "no larger value exists")
+    X(EOVERFLOW, -18, "no larger value exists")                                      \
+    X(ESTORE, -19, "the store is not the one that was opened")                       \
+    X(ENOSLOT, -20, "no free slot")
 
 enum firn_error {
     FIRN_OK = 0,

@@ -1,0 +1,65 @@
+#include "coord/clock_f.h"
+
+void clock_f_init(struct clock_f *c, const struct clock_f_params *params)
+{
+    *c = (struct clock_f){ .params = *params, .state = CLOCK_WAIT };
+}
+
+static bool near(int64_t a, int64_t b, int64_t by)
+{
+    return a - b <= by && b - a <= by;
+}
+
+/* Does anything speak for R? The store's clock, or the age of what the store holds. */
+static bool plausible(const struct clock_f *c, const struct clock_reading *r, int64_t highest_until)
+{
+    if (r->store != 0)
+        return near(r->real, r->store, c->params.skew_max_ns);
+    return highest_until == 0 || r->real - highest_until <= c->params.max_idle_ns;
+}
+
+static void start(struct clock_f *c, const struct clock_reading *r, int64_t highest_until)
+{
+    if (r->real < c->params.epoch_ns)
+        return;
+    if (!plausible(c, r, highest_until) && !c->params.accept)
+        return;
+    c->off_ns = r->real - r->mono;
+    c->floor_ns = r->real;
+    c->state = CLOCK_OK;
+}
+
+static void follow(struct clock_f *c, const struct clock_reading *r, int64_t highest_until)
+{
+    int64_t skew = c->params.skew_max_ns;
+    int64_t now = clock_f_at(c, r->mono); /* what the generators see: F never goes below */
+    int64_t expected = clock_f_at(c, c->last_mono_) + (r->boot - c->last_boot_);
+    int64_t target = r->real;
+    c->state = CLOCK_OK;
+    if (r->real - expected > skew && !plausible(c, r, highest_until)) {
+        target = expected;
+        c->state = CLOCK_SUSPECT;
+    }
+    /* Small steps need no leave, but many of them would walk away from the store's clock. */
+    if (r->store != 0 && target > r->store + skew)
+        target = r->store + skew;
+    if (r->store != 0 && target < r->store - skew)
+        target = r->store - skew;
+    if (target < now - skew)
+        c->state = CLOCK_HELD;
+    c->off_ns = target - r->mono;
+    c->floor_ns = now > target ? now : target;
+}
+
+enum clock_state clock_f_update(struct clock_f *c, const struct clock_reading *r,
+                                int64_t highest_until_ns)
+{
+    if (c->state == CLOCK_WAIT)
+        start(c, r, highest_until_ns);
+    else
+        follow(c, r, highest_until_ns);
+    c->behind_ns = c->state == CLOCK_WAIT ? 0 : r->real - clock_f_at(c, r->mono);
+    c->last_mono_ = r->mono;
+    c->last_boot_ = r->boot;
+    return c->state;
+}

@@ -1,0 +1,612 @@
+/*
+ * First the store: read meta, create everything in a fresh store, fence a copied one. Then the node:
+ * do what slot_next() says until it says wait. Errors end a step early; the next step tries again.
+ */
+#include "coord/lease.h"
+#include "id/diag.h"
+#include "id/rng_take.h"
+#include "store/slotlock.h"
+
+#include <time.h>
+
+enum {
+    CLOCK_EVERY_MS = 1000, /* PROTOCOL.md 4.1 */
+    RETRY_MS = 1000,       /* before there is a node, which has a backoff of its own */
+    ACTIONS_MAX = 4096,    /* in one step: each slot locked and read twice, and room */
+    FENCE_ROUNDS_MAX = 16, /* others may extend while we fence */
+    BATCH_MAX = 64,        /* registers in one transaction */
+};
+
+/* ---- the real world ---- */
+
+static int64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void real_clock(void *user, struct clock_reading *out)
+{
+    (void)user;
+    *out = (struct clock_reading){ .real = clock_ns(CLOCK_REALTIME),
+                                   .mono = clock_ns(CLOCK_MONOTONIC),
+                                   .boot = clock_ns(CLOCK_BOOTTIME) };
+}
+
+static void real_random(void *user, void *out, size_t len)
+{
+    (void)user;
+    firn__entropy(out, len);
+}
+
+static void real_sleep(void *user, uint64_t ms)
+{
+    (void)user;
+    struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+    nanosleep(&t, NULL);
+}
+
+static int real_lock(void *user, uint32_t slot)
+{
+    const int *fd = user;
+    return slot_lock_try(*fd, slot);
+}
+
+static void real_unlock(void *user, uint32_t slot)
+{
+    const int *fd = user;
+    slot_lock_release(*fd, slot);
+}
+
+void lease_world_real(struct lease_world *w, const int *lock_fd)
+{
+    bool lock = lock_fd && *lock_fd >= 0;
+    *w = (struct lease_world){
+        .user = (void *)lock_fd,
+        .read_clock = real_clock,
+        .random = real_random,
+        .sleep_ms = real_sleep,
+        .lock = lock ? real_lock : NULL,
+        .unlock = lock ? real_unlock : NULL,
+    };
+}
+
+/* ---- time ---- */
+
+static uint64_t ticks(const struct lease *l, uint64_t ms)
+{
+    return (ms + l->params.tick_ms - 1) / l->params.tick_ms;
+}
+
+uint64_t lease_tick(const struct lease *l, int64_t mono_ns)
+{
+    if (l->clock.state == CLOCK_WAIT)
+        return 0;
+    int64_t ns = clock_f_at(&l->clock, mono_ns) - l->clock.params.epoch_ns;
+    return ns < 0 ? 0 : (uint64_t)ns / (l->params.tick_ms * 1000000u);
+}
+
+/* Unix ns; a poisoned until far in the future saturates. */
+static int64_t tick_ns(const struct lease *l, uint64_t tick)
+{
+    uint64_t ns;
+    if (tick == 0)
+        return 0;
+    if (__builtin_mul_overflow(tick, l->params.tick_ms * 1000000u, &ns) || ns > INT64_MAX / 4)
+        ns = INT64_MAX / 4;
+    return l->clock.params.epoch_ns + (int64_t)ns;
+}
+
+static struct slot_now read_now(struct lease *l, uint64_t last, struct clock_reading *reading)
+{
+    l->world.read_clock(l->world.user, reading);
+    return (struct slot_now){ .f = lease_tick(l, reading->mono),
+                              .last = last,
+                              .mono_ms = (uint64_t)reading->mono / 1000000u };
+}
+
+static void draw(struct lease *l, struct nonce *out)
+{
+    l->world.random(l->world.user, out->b, sizeof out->b);
+}
+
+/* ---- the store's records ---- */
+
+static int fail(struct lease *l, int error)
+{
+    l->view.error = error;
+    return error;
+}
+
+struct survey { /* what a scan of everything shows */
+    uint64_t highest;
+    size_t keys; /* of the lease: sequences may be older than it */
+};
+
+static int survey_one(void *user, struct firn_slice key, struct firn_slice value)
+{
+    struct survey *s = user;
+    struct slot_record r;
+    uint32_t slot;
+    bool is_slot = slot_key_parse(key.p, key.len, &slot) == 0;
+    s->keys += is_slot || (key.len == META_KEY_LEN && memcmp(key.p, META_KEY, key.len) == 0);
+    if (is_slot && slot_parse(value.p, value.len, &r, NULL) == 0)
+        s->highest = r.until > s->highest ? r.until : s->highest;
+    return 0;
+}
+
+/* INIT of an embedded store. All records in one transaction, so that two processes that start at once
+ * cannot both make one. The floor covers whatever a lost file may have granted before. */
+static int create_all(struct lease *l, uint64_t f, struct firn_diag *d)
+{
+    static const struct nonce none;
+    static const struct firn_slice absent;
+    struct meta_record m = {
+        .slot_lo = l->params.slot_lo,
+        .slot_hi = l->params.slot_lo + l->params.slots,
+        .window = ticks(l, l->params.window_ms),
+        .max_drift = ticks(l, l->params.max_drift_ms),
+    };
+    struct firn_cas cas[BATCH_MAX + 1];
+    char key[BATCH_MAX + 1][RECORD_KEY_BUF], text[BATCH_MAX + 1][RECORD_TEXT_MAX];
+    int result[BATCH_MAX + 1];
+    uint32_t n = l->params.slots;
+    if (n > BATCH_MAX)
+        return firn__diag(d, FIRN_EINVAL, 0, "an embedded store has at most %d slots", BATCH_MAX);
+    memcpy(m.layout, l->layout_, sizeof m.layout);
+    int r = firn_store_identity(l->store, m.store_inc, d);
+    if (r != 0)
+        return r;
+    m.cluster = none;
+    draw(l, &m.cluster);
+    m.floor = slot_fence_floor(&m, f, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        struct slot_record s;
+        struct nonce req;
+        draw(l, &req);
+        slot_fenced_record(&m.cluster, NULL, m.floor, f, &req, &s);
+        cas[i].key = firn_slice(key[i], slot_key((uint32_t)m.slot_lo + i, key[i]));
+        cas[i].old = absent;
+        cas[i].value = firn_slice(text[i], slot_encode(&s, text[i]));
+    }
+    draw(l, &m.req);
+    cas[n].key = firn_slice(META_KEY, META_KEY_LEN);
+    cas[n].old = absent;
+    cas[n].value = firn_slice(text[n], meta_encode(&m, text[n]));
+    return firn_store_cas_many(l->store, cas, n + 1, result, d); /* the next read tells who won */
+}
+
+static int read_meta(struct lease *l, char *text, size_t *len, struct meta_record *out,
+                     struct firn_diag *d)
+{
+    struct firn_record rec;
+    int r = firn_store_read(l->store, firn_slice(META_KEY, META_KEY_LEN), true, &rec, d);
+    if (r == 0)
+        r = meta_parse(rec.value, rec.len, out, d);
+    if (r == 0 && text) {
+        memcpy(text, rec.value, rec.len);
+        *len = rec.len;
+    }
+    return r;
+}
+
+/* Raise a few slots; false through *done while another process keeps changing one. */
+static int fence_batch(struct lease *l, const struct meta_record *m, uint64_t floor, uint64_t f,
+                       uint32_t lo, uint32_t n, bool *done, struct firn_diag *d)
+{
+    struct firn_cas cas[BATCH_MAX];
+    char key[BATCH_MAX][RECORD_KEY_BUF], text[BATCH_MAX][RECORD_TEXT_MAX];
+    static _Thread_local struct firn_record rec[BATCH_MAX];
+    int result[BATCH_MAX];
+    for (uint32_t i = 0; i < n; i++) {
+        struct slot_record old, s;
+        struct nonce req;
+        cas[i].key = firn_slice(key[i], slot_key(lo + i, key[i]));
+        int r = firn_store_read(l->store, cas[i].key, true, &rec[i], d);
+        if (r == 0)
+            r = slot_parse(rec[i].value, rec[i].len, &old, d);
+        if (r != 0)
+            return r;
+        draw(l, &req);
+        slot_fenced_record(&m->cluster, &old, floor, f, &req, &s);
+        cas[i].old = firn_slice(rec[i].value, rec[i].len);
+        cas[i].value = firn_slice(text[i], slot_encode(&s, text[i]));
+    }
+    int r = firn_store_cas_many(l->store, cas, n, result, d);
+    *done = r == 0;
+    for (uint32_t i = 0; r == 0 && i < n; i++)
+        *done &= result[i] == 0;
+    return r;
+}
+
+int lease_fence(struct lease *l, struct firn_diag *d)
+{
+    struct meta_record m;
+    char old[RECORD_TEXT_MAX], text[RECORD_TEXT_MAX];
+    size_t old_len;
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, 0, &reading);
+    if (l->clock.state == CLOCK_WAIT)
+        return firn__diag(d, FIRN_ECLOCK, 0, "a fence needs the time, and the clock is not set");
+    int r = read_meta(l, old, &old_len, &m, d);
+    if (r != 0)
+        return r;
+    uint64_t floor = slot_fence_floor(&m, now.f, 0);
+    for (uint32_t lo = (uint32_t)m.slot_lo; lo < m.slot_hi; lo += BATCH_MAX) {
+        uint32_t n = (uint32_t)(m.slot_hi - lo < BATCH_MAX ? m.slot_hi - lo : BATCH_MAX);
+        bool done = false;
+        for (int i = 0; !done; i++) {
+            if (i == FENCE_ROUNDS_MAX)
+                return firn__diag(d, FIRN_EAGAIN, 0, "others keep writing: stop them, then fence");
+            r = fence_batch(l, &m, floor, now.f, lo, n, &done, d);
+            if (r != 0)
+                return r;
+        }
+    }
+    m.floor = floor; /* last, so that a fence cut short is begun again */
+    r = firn_store_identity(l->store, m.store_inc, d);
+    if (r != 0)
+        return r;
+    draw(l, &m.req);
+    struct firn_cas cas = { firn_slice(META_KEY, META_KEY_LEN), firn_slice(old, old_len),
+                            firn_slice(text, meta_encode(&m, text)) };
+    r = firn_store_cas(l->store, &cas, d);
+    if (r == 0)
+        l->view.fenced_count++;
+    return r;
+}
+
+/* The clock, started as soon as it is plausible. */
+static int need_clock(struct lease *l, const struct clock_reading *reading, uint64_t highest,
+                      struct firn_diag *d)
+{
+    if (clock_f_update(&l->clock, reading, tick_ns(l, highest)) != CLOCK_WAIT)
+        return 0;
+    l->view.state = SLOT_WAIT_CLOCK;
+    long long s = (long long)(reading->real / 1000000000);
+    if (reading->real < l->clock.params.epoch_ns)
+        return firn__diag(d, FIRN_ECLOCK, 0,
+                          "the clock says %lld s since 1970, before the layout's epoch: set it", s);
+    return firn__diag(
+        d, FIRN_ECLOCK, 0,
+        "the clock says %lld s since 1970, %lld days after the last ID: set it, or accept it", s,
+        (long long)((reading->real - tick_ns(l, highest)) / 86400000000000));
+}
+
+/* An error that time does not mend. */
+static int stuck(struct lease *l, int error)
+{
+    l->view.state = SLOT_HALTED;
+    return error;
+}
+
+static int check_meta(struct lease *l, struct firn_diag *d)
+{
+    const struct meta_record *m = &l->meta;
+    if (strcmp(m->layout, l->layout_) != 0)
+        return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
+                                   "the store was made for the layout '%.60s', this is '%.60s'",
+                                   m->layout, l->layout_));
+    char id[STORE_ID_TEXT_BUF];
+    int r = firn_store_identity(l->store, id, d);
+    if (r != 0)
+        return r;
+    if (strcmp(id, m->store_inc) == 0)
+        return 0;
+    if (l->params.manual_fence)
+        return stuck(
+            l,
+            firn__diag(
+                d, FIRN_ESTORE, 0,
+                "the store is a copy, or was restored: stop all users of the original, then `firn fence`"));
+    r = lease_fence(l, d);
+    return r ? r : FIRN_EAGAIN; /* read it all again */
+}
+
+static int start_node(struct lease *l, struct firn_diag *d)
+{
+    const struct lease_params *p = &l->params;
+    struct slot_params s = {
+        .cluster = l->meta.cluster,
+        .slot_lo = (uint32_t)l->meta.slot_lo,
+        .slot_hi = (uint32_t)l->meta.slot_hi,
+        .window = l->meta.window,
+        .max_drift = l->meta.max_drift,
+        .quarantine = ticks(l, p->quarantine_ms),
+        .ts_end = (uint64_t)1 << p->ts_bits,
+        .renew_every_ms = p->renew_every_ms,
+        .backoff_min_ms = 50,
+        .backoff_max_ms = 2000,
+        .use_lock = l->world.lock != NULL,
+        .give_back = !p->keep_unused,
+    };
+    struct nonce me;
+    memcpy(s.name, l->name_, sizeof s.name);
+    draw(l, &me);
+    int r = slot_init(&l->node, &s, &me, d);
+    if (r != 0)
+        return stuck(l, r);
+    l->node.floor = l->meta.floor;
+    l->phase_ = LEASE_RUN;
+    return 0;
+}
+
+/* 0: there is a node to run. */
+static int open_store(struct lease *l, const struct clock_reading *reading, struct firn_diag *d)
+{
+    struct survey s = { 0 };
+    int r = firn_store_scan(l->store, firn_slice("", 0), survey_one, &s, d);
+    if (r == 0)
+        r = need_clock(l, reading, s.highest, d);
+    if (r != 0)
+        return r;
+    l->highest_until_ = s.highest;
+    if (s.keys == 0) {
+        r = create_all(l, lease_tick(l, reading->mono), d);
+        if (r != 0 && r != FIRN_EUNKNOWN)
+            return r;
+    }
+    r = read_meta(l, NULL, NULL, &l->meta, d);
+    if (r == FIRN_ENOENT)
+        return stuck(
+            l, firn__diag(d, FIRN_ENOENT, 0,
+                          "the store has records but no meta record: it was damaged, recover it"));
+    if (r == FIRN_EFORMAT)
+        return stuck(l, r);
+    if (r == 0)
+        r = check_meta(l, d);
+    return r ? r : start_node(l, d);
+}
+
+/* ---- the node ---- */
+
+static int scan_one(void *user, struct firn_slice key, struct firn_slice value)
+{
+    struct lease *l = user;
+    uint32_t slot;
+    if (slot_key_parse(key.p, key.len, &slot) == 0)
+        slot_scan_add(&l->node, slot, value.p, value.len);
+    return 0;
+}
+
+static void do_scan(struct lease *l, uint64_t last, struct firn_diag *d)
+{
+    struct clock_reading reading;
+    slot_scan_begin(&l->node);
+    int r = read_meta(l, NULL, NULL, &l->meta, d);
+    if (r == 0) {
+        slot_scan_meta(&l->node, &l->meta);
+        r = firn_store_scan(l->store, firn_slice("slot/", 5), scan_one, l, d);
+    }
+    struct slot_now now = read_now(l, last, &reading);
+    slot_scan_done(&l->node, &now, r);
+    l->view.store_errors += r != 0;
+    fail(l, r);
+}
+
+static void unlock(struct lease *l)
+{
+    if (l->locked_ != UINT32_MAX && l->world.unlock)
+        l->world.unlock(l->world.user, l->locked_);
+    l->locked_ = UINT32_MAX;
+}
+
+static void do_lock(struct lease *l, uint64_t last, uint32_t slot)
+{
+    struct clock_reading reading;
+    int r = 0;
+    if (l->locked_ != slot) {
+        unlock(l);
+        r = l->world.lock(l->world.user, slot);
+        if (r == 0)
+            l->locked_ = slot;
+    }
+    struct slot_now now = read_now(l, last, &reading);
+    slot_lock_done(&l->node, &now, r);
+}
+
+static void do_read(struct lease *l, uint64_t last, const struct slot_action *a,
+                    struct firn_diag *d)
+{
+    struct clock_reading reading;
+    struct firn_record rec = { .len = 0 };
+    char key[RECORD_KEY_BUF];
+    size_t len = slot_key(a->slot, key);
+    int r = firn_store_read(l->store, firn_slice(key, len), a->fresh, &rec, d);
+    struct slot_now now = read_now(l, last, &reading);
+    slot_read_done(&l->node, &now, r, rec.value, rec.len);
+    l->view.store_errors += r != 0;
+    fail(l, r);
+}
+
+static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, struct firn_diag *d)
+{
+    struct clock_reading reading;
+    char key[RECORD_KEY_BUF];
+    size_t len = slot_key(a->slot, key);
+    struct firn_cas cas = { firn_slice(key, len), firn_slice(a->old, a->old_len),
+                            firn_slice(a->value, a->value_len) };
+    int r = firn_store_cas(l->store, &cas, d);
+    struct slot_now now = read_now(l, last, &reading);
+    slot_cas_done(&l->node, &now, r);
+    l->view.store_errors += r != 0 && r != FIRN_ECONFLICT;
+    fail(l, r == FIRN_ECONFLICT ? 0 : r);
+}
+
+/* States that the node cannot leave by itself. True: go on. */
+static bool mend(struct lease *l, struct firn_diag *d)
+{
+    struct nonce me;
+    if (l->node.state == SLOT_REGRESSED) {
+        if (l->params.manual_fence) {
+            fail(l, firn__diag(
+                        d, FIRN_ESTORE, 0,
+                        "the store forgot what it had confirmed: find out why, then `firn fence`"));
+            return false;
+        }
+        if (fail(l, lease_fence(l, d)) != 0)
+            return false;
+    } else if (l->node.state == SLOT_TWIN) {
+        l->view.twin_count++;
+    } else {
+        return true;
+    }
+    draw(l, &me);
+    slot_reborn(&l->node, &me);
+    return true;
+}
+
+/* Everything that is due. Returns when something will be, monotonic ms. */
+static uint64_t run_node(struct lease *l, uint64_t last, struct firn_diag *d)
+{
+    struct clock_reading reading;
+    struct slot_now now;
+    for (int i = 0; i < ACTIONS_MAX; i++) {
+        struct slot_action a;
+        struct nonce fresh;
+        enum slot_state before = l->node.state;
+        now = read_now(l, last, &reading);
+        if (!mend(l, d))
+            return now.mono_ms + RETRY_MS;
+        draw(l, &fresh);
+        slot_next(&l->node, &now, &fresh, &a);
+        switch (a.what) {
+        case SLOT_DO_WAIT:
+            return a.mono_ms;
+        case SLOT_DO_SCAN:
+            do_scan(l, last, d);
+            break;
+        case SLOT_DO_LOCK:
+            do_lock(l, last, a.slot);
+            break;
+        case SLOT_DO_READ:
+            do_read(l, last, &a, d);
+            break;
+        case SLOT_DO_CAS:
+            do_cas(l, last, &a, d);
+            break;
+        }
+        l->view.fenced_count += l->node.state == SLOT_FENCED && before != SLOT_FENCED;
+    }
+    return now.mono_ms + RETRY_MS;
+}
+
+static void publish(struct lease *l, uint64_t last)
+{
+    struct lease_view *v = &l->view;
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, last, &reading);
+    v->clock = l->clock.state;
+    v->off_ns = l->clock.off_ns;
+    v->floor_ns = l->clock.floor_ns;
+    v->behind_ns = l->clock.behind_ns;
+    if (l->phase_ != LEASE_RUN)
+        return;
+    v->state = slot_state_at(&l->node, &now);
+    v->grant = l->node.grant;
+    v->floor_tick = slot_floor(&l->node, now.f);
+    v->max_drift = l->node.params.max_drift;
+    v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
+    if (v->state == SLOT_HALTED) {
+        v->error = l->node.why;
+        v->diag = l->node.diag;
+    } else if (v->state == SLOT_NO_SLOT && v->error == 0) {
+        v->error = firn__diag(&v->diag, FIRN_ENOSLOT, 0,
+                              "every slot is held or ahead of the clock: waiting for the nearest");
+    } else if (v->state == SLOT_WAIT_CLOCK && v->error == 0) {
+        v->error = firn__diag(&v->diag, FIRN_ECLOCK, 0,
+                              "the clock is far behind every slot of the store: set it");
+    }
+    if (l->node.grant.gen != 0 && l->node.grant.until > l->highest_until_)
+        l->highest_until_ = l->node.grant.until;
+}
+
+static bool fill_in(struct lease *l, const struct lease_params *p)
+{
+    struct lease_params *q = &l->params;
+    *q = *p;
+#define DEFAULT(field, value) q->field = q->field ? q->field : (value)
+    DEFAULT(tick_ms, 1);
+    DEFAULT(ts_bits, 41);
+    DEFAULT(slots, 16);
+    DEFAULT(window_ms, 3000);
+    DEFAULT(renew_every_ms, 1000);
+    DEFAULT(max_drift_ms, 5000);
+    DEFAULT(skew_max_ms, 10000);
+    DEFAULT(max_idle_ms, 30ull * 86400 * 1000);
+    if (!l->world.lock)
+        DEFAULT(quarantine_ms, 60000);
+#undef DEFAULT
+    const char *name = p->name ? p->name : "", *layout = p->layout ? p->layout : "";
+    if (strlen(name) >= sizeof l->name_ || strlen(layout) >= sizeof l->layout_ ||
+        (name[0] != '\0' && !record_name_ok(name, strlen(name))))
+        return false;
+    memcpy(l->name_, name, strlen(name) + 1);
+    memcpy(l->layout_, layout, strlen(layout) + 1);
+    q->name = l->name_;
+    q->layout = l->layout_;
+    return q->ts_bits < 63 && q->tick_ms <= 60000 && q->window_ms <= 86400000 &&
+           q->renew_every_ms < q->window_ms && q->epoch_ms < INT64_MAX / 4000000;
+}
+
+int lease_open(struct lease *l, struct firn_store *store, const struct lease_params *p,
+               const struct lease_world *w, struct firn_diag *d)
+{
+    memset(l, 0, sizeof *l);
+    l->world = *w;
+    l->store = store;
+    l->locked_ = UINT32_MAX;
+    if (!fill_in(l, p))
+        return firn__diag(
+            d, FIRN_EINVAL, 0,
+            "a lease needs a window longer than renew_every, and a plain name and layout");
+    clock_f_init(&l->clock, &(struct clock_f_params){
+                                .epoch_ns = (int64_t)l->params.epoch_ms * 1000000,
+                                .skew_max_ns = (int64_t)l->params.skew_max_ms * 1000000,
+                                .max_idle_ns = (int64_t)l->params.max_idle_ms * 1000000,
+                                .accept = l->params.accept_clock,
+                            });
+    return 0;
+}
+
+uint64_t lease_step(struct lease *l, uint64_t last)
+{
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, last, &reading);
+    uint64_t next = now.mono_ms + RETRY_MS;
+    if (l->phase_ == LEASE_META) {
+        l->view.diag = (struct firn_diag){ 0 };
+        if (fail(l, open_store(l, &reading, &l->view.diag)) != 0) {
+            l->view.store_errors += l->view.error == FIRN_EIO || l->view.error == FIRN_EUNKNOWN;
+            publish(l, last);
+            return l->view.error == FIRN_EAGAIN ? now.mono_ms : next;
+        }
+    }
+    clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
+    uint64_t due = run_node(l, last, &l->view.diag);
+    publish(l, last);
+    next = now.mono_ms + CLOCK_EVERY_MS;
+    return due < next ? due : next;
+}
+
+int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms)
+{
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, last, &reading);
+    uint64_t end = now.mono_ms + timeout_ms;
+    if (l->phase_ == LEASE_RUN)
+        slot_release(&l->node, &now);
+    while (l->phase_ == LEASE_RUN && l->node.state == SLOT_RELEASING) {
+        uint64_t next = lease_step(l, last);
+        now = read_now(l, last, &reading);
+        if (l->node.state != SLOT_RELEASING || now.mono_ms >= end)
+            break;
+        if (next > now.mono_ms)
+            l->world.sleep_ms(l->world.user, next - now.mono_ms);
+    }
+    bool landed = l->phase_ != LEASE_RUN || l->node.state == SLOT_CLOSED;
+    unlock(l);
+    publish(l, last);
+    return landed ? 0 : FIRN_EAGAIN;
+}

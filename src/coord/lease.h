@@ -1,0 +1,98 @@
+/*
+ * lease.h - one slot, kept by one thread: runs slot.h and clock_f.h against a store.
+ * The coordinator calls lease_step() when it said so, or earlier; each call may block in the store.
+ * Between calls it publishes `view` to the generators; nothing in here is shared with other threads.
+ *
+ * Emission, in the generators (PROTOCOL.md 4.2), from what is published:
+ *     F     = max(floor_ns, CLOCK_MONOTONIC + off_ns), in ticks: (F - epoch) / tick
+ *     limit = max(F, floor_tick) + max_drift
+ *     a tick t may be stamped when from <= t < until, and t <= F or t <= limit
+ * When `grant.gen` changes a generator goes on with the new slot at max(from, its own last + 1); with
+ * grant.closed it stops. Stopping and reading `last` is one step (Close): never lower until and then
+ * look at last.
+ */
+#ifndef FIRN_COORD_LEASE_H
+#define FIRN_COORD_LEASE_H
+
+#include "coord/clock_f.h"
+#include "coord/slot.h"
+#include "store/store.h"
+
+/* The outside world, so that tests can run a lease on a virtual clock. lease_world_real() is the
+ * system's; `lock` NULL means that there are no lock bytes (then quarantine decides). */
+struct lease_world {
+    void *user;
+    void (*read_clock)(void *user, struct clock_reading *out); /* `store` stays 0 */
+    void (*random)(void *user, void *out, size_t len);
+    void (*sleep_ms)(void *user, uint64_t ms); /* for lease_release's retries */
+    int (*lock)(void *user, uint32_t slot);    /* as slot_lock_try */
+    void (*unlock)(void *user, uint32_t slot);
+};
+
+/* `lock_fd` from slot_lock_open(), kept by the caller as long as the lease; -1 for none. */
+void lease_world_real(struct lease_world *w, const int *lock_fd);
+
+struct lease_params {   /* zero means the embedded default of PROTOCOL.md section 9 */
+    const char *layout; /* canonical text of the layout; a store made with another one is refused */
+    uint64_t epoch_ms;  /* the layout's epoch, Unix ms */
+    uint64_t tick_ms;   /* 1 */
+    uint32_t ts_bits;   /* 41 */
+    uint32_t slot_lo, slots;                          /* 0, 16 */
+    const char *name;                                 /* this node's; "" is fine */
+    uint64_t window_ms, renew_every_ms, max_drift_ms; /* 3000, 1000, 5000 */
+    uint64_t skew_max_ms;                             /* 10000, for the clock only */
+    uint64_t max_idle_ms;                             /* 30 d */
+    uint64_t quarantine_ms; /* 0 with lock bytes; without them 60000 when 0 */
+    bool keep_unused;       /* no give_back */
+    bool accept_clock;
+    bool manual_fence; /* a copied or restored store halts instead of being fenced at the start */
+};
+
+struct lease_view {        /* what the coordinator publishes; a copy after each step */
+    enum slot_state state; /* DRY, WAIT_CLOCK, ... as of the step */
+    enum clock_state clock;
+    int error;             /* 0, or what an operator or a caller should be told (FIRN_E...) */
+    struct firn_diag diag; /* its text */
+    struct slot_grant grant;
+    int64_t off_ns, floor_ns; /* clock F */
+    int64_t behind_ns;
+    uint64_t floor_tick, max_drift;                  /* limit = max(F, floor_tick) + max_drift */
+    uint64_t fenced_count, twin_count, store_errors; /* for metrics */
+    bool ready; /* false from a quarter of the window left, or without any */
+};
+
+struct lease {
+    struct lease_view view;
+    struct lease_params params;
+    struct lease_world world;
+    struct firn_store *store;
+    struct clock_f clock;
+    struct meta_record meta;
+    struct slot_node node;
+    enum { LEASE_META, LEASE_RUN } phase_;
+    uint32_t locked_; /* slot whose lock byte is held, or UINT32_MAX */
+    uint64_t highest_until_;
+    char name_[RECORD_NAME_MAX + 1], layout_[RECORD_LAYOUT_MAX + 1];
+};
+
+/* Nothing is asked of the store yet. The store is borrowed, texts are copied. The struct is large
+ * (about 25 kB): keep it on the heap or static. FIRN_EINVAL: parameters. */
+FIRN_MUSTUSE int lease_open(struct lease *l, struct firn_store *store, const struct lease_params *p,
+                            const struct lease_world *w, struct firn_diag *d);
+
+/* Do what is due: read the clock, create the records of a fresh store, take a slot, extend the window.
+ * `last` is the highest tick emitted by any generator so far (0: none). Returns when to call again,
+ * CLOCK_MONOTONIC ms; calling earlier does no harm. */
+uint64_t lease_step(struct lease *l, uint64_t last);
+
+/* Give the slot back; all generators are closed and `last` is exact. Tries for up to `timeout_ms`.
+ * FIRN_EAGAIN: it did not land; the slot's ticks up to until stay unused, nothing else. */
+FIRN_MUSTUSE int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms);
+
+/* Raise every slot above all that may have been granted (FENCE): after a restore. In one transaction. */
+FIRN_MUSTUSE int lease_fence(struct lease *l, struct firn_diag *d);
+
+/* F now, in ticks since the epoch; 0 while the clock waits. */
+uint64_t lease_tick(const struct lease *l, int64_t mono_ns);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * record.h - the records in the registers: meta, slot/<n>, seq/<name>. Pure functions.
+ * A record is text, one `name=value` line a field, all fields, in one order:
+ *     firn=slot 1
+ *     cluster=00112233445566778899aabbccddeeff
+ *     epoch=7
+ *     ...
+ * Only one text exists for each record, so comparing whole values is comparing records. The parser
+ * takes nothing else: an unreadable slot is an error, never "free".
+ */
+#ifndef FIRN_COORD_RECORD_H
+#define FIRN_COORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "firn/error.h"
+
+#define RECORD_TEXT_MAX   1024 /* bytes without NUL, as STORE_VALUE_MAX */
+#define RECORD_NAME_MAX   64   /* a node's or a sequence's name */
+#define RECORD_LAYOUT_MAX 255
+#define RECORD_INC_MAX    63
+#define RECORD_NOTE_MAX   127
+#define RECORD_KEY_BUF    (8 + RECORD_NAME_MAX + 1)
+
+struct nonce { /* 128 bits from the kernel: incarnations, requests, clusters; all zero is "none" */
+    uint8_t b[16];
+};
+
+static inline bool nonce_eq(const struct nonce *a, const struct nonce *b)
+{
+    return memcmp(a->b, b->b, sizeof a->b) == 0;
+}
+
+/* Texts below: 1.. bytes 0x21..0x7e (names and notes may be empty, and notes may hold spaces), with
+ * NUL. Ticks are the layout's time unit since its epoch, at most 2^63-1 as all numbers here. */
+struct meta_record {
+    struct nonce cluster;
+    char layout[RECORD_LAYOUT_MAX + 1];
+    uint64_t slot_lo, slot_hi;            /* slots are slot_lo <= n < slot_hi */
+    uint64_t window, max_drift, skew_max; /* ticks */
+    uint64_t floor;                       /* no slot was granted below it since the last FENCE */
+    char store_inc[RECORD_INC_MAX + 1];   /* firn_store_identity() when it was written */
+    struct nonce req;
+};
+
+enum slot_hold { SLOT_FREE, SLOT_HELD, SLOT_RETIRED };
+
+struct slot_record {
+    struct nonce cluster;
+    uint64_t epoch;
+    enum slot_hold state;
+    struct nonce owner; /* incarnation; none unless held */
+    char name[RECORD_NAME_MAX + 1];
+    uint64_t from, until; /* ticks: the last grant is [from, until) */
+    uint64_t at;          /* the owner's F when it wrote this */
+    struct nonce req;
+};
+
+enum seq_mode { SEQ_GAPLESS, SEQ_RANGE };
+
+struct seq_record {
+    enum seq_mode mode;
+    uint64_t start; /* the first number given, or the least above it that fits offset and step */
+    uint64_t step, offset;          /* every number is offset modulo step; offset < step */
+    uint64_t max;                   /* the last number that may be given */
+    uint64_t next;                  /* the next number; above max: exhausted */
+    char note[RECORD_NOTE_MAX + 1]; /* the caller's: a format, a date pattern */
+    struct nonce req;
+};
+
+/* The text and its length; the structs are taken as valid (record_check_name for names). */
+size_t meta_encode(const struct meta_record *r, char out[RECORD_TEXT_MAX]);
+size_t slot_encode(const struct slot_record *r, char out[RECORD_TEXT_MAX]);
+size_t seq_encode(const struct seq_record *r, char out[RECORD_TEXT_MAX]);
+
+/* FIRN_EFORMAT, with the place in `d`; also for a newer version of the record. */
+FIRN_MUSTUSE int meta_parse(const char *p, size_t len, struct meta_record *out,
+                            struct firn_diag *d);
+FIRN_MUSTUSE int slot_parse(const char *p, size_t len, struct slot_record *out,
+                            struct firn_diag *d);
+FIRN_MUSTUSE int seq_parse(const char *p, size_t len, struct seq_record *out, struct firn_diag *d);
+
+/* Keys: "meta", "slot/00012" (so that byte order is slot order), "seq/<name>". Returns the length. */
+#define META_KEY     "meta"
+#define META_KEY_LEN 4
+size_t slot_key(uint32_t slot, char out[RECORD_KEY_BUF]);
+size_t seq_key(const char *name, size_t len, char out[RECORD_KEY_BUF]);
+FIRN_MUSTUSE int slot_key_parse(const char *p, size_t len, uint32_t *out_slot);
+
+/* A name for a node or a sequence: 1..RECORD_NAME_MAX of A-Z a-z 0-9 . _ : - and not more; a
+ * sequence is a path segment in URLs, so nothing that would need escaping. */
+bool record_name_ok(const char *p, size_t len);
+
+#endif

@@ -1,0 +1,227 @@
+/*
+ * Numbers of a sequence are offset modulo step, from start up to max. `next` is always the next number
+ * to give, so a record says everything; once it passes max the sequence is exhausted.
+ * Nothing overflows: a number is at most SEQ_NUMBER_MAX, and the one after the last is one step more.
+ */
+#include "coord/sequence.h"
+#include "id/diag.h"
+
+int seq_new(const struct seq_spec *spec, const struct nonce *req, struct seq_record *out,
+            struct firn_diag *d)
+{
+    struct seq_record r = {
+        .mode = spec->mode,
+        .start = spec->start ? spec->start : 1,
+        .step = spec->step ? spec->step : 1,
+        .offset = spec->offset,
+        .max = spec->max ? spec->max : SEQ_NUMBER_MAX,
+        .req = *req,
+    };
+    size_t note = spec->note ? strlen(spec->note) : 0;
+    if (r.mode != SEQ_GAPLESS && r.mode != SEQ_RANGE)
+        return firn__diag(d, FIRN_EINVAL, 0, "the mode is gapless or range");
+    if (r.step > SEQ_STEP_MAX)
+        return firn__diag(d, FIRN_EINVAL, 0, "a step is at most %d", SEQ_STEP_MAX);
+    if (r.offset >= r.step)
+        return firn__diag(d, FIRN_EINVAL, 0, "the offset must be below the step");
+    if (r.max > SEQ_NUMBER_MAX || r.start > r.max)
+        return firn__diag(d, FIRN_EINVAL, 0, "start and max must be in order and at most %lld",
+                          (long long)SEQ_NUMBER_MAX);
+    for (size_t i = 0; i < note; i++)
+        if (note > RECORD_NOTE_MAX || spec->note[i] < ' ' || spec->note[i] > '~')
+            return firn__diag(d, FIRN_EINVAL, i + 1, "a note is at most %d printable characters",
+                              RECORD_NOTE_MAX);
+    if (note)
+        memcpy(r.note, spec->note, note);
+    r.next = r.start + (r.offset + r.step - r.start % r.step) % r.step;
+    if (r.next > r.max)
+        return firn__diag(d, FIRN_EINVAL, 0, "no number fits between start and max");
+    *out = r;
+    return 0;
+}
+
+uint64_t seq_left(const struct seq_record *r)
+{
+    return r->next > r->max ? 0 : (r->max - r->next) / r->step + 1;
+}
+
+int seq_take(const struct seq_record *old, uint64_t want, const struct nonce *req,
+             struct seq_record *out_next, struct seq_range *out)
+{
+    if (want == 0)
+        return FIRN_EINVAL;
+    uint64_t left = seq_left(old);
+    if (left == 0)
+        return FIRN_EOVERFLOW;
+    uint64_t count = want < SEQ_TAKE_MAX ? want : SEQ_TAKE_MAX;
+    if (count > left)
+        count = left;
+    *out = (struct seq_range){ .first = old->next, .step = old->step, .count = count };
+    struct seq_record r = *old;
+    r.next = seq_range_last(out) + old->step;
+    r.req = *req;
+    *out_next = r;
+    return 0;
+}
+
+/* ---- one write in flight ---- */
+
+void seq_op_init(struct seq_op *op)
+{
+    op->base_len = op->value_len = 0;
+    op->mine_count = 0;
+}
+
+static void set_base(struct seq_op *op, const struct seq_record *r, const char *p, size_t len)
+{
+    op->base = *r;
+    memmove(op->base_text, p, len);
+    op->base_len = len;
+}
+
+int seq_op_read(struct seq_op *op, const char *p, size_t len, enum seq_verdict *out_verdict,
+                struct seq_range *out, struct firn_diag *d)
+{
+    struct seq_record r;
+    int error = seq_parse(p, len, &r, d);
+    if (error != 0)
+        return error;
+    set_base(op, &r, p, len);
+    *out_verdict = SEQ_TRY_AGAIN;
+    /* Only the newest SEQ_MINE are known; an older one that lands leaves a hole. */
+    for (uint32_t i = 0; i < op->mine_count && i < SEQ_MINE; i++)
+        if (nonce_eq(&op->mine[i].req, &r.req)) {
+            *out = op->mine[i].range;
+            *out_verdict = SEQ_GRANTED;
+            op->mine_count = 0; /* the others named a text that is gone: none can land any more */
+            break;
+        }
+    return 0;
+}
+
+int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *req)
+{
+    struct seq_record next;
+    struct seq_range range;
+    if (op->base_len == 0)
+        return FIRN_EAGAIN;
+    int r = seq_take(&op->base, want, req, &next, &range);
+    if (r != 0)
+        return r;
+    op->value_len = seq_encode(&next, op->value);
+    uint32_t i = op->mine_count++ % SEQ_MINE;
+    op->mine[i].req = *req;
+    op->mine[i].range = range;
+    return 0;
+}
+
+enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *out)
+{
+    if (result == 0) {
+        struct seq_range range = op->mine[(op->mine_count - 1) % SEQ_MINE].range;
+        op->base.next = seq_range_last(&range) + range.step;
+        op->base.req = op->mine[(op->mine_count - 1) % SEQ_MINE].req;
+        memcpy(op->base_text, op->value, op->value_len);
+        op->base_len = op->value_len;
+        op->mine_count = 0;
+        *out = range;
+        return SEQ_GRANTED;
+    }
+    op->base_len = 0; /* whatever is there now, it has to be read */
+    return SEQ_READ_IT;
+}
+
+/* ---- blocks of a range sequence ---- */
+
+enum { DEMAND_MS = 10000 }; /* a block lasts about that long */
+
+void seq_cache_init(struct seq_cache *c)
+{
+    *c = (struct seq_cache){ .want = SEQ_BLOCK_MIN };
+}
+
+/* The current block is used up: the spare takes its place, and how long it lasted says how large the
+ * next should be. */
+static void turn(struct seq_cache *c, uint64_t now_ms)
+{
+    uint64_t ms = now_ms > c->began_ms ? now_ms - c->began_ms : 1;
+    if (c->block > 0) {
+        uint64_t want = c->block * DEMAND_MS / ms; /* block is at most 1e6: no overflow */
+        c->want = want < SEQ_BLOCK_MIN   ? SEQ_BLOCK_MIN
+                  : want > SEQ_BLOCK_MAX ? SEQ_BLOCK_MAX
+                                         : want;
+    }
+    c->cur = c->spare;
+    c->block = c->cur.count;
+    c->began_ms = now_ms;
+    c->spare = (struct seq_range){ 0 };
+}
+
+static struct seq_range cut(struct seq_range *from, uint64_t count)
+{
+    struct seq_range piece = { from->first, from->step, count };
+    from->first += count * from->step;
+    from->count -= count;
+    return piece;
+}
+
+int seq_cache_some(struct seq_cache *c, uint64_t max, uint64_t now_ms, struct seq_range *out)
+{
+    if (max == 0)
+        return FIRN_EINVAL;
+    if (c->cur.count == 0 && c->spare.count > 0)
+        turn(c, now_ms);
+    if (c->cur.count == 0)
+        return FIRN_EAGAIN;
+    *out = cut(&c->cur, max < c->cur.count ? max : c->cur.count);
+    return 0;
+}
+
+int seq_cache_exactly(struct seq_cache *c, uint64_t n, uint64_t now_ms, struct seq_range *out)
+{
+    if (n == 0 || n > SEQ_TAKE_MAX)
+        return FIRN_EINVAL;
+    bool joined = c->cur.count > 0 && c->spare.count > 0 &&
+                  c->cur.first + c->cur.count * c->cur.step == c->spare.first;
+    if (c->cur.count < n && joined && c->cur.count + c->spare.count >= n) {
+        struct seq_range piece = { c->cur.first, c->cur.step, n };
+        cut(&c->spare, n - c->cur.count);
+        c->cur.count = 0;
+        turn(c, now_ms);
+        *out = piece;
+        return 0;
+    }
+    if (c->cur.count < n && c->spare.count >= n)
+        turn(c, now_ms); /* the rest of the current block is skipped */
+    if (c->cur.count < n) {
+        c->need = n > c->need ? n : c->need; /* the next block will hold it */
+        return FIRN_EAGAIN;
+    }
+    *out = cut(&c->cur, n);
+    return 0;
+}
+
+uint64_t seq_cache_ask(struct seq_cache *c)
+{
+    bool enough = c->spare.count > 0 || c->cur.count > c->block / 2;
+    if (c->asked || (enough && c->need == 0))
+        return 0;
+    c->asked = true;
+    return c->need > c->want ? c->need : c->want;
+}
+
+void seq_cache_put(struct seq_cache *c, const struct seq_range *r, uint64_t now_ms)
+{
+    c->asked = false;
+    c->need = 0;
+    if (c->cur.count == 0)
+        turn(c, now_ms); /* nothing, or the old spare, comes first */
+    c->spare = *r;
+    if (c->cur.count == 0)
+        turn(c, now_ms);
+}
+
+void seq_cache_failed(struct seq_cache *c)
+{
+    c->asked = false;
+}

@@ -1,0 +1,108 @@
+/*
+ * sequence.h - ticket numbers (PROTOCOL.md section 8). Pure: the next record from the old one, and
+ * which numbers that grants.
+ *
+ * seq_op is one write in flight on one sequence: build it on the text that was read, send it, tell the
+ * outcome. n numbers are one compare-and-set next -> next + n * step. seq_cache is the double buffer of
+ * a range sequence: it belongs to one thread, which asks the coordinator for the next block in time.
+ */
+#ifndef FIRN_COORD_SEQUENCE_H
+#define FIRN_COORD_SEQUENCE_H
+
+#include "coord/record.h"
+
+#define SEQ_STEP_MAX   1000000
+#define SEQ_NUMBER_MAX (INT64_MAX - SEQ_STEP_MAX) /* the number after the last is a number too */
+#define SEQ_TAKE_MAX   1000000                    /* numbers in one write */
+#define SEQ_BLOCK_MIN  100
+#define SEQ_BLOCK_MAX  1000000
+
+struct seq_range { /* first, first + step, ... : `count` numbers */
+    uint64_t first, step, count;
+};
+
+static inline uint64_t seq_range_last(const struct seq_range *r)
+{
+    return r->first + (r->count - 1) * r->step;
+}
+
+struct seq_spec { /* zero means the default */
+    enum seq_mode mode;
+    uint64_t start;  /* default 1 */
+    uint64_t step;   /* default 1 */
+    uint64_t offset; /* numbers are offset modulo step */
+    uint64_t max;    /* default SEQ_NUMBER_MAX */
+    const char *note;
+};
+
+/* The record of a new sequence; FIRN_EINVAL with the cause in `d`. */
+FIRN_MUSTUSE int seq_new(const struct seq_spec *spec, const struct nonce *req,
+                         struct seq_record *out, struct firn_diag *d);
+
+/* Up to `want` numbers: as many as are left. FIRN_EOVERFLOW: none is. FIRN_EINVAL: want is 0. */
+FIRN_MUSTUSE int seq_take(const struct seq_record *old, uint64_t want, const struct nonce *req,
+                          struct seq_record *out_next, struct seq_range *out);
+
+/* How many numbers are left. */
+uint64_t seq_left(const struct seq_record *r);
+
+#define SEQ_MINE 16
+
+struct seq_op {
+    struct seq_record base; /* the record as last known */
+    char base_text[RECORD_TEXT_MAX], value[RECORD_TEXT_MAX];
+    size_t base_len, value_len; /* base_len 0: not known, read it first */
+    struct {
+        struct nonce req;
+        struct seq_range range;
+    } mine[SEQ_MINE]; /* own writes whose outcome is open */
+    uint32_t mine_count;
+};
+
+enum seq_verdict {
+    SEQ_GRANTED,  /* *out holds the numbers */
+    SEQ_READ_IT,  /* read the record (fresh) and call seq_op_read */
+    SEQ_TRY_AGAIN /* build anew with a new nonce */
+};
+
+void seq_op_init(struct seq_op *op);
+
+/* Take in the text of the record. FIRN_EFORMAT. With a write open: SEQ_GRANTED when the record is the
+ * work of one of them, else SEQ_TRY_AGAIN. Numbers of a write that landed and was overwritten by
+ * another process before this read are lost: a hole, never a repeat. */
+FIRN_MUSTUSE int seq_op_read(struct seq_op *op, const char *p, size_t len,
+                             enum seq_verdict *out_verdict, struct seq_range *out,
+                             struct firn_diag *d);
+
+/* Build the write (base_text -> value) for up to `want` numbers. FIRN_EOVERFLOW: none left;
+ * FIRN_EAGAIN: base is not known, read first. */
+FIRN_MUSTUSE int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *req);
+
+/* The store's answer to the write. 0 makes value the new base. */
+enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *out);
+
+struct seq_cache {
+    struct seq_range cur, spare;
+    uint64_t block;    /* size of the block that `cur` was, to see when half of it is used */
+    uint64_t want;     /* size to ask for next */
+    uint64_t began_ms; /* when cur was begun, to measure demand */
+    uint64_t need;     /* a run of numbers that both blocks are too short for; 0: none */
+    bool asked;        /* a block is under way */
+};
+
+void seq_cache_init(struct seq_cache *c);
+
+/* Up to `max` numbers of one piece. 0 numbers: FIRN_EAGAIN, wait for seq_cache_put. */
+FIRN_MUSTUSE int seq_cache_some(struct seq_cache *c, uint64_t max, uint64_t now_ms,
+                                struct seq_range *out);
+/* Exactly n in a row (INCRBY); may leave a gap behind. */
+FIRN_MUSTUSE int seq_cache_exactly(struct seq_cache *c, uint64_t n, uint64_t now_ms,
+                                   struct seq_range *out);
+
+/* How many numbers to fetch now, 0 for none. The answer counts as asked: fetch them, or call
+ * seq_cache_failed. */
+uint64_t seq_cache_ask(struct seq_cache *c);
+void seq_cache_put(struct seq_cache *c, const struct seq_range *r, uint64_t now_ms);
+void seq_cache_failed(struct seq_cache *c);
+
+#endif

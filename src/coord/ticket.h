@@ -1,0 +1,54 @@
+/*
+ * ticket.h - sequences in a store: blocking calls for the coordinator thread.
+ * ticket_commit() is the group commit: everything that waits, on any number of sequences, in one
+ * durable transaction. It keeps the last record of each sequence, so the usual commit reads nothing.
+ */
+#ifndef FIRN_COORD_TICKET_H
+#define FIRN_COORD_TICKET_H
+
+#include "coord/sequence.h"
+#include "store/store.h"
+
+#define TICKET_OPEN_MAX 256 /* sequences whose record is kept; the one unused longest makes room */
+
+struct ticket_job { /* one sequence's part of a commit */
+    const char *name;
+    size_t name_len;
+    uint64_t want;          /* in: how many numbers, for all that wait on it */
+    int result;             /* out: 0, or why not: FIRN_ENOENT, FIRN_EOVERFLOW, FIRN_EIO, ... */
+    struct seq_range range; /* out: as many as the sequence had left, in order */
+};
+
+struct ticket_entry;
+struct tickets {
+    struct firn_store *store; /* borrowed */
+    void (*random)(void *user, void *out, size_t len);
+    void *random_user;
+    struct ticket_entry *entry; /* TICKET_OPEN_MAX */
+    uint64_t clock;
+};
+
+/* random NULL: the kernel's. FIRN_ENOMEM. */
+FIRN_MUSTUSE int tickets_init(struct tickets *t, struct firn_store *store,
+                              void (*random)(void *user, void *out, size_t len), void *user);
+void tickets_done(struct tickets *t);
+
+/* Up to TICKET_JOBS_MAX jobs, no name twice. Every job gets a result. Returns 0 when at least one was
+ * granted, else the first error; with FIRN_EUNKNOWN call it again with the same wants: what landed
+ * meanwhile is found by its nonce and handed out then, so a full disk loses no number. */
+#define TICKET_JOBS_MAX 64
+int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struct firn_diag *d);
+
+/* FIRN_ECONFLICT: it exists (then *out, if not NULL, is what exists). */
+FIRN_MUSTUSE int ticket_create(struct tickets *t, const char *name, size_t name_len,
+                               const struct seq_spec *spec, struct seq_record *out,
+                               struct firn_diag *d);
+/* FIRN_ENOENT. */
+FIRN_MUSTUSE int ticket_describe(struct tickets *t, const char *name, size_t name_len,
+                                 struct seq_record *out, struct firn_diag *d);
+
+typedef int ticket_each_fn(void *user, const char *name, size_t len, const struct seq_record *r);
+FIRN_MUSTUSE int ticket_list(struct tickets *t, ticket_each_fn *each, void *user,
+                             struct firn_diag *d);
+
+#endif

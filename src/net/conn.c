@@ -1,0 +1,726 @@
+/*
+ * The life of a connection.
+ *
+ * A read lands in the loop's shared buffer, behind what the connection had left over. conn_pump()
+ * parses and answers every whole request in it into the loop's shared output, which is sent with one
+ * write. In the common case nothing remains: the connection owns no buffer at all and costs its
+ * struct. What does remain is kept: the unfinished request in `in`, unsent bytes in `sending` (libuv
+ * has them) and `out` (behind those).
+ *
+ * Deferred replies stand in a queue; done ones are flushed from its front by conn_settle(), once a
+ * turn of the loop. A connection ends in three ways: conn_finish() after its last reply (half-close,
+ * then wait for the peer, so that closing with unread input does not destroy the reply on its way),
+ * conn_close() at once, or the peer's end, after what it asked for has been sent.
+ */
+#include "net/conn.h"
+
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define BIT(n) (1u << (n))
+
+static const uint8_t conn_next[] = {
+    [CONN_READING] = BIT(CONN_WAITING) | BIT(CONN_DRAINING) | BIT(CONN_CLOSED),
+    [CONN_WAITING] = BIT(CONN_READING) | BIT(CONN_DRAINING) | BIT(CONN_CLOSED),
+    [CONN_DRAINING] = BIT(CONN_CLOSED),
+    [CONN_CLOSED] = 0,
+};
+
+static void conn_move(struct conn *c, enum conn_state next)
+{
+    if (!(conn_next[c->state] & BIT(next)))
+        abort();
+    c->state = next;
+}
+
+static size_t conn_unsent(const struct conn *c)
+{
+    return c->tcp.write_queue_size + c->out.len;
+}
+
+/* Forgets answers that have nobody to go to. */
+static void out_reset(struct loop *l)
+{
+    l->out.len = 0;
+    if (l->out.failed)
+        buf_done(&l->out);
+}
+
+/* Backpressure: a peer that does not read its replies is not read from. Two marks stop flapping. */
+static bool conn_full(struct conn *c, size_t fresh)
+{
+    const struct loop_opts *o = &c->loop->opts;
+    c->throttled = conn_unsent(c) + c->held + fresh >=
+                   (c->throttled ? o->out_low_bytes : o->out_high_bytes);
+    return c->throttled;
+}
+
+void conn_todo(struct conn *c)
+{
+    struct loop *l = c->loop;
+    if (c->in_todo || c->state == CONN_CLOSED)
+        return;
+    c->in_todo = true;
+    c->todo_next = l->todo;
+    c->todo_prev = &l->todo;
+    if (l->todo)
+        l->todo->todo_prev = &c->todo_next;
+    l->todo = c;
+}
+
+static void todo_remove(struct conn *c)
+{
+    if (!c->in_todo)
+        return;
+    c->in_todo = false;
+    *c->todo_prev = c->todo_next;
+    if (c->todo_next)
+        c->todo_next->todo_prev = c->todo_prev;
+}
+
+/* The one deadline. `anew` restarts the kinds that any progress restarts. */
+static void conn_deadline(struct conn *c, bool anew)
+{
+    const struct loop_opts *o = &c->loop->opts;
+    enum wait_kind kind = WAIT_NOTHING;
+    uint32_t ms = 0;
+    if (conn_unsent(c) > 0) {
+        kind = WAIT_WRITE;
+        ms = o->write_ms;
+        anew = anew || c->wait != kind;
+    } else if (c->state == CONN_DRAINING) {
+        kind = WAIT_LINGER;
+        ms = LINGER_MS;
+        anew = c->wait != kind;
+    } else if (c->waiting > 0) {
+        anew = true; /* the service has deadlines of its own */
+    } else if (c->refused) {
+        kind = WAIT_HEAD;
+        ms = LINGER_MS;
+        anew = c->wait != kind;
+    } else if (c->in_partial) {
+        kind = c->in_body ? WAIT_BODY : WAIT_HEAD;
+        ms = c->in_body ? o->body_ms : o->header_ms;
+        anew = anew || c->wait != kind;
+    } else {
+        kind = WAIT_IDLE;
+        ms = c->peer.proto <= 1 ? o->idle_http_ms : o->idle_resp_ms;
+        anew = anew || c->wait != kind;
+    }
+    if (!anew)
+        return;
+    c->wait = kind;
+    c->queue_seen = conn_unsent(c);
+    c->loop->slots[c->slot].deadline_ms = ms > 0 ? uv_now(&c->loop->uv) + ms : 0;
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf);
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
+
+/* Interest is computed in this one place. */
+static void conn_want(struct conn *c)
+{
+    bool want = false;
+    if (c->state == CONN_READING)
+        want = !c->eof && !c->throttled && !(c->in.len > c->in_at && !c->in_partial);
+    else if (c->state == CONN_DRAINING)
+        want = !c->eof; /* to see the peer's end; what it still says is dropped */
+    if (want == c->reading || c->state == CONN_CLOSED)
+        return;
+    c->reading = want;
+    if (!want)
+        uv_read_stop((uv_stream_t *)&c->tcp);
+    else if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) < 0)
+        conn_close(c);
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct conn *c = h->data;
+    struct loop *l = c->loop;
+    stat_add(&l->stats.conns, (uint64_t)-1);
+    atomic_fetch_sub_explicit(c->loop->conns_open, 1, memory_order_relaxed);
+    l->held_bytes -= c->out.cap;
+    buf_done(&c->in);
+    buf_done(&c->out);
+    free(c);
+}
+
+void conn_close(struct conn *c)
+{
+    struct loop *l = c->loop;
+    if (c->state == CONN_CLOSED)
+        return;
+    conn_move(c, CONN_CLOSED);
+    todo_remove(c);
+    struct slot *last = &l->slots[--l->slots_len];
+    last->conn->slot = c->slot;
+    l->slots[c->slot] = *last;
+
+    for (struct reply *r = c->first, *next; r; r = next) {
+        next = r->next;
+        r->peer = NULL; /* whoever has it does not notice */
+        if (r->done)
+            reply_free(l, r);
+    }
+    c->first = NULL;
+    if (l->service->closed)
+        l->service->closed(l->service->ctx, &c->peer);
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+static void on_shutdown(uv_shutdown_t *req, int status)
+{
+    (void)status;
+    free(req);
+}
+
+/* Draining: once everything is sent, say so and wait for the peer, or for LINGER_MS. */
+static void conn_wind_up(struct conn *c)
+{
+    if (c->state != CONN_DRAINING || c->shut || conn_unsent(c) > 0)
+        return;
+    c->shut = true;
+    if (c->eof) {
+        conn_close(c);
+        return;
+    }
+    uv_shutdown_t *req = malloc(sizeof *req);
+    if (!req || uv_shutdown(req, (uv_stream_t *)&c->tcp, on_shutdown) < 0) {
+        free(req);
+        conn_close(c);
+    }
+}
+
+/* No request after this; what is queued is still sent. */
+static void conn_finish(struct conn *c)
+{
+    if (c->state == CONN_DRAINING || c->state == CONN_CLOSED)
+        return;
+    conn_move(c, CONN_DRAINING);
+    buf_done(&c->in);
+    c->in_at = 0;
+}
+
+static void conn_overrun(struct conn *c)
+{
+    stat_add(&c->loop->stats.overruns, 1);
+    conn_close(c);
+}
+
+/* Interest, deadline and end follow from the state after every event. */
+static void conn_rest(struct conn *c, bool progress)
+{
+    struct loop *l = c->loop;
+    if (c->state == CONN_CLOSED)
+        return;
+    conn_full(c, 0);
+    bool nothing_left = c->waiting == 0 && c->in.len == c->in_at;
+    if (c->state == CONN_READING && nothing_left && (c->eof || l->draining))
+        conn_finish(c);
+    else if (c->state == CONN_READING && c->eof && c->waiting == 0 && c->in_partial)
+        conn_finish(c); /* the rest of this request will never come */
+    conn_wind_up(c);
+    if (c->state == CONN_CLOSED)
+        return;
+    conn_want(c);
+    if (c->state != CONN_CLOSED)
+        conn_deadline(c, progress);
+}
+
+static void conn_push(struct conn *c);
+
+static void on_written(uv_write_t *req, int status)
+{
+    struct sending *s = (struct sending *)req;
+    struct conn *c = req->data;
+    c->loop->held_bytes -= s->b.cap;
+    c->sending = NULL;
+    buf_done(&s->b);
+    free(s);
+    if (c->state == CONN_CLOSED)
+        return;
+    if (status < 0) {
+        conn_close(c);
+        return;
+    }
+    if (c->out.len > 0)
+        conn_push(c);
+    if (c->state == CONN_READING && c->in.len > c->in_at)
+        conn_todo(c); /* requests that waited for the peer to read */
+    conn_rest(c, true);
+}
+
+/* Gives `b` from `at` on (transferred) to libuv. */
+static void conn_send_later(struct conn *c, struct buf *b, size_t at)
+{
+    struct sending *s = malloc(sizeof *s);
+    if (!s) {
+        buf_done(b);
+        conn_overrun(c);
+        return;
+    }
+    s->b = *b;
+    s->req.data = c;
+    buf_init(b, b->max);
+    uv_buf_t part = uv_buf_init(s->b.p + at, (unsigned)(s->b.len - at));
+    c->loop->held_bytes += s->b.cap;
+    if (uv_write(&s->req, (uv_stream_t *)&c->tcp, &part, 1, on_written) < 0) {
+        c->loop->held_bytes -= s->b.cap;
+        buf_done(&s->b);
+        free(s);
+        conn_close(c);
+        return;
+    }
+    c->sending = s;
+    if (c->loop->held_bytes > c->loop->opts.loop_out_max_bytes)
+        conn_overrun(c);
+}
+
+static void conn_push(struct conn *c)
+{
+    c->loop->held_bytes -= c->out.cap;
+    conn_send_later(c, &c->out, 0);
+}
+
+/* Sends the loop's shared output as this connection's: at once if possible, all of it or a part. */
+static void conn_send(struct conn *c)
+{
+    enum { STEAL_BYTES = 32 * 1024, KEEP_CAP_BYTES = 4 * 1024 * 1024 };
+    struct loop *l = c->loop;
+    struct buf *b = &l->out;
+    if (b->failed) {
+        out_reset(l);
+        conn_overrun(c);
+        return;
+    }
+    if (b->len == 0)
+        return;
+    size_t sent = 0;
+    if (!c->sending) {
+        uv_buf_t all = uv_buf_init(b->p, (unsigned)b->len);
+        int n = uv_try_write((uv_stream_t *)&c->tcp, &all, 1);
+        if (n < 0 && n != UV_EAGAIN) {
+            out_reset(l);
+            conn_close(c);
+            return;
+        }
+        sent = n > 0 ? (size_t)n : 0;
+    }
+    stat_add(&l->stats.bytes_out, b->len);
+    size_t rest = b->len - sent;
+    if (rest > 0 && !c->sending && rest >= STEAL_BYTES) { /* cheaper to give the buffer away */
+        conn_send_later(c, b, sent);
+    } else if (rest > 0) {
+        l->held_bytes -= c->out.cap;
+        buf_add(&c->out, b->p + sent, rest);
+        l->held_bytes += c->out.cap;
+        if (c->out.failed || l->held_bytes > l->opts.loop_out_max_bytes)
+            conn_overrun(c);
+        else if (!c->sending)
+            conn_push(c);
+    }
+    b->len = 0;
+    if (b->cap > KEEP_CAP_BYTES)
+        buf_done(b);
+}
+
+/* Moves done replies from the front of the queue to the shared output. */
+static void conn_collect(struct conn *c)
+{
+    struct reply *r;
+    while ((r = c->first) && r->done) {
+        bool close = r->close || !r->keep_alive;
+        buf_add(&c->loop->out, r->own.p, r->own.len);
+        if (r->own.failed)
+            c->loop->out.failed = true;
+        c->first = r->next;
+        if (!c->first)
+            c->last = &c->first;
+        c->waiting--;
+        c->held -= r->held;
+        reply_free(c->loop, r);
+        if (close) {
+            conn_finish(c);
+            break;
+        }
+    }
+}
+
+/* The reply of a request: on the spot if nothing is before it, else at the end of the queue. */
+static struct reply *reply_start(struct conn *c, struct reply *spot)
+{
+    if (c->first)
+        return reply_new(c); /* there is room: conn_pump() stops before the queue is full */
+    *spot = (struct reply){ .out = &c->loop->out, .peer = &c->peer, .loop = c->loop };
+    return spot;
+}
+
+static void reply_finish(struct conn *c, struct reply *r, size_t start)
+{
+    if (r->out->len == start && !r->out->failed && !r->deferred) {
+        if (c->peer.proto == 1)
+            reply_problem(r, 500, "the handler gave no answer");
+        else
+            resp_error(r->out, "ERR the handler gave no answer");
+    }
+    if (r->deferred) {
+        struct reply *last = (struct reply *)((char *)c->last - offsetof(struct reply, next));
+        c->last_request = last->close || !last->keep_alive;
+        if ((last->serial && !last->done) || c->last_request)
+            conn_move(c, CONN_WAITING);
+        return;
+    }
+    if (r->out == &r->own) { /* answered at once, but others are before it */
+        reply_done(r);
+        if (r->close || !r->keep_alive) {
+            c->last_request = true;
+            conn_move(c, CONN_WAITING);
+        }
+        return;
+    }
+    if (r->head && r->body_at > 0)
+        r->out->len = r->body_at;
+    if (r->close || !r->keep_alive)
+        conn_finish(c);
+}
+
+static void conn_refuse(struct conn *c, unsigned status, const char *http, const char *resp)
+{
+    struct reply spot, *r = reply_start(c, &spot);
+    if (!r) {
+        conn_close(c);
+        return;
+    }
+    size_t start = r->out->len;
+    r->close = true;
+    if (c->peer.proto == 1) {
+        r->minor = 1;
+        reply_problem(r, status, http);
+    } else {
+        resp_errorf(r->out, "ERR %s", resp);
+    }
+    reply_finish(c, r, start);
+}
+
+/* Bytes used, 0: more are needed, negative: refused and finished. */
+static ssize_t step_http(struct conn *c, char *p, size_t len)
+{
+    struct loop *l = c->loop;
+    struct http_request req;
+    struct http_error err;
+    ssize_t used = http_parse(p, len, &req, &err);
+    if (used == FIRN_EAGAIN) {
+        c->in_body = req.in_body;
+        if (req.expect_continue && !c->continued && !c->first) {
+            c->continued = true;
+            buf_add_str(&l->out, "HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        return 0;
+    }
+    if (used < 0) {
+        stat_add(&l->stats.http_errors, 1);
+        conn_refuse(c, err.status, err.reason, "");
+        return -1;
+    }
+    stat_add(&l->stats.http_requests, 1);
+    c->continued = c->in_body = false;
+    struct reply spot, *r = reply_start(c, &spot);
+    if (!r) {
+        conn_close(c);
+        return -1;
+    }
+    size_t start = r->out->len;
+    r->head = req.method == METHOD_HEAD;
+    r->keep_alive = req.keep_alive;
+    r->minor = req.minor;
+    l->service->http(l->service->ctx, &req, r);
+    reply_finish(c, r, start);
+    return used;
+}
+
+static ssize_t step_resp(struct conn *c, char *p, size_t len)
+{
+    struct loop *l = c->loop;
+    char err[RESP_ERROR_BUF];
+    ssize_t used = resp_parse(p, len, &l->resp, err);
+    if (used == FIRN_EAGAIN)
+        return 0;
+    if (used < 0) {
+        stat_add(&l->stats.resp_errors, 1);
+        conn_refuse(c, 400, "", err);
+        return -1;
+    }
+    if (l->resp.argc == 0)
+        return used;
+    stat_add(&l->stats.resp_requests, 1);
+    struct reply spot, *r = reply_start(c, &spot);
+    if (!r) {
+        conn_close(c);
+        return -1;
+    }
+    size_t start = r->out->len;
+    r->keep_alive = true;
+    l->service->resp(l->service->ctx, &l->resp, r);
+    reply_finish(c, r, start);
+    return used;
+}
+
+/* A '*' begins RESP; so do the two inline commands that people type into telnet, which are no HTTP
+ * methods. Everything else is HTTP's to judge. 0: the first bytes do not tell yet. */
+static uint8_t guess_proto(const char *p, size_t len)
+{
+    static const char *const words[] = { "PING", "QUIT" };
+    if (*p == '*')
+        return 2;
+    for (int i = 0; i < 2; i++) {
+        if (strncasecmp(p, words[i], len < 4 ? len : 4) != 0)
+            continue;
+        if (len < 5)
+            return 0;
+        if (p[4] == ' ' || p[4] == '\r' || p[4] == '\n')
+            return 2;
+    }
+    return 1;
+}
+
+static bool conn_know(struct conn *c, const char *p, size_t len)
+{
+    if (c->peer.proto == 0)
+        c->peer.proto = guess_proto(p, len);
+    if (c->peer.proto == 0)
+        return false;
+    if (c->peer.proto != 1) /* may idle for ever: let the kernel find dead peers */
+        uv_tcp_keepalive(&c->tcp, 1, 300);
+    return true;
+}
+
+/* Answers the whole requests in p; returns how many bytes they were. The rest is an unfinished
+ * request (in_partial), or waits for this connection's turn. */
+static size_t conn_pump(struct conn *c, char *p, size_t len)
+{
+    size_t at = 0;
+    int budget = REQUESTS_PER_WAKE;
+    c->in_partial = false;
+    while (at < len && c->state == CONN_READING && !conn_full(c, c->loop->out.len) &&
+           budget-- > 0 && c->waiting < DEFERRED_PER_CONN) {
+        if (c->peer.proto == 0) {
+            if (!conn_know(c, p + at, len - at)) {
+                c->in_partial = true;
+                break;
+            }
+            if (c->refused) {
+                stat_add(&c->loop->stats.refused, 1);
+                conn_refuse(c, 503, "too many connections: try again, or raise the limit",
+                            "max number of clients reached");
+                break;
+            }
+        }
+        ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at)
+                                          : step_resp(c, p + at, len - at);
+        if (used == 0)
+            c->in_partial = true;
+        if (used <= 0)
+            break;
+        at += (size_t)used;
+        c->loop->handed_over = true;
+    }
+    return at;
+}
+
+static void conn_after_pump(struct conn *c, bool progress)
+{
+    if (c->state == CONN_CLOSED) {
+        out_reset(c->loop);
+        return;
+    }
+    conn_send(c);
+    if (c->state == CONN_READING && c->in.len > c->in_at && !c->in_partial && !conn_full(c, 0) &&
+        c->waiting < DEFERRED_PER_CONN)
+        conn_todo(c); /* whole requests may remain that no event will announce */
+    conn_rest(c, progress);
+}
+
+/* The shared buffer, with what this connection left over in front. */
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
+{
+    (void)suggested;
+    struct conn *c = h->data;
+    size_t kept = c->in.len - c->in_at, room = IN_BYTES_MAX - kept;
+    if (kept > 0)
+        memcpy(c->loop->in, c->in.p + c->in_at, kept);
+    *buf = uv_buf_init(c->loop->in + kept, room < READ_BYTES ? (unsigned)room : READ_BYTES);
+}
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+    (void)buf;
+    struct conn *c = s->data;
+    struct loop *l = c->loop;
+    if (n == 0)
+        return;
+    if (n < 0) {
+        if (n != UV_EOF || c->shut) {
+            conn_close(c);
+            return;
+        }
+        c->eof = true; /* it may still be reading: what it asked for is answered */
+        conn_rest(c, false);
+        return;
+    }
+    stat_add(&l->stats.bytes_in, (uint64_t)n);
+    if (c->state != CONN_READING)
+        return;
+    size_t kept = c->in.len - c->in_at, len = kept + (size_t)n;
+    bool was_partial = c->in_partial, was_body = c->in_body;
+    size_t used = conn_pump(c, l->in, len);
+
+    if (used == len || c->state == CONN_DRAINING || c->state == CONN_CLOSED) {
+        if (c->in.cap > 0)
+            buf_done(&c->in);
+    } else {
+        c->in.len = 0;
+        buf_add(&c->in, l->in + used, len - used);
+        if (c->in.failed) {
+            conn_close(c);
+            out_reset(l);
+            return;
+        }
+    }
+    c->in_at = 0;
+    /* More bytes of the same unfinished request do not win it time; anything answered does. */
+    bool crawling = used == 0 && was_partial && c->in_partial && was_body == c->in_body;
+    conn_after_pump(c, !crawling);
+}
+
+void conn_settle(struct conn *c)
+{
+    bool progress = c->first && c->first->done;
+    todo_remove(c);
+    conn_collect(c);
+    conn_send(c);
+    if (c->state == CONN_WAITING && !c->first)
+        conn_move(c, CONN_READING);
+    if (c->state == CONN_READING && c->in.len > c->in_at) {
+        size_t used = conn_pump(c, c->in.p + c->in_at, c->in.len - c->in_at);
+        progress |= used > 0;
+        c->in_at += used;
+        if (c->in_at >= c->in.len) {
+            buf_done(&c->in);
+            c->in_at = 0;
+        }
+    }
+    conn_after_pump(c, progress);
+}
+
+void conn_expire(struct conn *c)
+{
+    switch (c->wait) {
+    case WAIT_NOTHING:
+        return;
+    case WAIT_WRITE:
+        if (conn_unsent(c) < c->queue_seen) { /* slow, but it reads */
+            conn_deadline(c, true);
+            return;
+        }
+        break;
+    case WAIT_HEAD:
+    case WAIT_BODY:
+        stat_add(&c->loop->stats.timeouts, 1);
+        if (c->peer.proto == 1 && c->in_partial && c->state == CONN_READING) {
+            conn_refuse(c, 408, "the request did not become whole in time", "");
+            conn_after_pump(c, true);
+        } else {
+            conn_close(c);
+        }
+        return;
+    case WAIT_IDLE:
+    case WAIT_LINGER:
+        break;
+    }
+    if (c->wait != WAIT_LINGER)
+        stat_add(&c->loop->stats.timeouts, 1);
+    conn_close(c);
+}
+
+void conn_drain(struct conn *c)
+{
+    conn_rest(c, false);
+}
+
+static bool slot_take(struct loop *l, struct conn *c)
+{
+    if (l->slots_len == l->slots_cap) {
+        uint32_t cap = l->slots_cap ? l->slots_cap * 2 : 64;
+        struct slot *slots = realloc(l->slots, cap * sizeof *slots);
+        if (!slots)
+            return false;
+        l->slots = slots;
+        l->slots_cap = cap;
+    }
+    c->slot = l->slots_len++;
+    l->slots[c->slot] = (struct slot){ c, 0 };
+    return true;
+}
+
+static void on_turned_away(uv_handle_t *h)
+{
+    struct conn *c = h->data;
+    atomic_fetch_sub_explicit(c->loop->conns_open, 1, memory_order_relaxed);
+    free(c);
+}
+
+void conn_accept(struct listener *from)
+{
+    static _Atomic uint64_t last_id;
+    struct loop *l = from->loop;
+    struct conn *c = calloc(1, sizeof *c);
+    from->stuck = !c; /* until it is accepted libuv does not look for others */
+    if (!c)
+        return;
+    c->loop = l;
+    c->last = &c->first;
+    buf_init(&c->in, IN_BYTES_MAX);
+    buf_init(&c->out, l->opts.out_max_bytes);
+    if (uv_tcp_init(&l->uv, &c->tcp) < 0) {
+        free(c);
+        return;
+    }
+    c->tcp.data = c;
+    uint32_t open = atomic_fetch_add_explicit(l->conns_open, 1, memory_order_relaxed);
+    c->refused = open >= l->opts.conns_max;
+    if (uv_accept((uv_stream_t *)&from->tcp, (uv_stream_t *)&c->tcp) < 0 ||
+        open >= l->opts.conns_max + REFUSE_EXTRA || !slot_take(l, c)) {
+        if (c->refused)
+            stat_add(&l->stats.refused, 1);
+        uv_close((uv_handle_t *)&c->tcp, on_turned_away);
+        return;
+    }
+    stat_add(&l->stats.accepted, 1);
+    stat_add(&l->stats.conns, 1);
+    uv_tcp_nodelay(&c->tcp, 1);
+    c->peer.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+    c->peer.tag = from->tag;
+    conn_rest(c, true);
+}
+
+void peer_address(const struct peer *p, char out[PEER_ADDRESS_BUF])
+{
+    struct sockaddr_storage sa;
+    int len = sizeof sa;
+    char host[46];
+    snprintf(out, PEER_ADDRESS_BUF, "?");
+    if (!p || uv_tcp_getpeername(&peer_conn(p)->tcp, (struct sockaddr *)&sa, &len) < 0)
+        return;
+    if (sa.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&sa;
+        uv_ip6_name(in, host, sizeof host);
+        snprintf(out, PEER_ADDRESS_BUF, "[%s]:%u", host, ntohs(in->sin6_port));
+    } else {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&sa;
+        uv_ip4_name(in, host, sizeof host);
+        snprintf(out, PEER_ADDRESS_BUF, "%s:%u", host, ntohs(in->sin_port));
+    }
+}

@@ -1,0 +1,132 @@
+/*
+ * conn.h - a connection and its loop, as the files of src/net see them. Nobody else includes this.
+ */
+#ifndef FIRN_NET_CONN_H
+#define FIRN_NET_CONN_H
+
+#include "net/loop.h"
+
+#include <uv.h>
+
+enum {
+    READ_BYTES = 32 * 1024, /* most that one read takes; libuv does up to 32 in a row */
+    IN_BYTES_MAX = READ_BYTES + 128 * 1024, /* behind the longest unfinished request */
+    REQUESTS_PER_WAKE = 2048,               /* then the others have their turn */
+    DEFERRED_PER_CONN = 1024,               /* replies that wait on one connection */
+    REFUSE_EXTRA = 128, /* connections above the limit that get a polite answer at a time */
+    LINGER_MS = 2000,   /* for the peer to read our last words before we close */
+};
+
+_Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)HTTP_REQUEST_BYTES_MAX, "");
+_Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)RESP_REQUEST_BYTES_MAX, "");
+
+enum conn_state {
+    CONN_READING,  /* requests are parsed as they come */
+    CONN_WAITING,  /* a deferred reply must be done before the next request is looked at */
+    CONN_DRAINING, /* the last reply is queued; send it, then wait for the peer to close */
+    CONN_CLOSED,
+};
+
+/* Which deadline runs: one at a time, see conn_deadline(). */
+enum wait_kind { WAIT_NOTHING, WAIT_IDLE, WAIT_HEAD, WAIT_BODY, WAIT_WRITE, WAIT_LINGER };
+
+struct sending { /* bytes that libuv has until its callback */
+    uv_write_t req;
+    struct buf b;
+};
+
+struct conn {
+    uv_tcp_t tcp;
+    struct loop *loop;
+    struct peer peer;
+    enum conn_state state;
+    enum wait_kind wait;
+    uint32_t slot; /* in loop->slots */
+    bool reading, eof, throttled, refused, continued, shut, last_request;
+    bool in_todo;
+
+    struct buf in; /* what a read left over: an unfinished request, or requests that wait */
+    size_t in_at;  /* how much of it is used already */
+    bool in_partial, in_body;
+
+    struct buf out; /* answers behind `sending` */
+    struct sending *sending;
+    size_t
+        queue_seen; /* libuv's queue when WAIT_WRITE was last set: did the peer take any since? */
+
+    struct reply *first, **last; /* deferred, in the order of their requests */
+    uint32_t waiting;            /* how many */
+    size_t held;                 /* bytes of those that are done, but not at the front */
+
+    struct conn *todo_next, **todo_prev;
+};
+
+struct slot {
+    struct conn *conn;
+    uint64_t deadline_ms; /* 0: none */
+};
+
+struct listener {
+    uv_tcp_t tcp;
+    struct loop *loop;
+    int tag;
+    bool open, stuck; /* stuck: no memory for a connection, tried again by the sweep */
+    struct listener *next;
+};
+
+struct loop {
+    uv_loop_t uv;
+    struct loop_opts opts;
+    const struct service *service;
+    _Atomic uint32_t *conns_open;
+    struct loop_stats stats; /* written by this thread, with relaxed atomics */
+
+    uv_async_t wake;
+    uv_prepare_t prepare;
+    uv_idle_t busy; /* runs while `todo` is not empty, so that the loop does not sleep */
+    uv_timer_t sweep;
+    struct listener *listeners;
+    struct loop_task *_Atomic tasks; /* newest first */
+    atomic_bool drain_asked;
+    bool draining, stopped, handed_over;
+    uint64_t drain_until_ms;
+
+    struct slot *slots; /* dense: the sweep reads nothing else */
+    uint32_t slots_len, slots_cap;
+    struct conn *todo; /* connections with replies to flush or requests left */
+
+    struct reply *spare; /* deferred replies to use again */
+    uint32_t spares;
+    uint64_t held_bytes; /* in the connections' `out`, `sending` and done replies */
+
+    char in[IN_BYTES_MAX]; /* shared: a connection owns input only between reads */
+    struct buf out;        /* shared: answers of the read that is being handled */
+    struct resp_request resp;
+    char date[40]; /* "Date: ...\r\n" */
+    size_t date_len;
+};
+
+static inline void stat_add(uint64_t *counter, uint64_t n)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+static inline struct conn *peer_conn(const struct peer *p)
+{
+    return (struct conn *)((char *)(uintptr_t)p - offsetof(struct conn, peer));
+}
+
+/* conn.c */
+void conn_accept(struct listener *from);
+void conn_expire(struct conn *c); /* its deadline has passed */
+void conn_settle(struct conn *c); /* flush done replies, go on with left-over requests */
+void conn_drain(struct conn *c);  /* the loop drains: finish when nothing is in flight */
+void conn_close(struct conn *c);
+void conn_todo(struct conn *c);
+
+/* reply.c */
+struct reply *reply_new(struct conn *c);
+void reply_free(struct loop *l, struct reply *r);
+void reply_problem(struct reply *r, unsigned status, const char *detail);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * Listening sockets: one a loop on the same address, shared out by the kernel (SO_REUSEPORT). That
+ * option would also let a second firnd take a part of the first one's clients without anybody
+ * noticing, so a socket without it is bound first: it fails when somebody listens there already.
+ */
+#include "net/loop.h"
+
+#include "id/diag.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LISTEN_BACKLOG = 4096 }; /* the kernel cuts it to somaxconn */
+
+union address {
+    struct sockaddr sa;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+};
+
+static socklen_t address_len(const union address *a)
+{
+    return a->sa.sa_family == AF_INET6 ? sizeof a->in6 : sizeof a->in;
+}
+
+static in_port_t *address_port(union address *a)
+{
+    return a->sa.sa_family == AF_INET6 ? &a->in6.sin6_port : &a->in.sin_port;
+}
+
+static int address_parse(const char *text, union address *a, struct firn_diag *diag)
+{
+    const char *colon = strrchr(text, ':');
+    uint64_t port;
+    char host[INET6_ADDRSTRLEN + 2];
+    size_t len = colon ? (size_t)(colon - text) : 0;
+    if (!colon || len >= sizeof host ||
+        http_u64((struct slice){ colon + 1, strlen(colon + 1) }, 65535, &port) < 0)
+        return firn__diag(diag, FIRN_EINVAL, 0, "'%.100s' is not an address like 127.0.0.1:9001",
+                          text);
+    memcpy(host, text, len);
+    host[len] = 0;
+    memset(a, 0, sizeof *a);
+    if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
+        host[len - 1] = 0;
+        a->in6.sin6_family = AF_INET6;
+        a->in6.sin6_port = htons((uint16_t)port);
+        if (inet_pton(AF_INET6, host + 1, &a->in6.sin6_addr) == 1)
+            return 0;
+    } else {
+        const char *name = len == 0 || strcmp(host, "*") == 0 ? "0.0.0.0" : host;
+        a->in.sin_family = AF_INET;
+        a->in.sin_port = htons((uint16_t)port);
+        if (inet_pton(AF_INET, strcmp(name, "localhost") == 0 ? "127.0.0.1" : name,
+                      &a->in.sin_addr) == 1)
+            return 0;
+    }
+    return firn__diag(diag, FIRN_EINVAL, 0,
+                      "'%.100s' is not an IP address; names are not looked up here", host);
+}
+
+/* A socket that listens, or -1 and errno. */
+static int open_one(const union address *a, bool shared)
+{
+    int on = 1, fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) < 0) ||
+        (a->sa.sa_family == AF_INET6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0) ||
+        bind(fd, &a->sa, address_len(a)) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
+        int e = errno;
+        close(fd);
+        errno = e;
+        return -1;
+    }
+    return fd;
+}
+
+int listen_open(const char *address, int *fds, size_t n, struct firn_diag *diag)
+{
+    union address a = { 0 };
+    int r = address_parse(address, &a, diag);
+    if (r < 0)
+        return r;
+    size_t opened = 0;
+    int probe = open_one(&a, false);
+    if (probe < 0)
+        goto refused;
+    socklen_t len = sizeof a; /* port 0: keep what the system chose */
+    getsockname(probe, &a.sa, &len);
+    close(probe);
+    for (; opened < n; opened++) {
+        fds[opened] = open_one(&a, n > 1);
+        if (fds[opened] < 0)
+            goto refused;
+    }
+    return 0;
+
+refused:
+    r = firn__diag(diag, FIRN_EIO, 0, "cannot listen on %.100s: %s", address, strerror(errno));
+    while (opened-- > 0)
+        close(fds[opened]);
+    return r;
+}
+
+void listen_name(int fd, char out[PEER_ADDRESS_BUF])
+{
+    union address a = { 0 };
+    socklen_t len = sizeof a;
+    char host[INET6_ADDRSTRLEN];
+    snprintf(out, PEER_ADDRESS_BUF, "?");
+    if (getsockname(fd, &a.sa, &len) < 0)
+        return;
+    bool six = a.sa.sa_family == AF_INET6;
+    if (!inet_ntop(a.sa.sa_family, six ? (void *)&a.in6.sin6_addr : (void *)&a.in.sin_addr, host,
+                   sizeof host))
+        return;
+    snprintf(out, PEER_ADDRESS_BUF, six ? "[%s]:%u" : "%s:%u", host, ntohs(*address_port(&a)));
+}

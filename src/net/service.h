@@ -1,0 +1,96 @@
+/*
+ * service.h - where the server room plugs in: what a network loop calls for each request, and how
+ * the answer gets back. Everything here happens on the loop's own thread; nothing is locked.
+ *
+ * The way of a request: the loop parses it and calls http() or resp() with a struct reply. The
+ * handler appends its answer and returns: done. Or it calls reply_defer(), keeps the struct reply
+ * that this returns, and later, on the same thread (loop_call() brings one there), appends the
+ * answer and calls reply_done(). Answers leave in the order of their requests whatever the order of
+ * reply_done(). When the peer went away in between, everything works the same and goes nowhere.
+ */
+#ifndef FIRN_NET_SERVICE_H
+#define FIRN_NET_SERVICE_H
+
+#include "net/buf.h"
+#include "net/http.h"
+#include "net/resp.h"
+
+struct conn;
+struct loop;
+struct service_ctx; /* the server room's, one per loop; net only hands it back */
+
+/* The other end of a connection, as the service sees it. Lives as long as the connection. */
+struct peer {
+    uint64_t id;    /* of the connection; unique in the process, from 1 */
+    int tag;        /* of the listener it came in by: loop_listen() */
+    uint8_t proto;  /* 0: not known yet, 1: HTTP, 2 or 3: RESP; the service sets 3 after HELLO 3 */
+    bool authed;    /* the service's own, false at first */
+    uint32_t flags; /* the service's own, 0 at first */
+    void *user;     /* the service's own, NULL at first; give it back in closed() */
+};
+
+/* "127.0.0.1:51234", "[::1]:51234"; "?" when the peer is gone already. A system call: not for every
+ * request. */
+enum { PEER_ADDRESS_BUF = 64 };
+void peer_address(const struct peer *p, char out[PEER_ADDRESS_BUF]);
+
+struct reply {
+    struct buf *out;   /* append here (RESP: the writers of resp.h; HTTP: after reply_head()) */
+    struct peer *peer; /* NULL once a deferred reply's connection is gone */
+    bool close;        /* set it to end the connection after this answer (QUIT) */
+
+    /* private */
+    bool head, keep_alive, deferred, done, serial;
+    uint8_t minor;
+    struct loop *loop;
+    size_t body_at; /* where the body begins in `out` */
+    size_t held;    /* bytes of a done reply that count as unsent */
+    struct buf own; /* `out` of a deferred reply */
+    struct reply *next;
+};
+
+struct service {
+    struct service_ctx *ctx;
+
+    /* The request's slices are borrowed until the handler returns: a deferred answer copies what it
+     * needs. HEAD arrives as METHOD_HEAD; answer it like GET, the body is left out on the way. A
+     * handler that appends nothing answers HTTP with 500 and RESP with an error. */
+    void (*http)(struct service_ctx *ctx, const struct http_request *req, struct reply *r);
+    void (*resp)(struct service_ctx *ctx, const struct resp_request *req, struct reply *r);
+
+    /* Optional. After a turn of the loop in which requests were handed over, before it sleeps: one
+     * wake-up of another thread for all that was deferred. */
+    void (*turn)(struct service_ctx *ctx);
+
+    /* Optional. The connection is gone; free what peer->user names. */
+    void (*closed)(struct service_ctx *ctx, struct peer *p);
+};
+
+/* The head of an HTTP answer: status line, Date, `fields` (whole lines, each with its CRLF; may be
+ * ""), Connection where it is needed, Content-Length: exactly that many bytes must be appended to
+ * r->out. 204 and 304 carry neither length nor body. */
+void reply_head(struct reply *r, unsigned status, const char *fields, uint64_t len);
+
+/* Head and body at once. */
+void reply_http(struct reply *r, unsigned status, const char *fields, const void *body, size_t len);
+
+/* The same for the hot path: status 200, `fields_len` known, a body below 1,000 bytes. */
+void reply_ok(struct reply *r, const char *fields, size_t fields_len, const char *body, size_t len);
+
+/* For a body whose length is known only afterwards: begin, append to r->out, end. */
+void reply_begin(struct reply *r, unsigned status, const char *fields);
+void reply_end(struct reply *r);
+
+enum defer_mode {
+    DEFER_PIPELINED, /* the connection's next requests may be handed over meanwhile */
+    DEFER_SERIAL,    /* nothing more of this connection before reply_done() */
+};
+
+/* Call it in the handler before anything is appended. The reply that it returns takes the place of
+ * `r` and belongs to the caller until reply_done(). NULL: no room; answer at once, with a refusal. */
+struct reply *reply_defer(struct reply *r, enum defer_mode mode);
+
+/* The answer is complete. Every deferred reply is done exactly once, also when r->peer is NULL. */
+void reply_done(struct reply *r);
+
+#endif

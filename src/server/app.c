@@ -1,0 +1,48 @@
+/* What both protocols tell about the server's health. */
+#include "server/app.h"
+
+bool app_ready(struct app *app, const char **why)
+{
+    struct lease_view v;
+    if (atomic_load(&app->draining)) {
+        *why = "shutting down";
+        return false;
+    }
+    board_copy(&app->board, &v);
+    if (v.ready) {
+        *why = v.clock == CLOCK_HELD      ? "ready; the clock stepped back and is held"
+               : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed"
+                                          : "ready";
+        return true;
+    }
+    static const char *const reasons[] = {
+        [SLOT_START] = "starting: no slot yet",
+        [SLOT_ACTIVE] =
+            "the window of timestamps is nearly used up and the store does not extend it",
+        [SLOT_DRY] = "the window of timestamps is used up: the store does not answer",
+        [SLOT_FENCED] = "another process took over the slot: acquiring another",
+        [SLOT_NO_SLOT] = "every slot is held or ahead of the clock: waiting for the nearest",
+        [SLOT_WAIT_CLOCK] = "the clock is far behind the store: waiting for it to be set",
+        [SLOT_TWIN] = "another process runs with this one's identity: acquiring another",
+        [SLOT_REGRESSED] = "the store forgot what it confirmed: it must be fenced",
+        [SLOT_HALTED] = "halted: an operator must look at the store",
+        [SLOT_RELEASING] = "shutting down",
+        [SLOT_CLOSED] = "shut down",
+    };
+    *why = v.clock == CLOCK_WAIT ? "the clock is not plausible: waiting for it to be set"
+                                 : reasons[v.state];
+    return false;
+}
+
+const char *mint_trouble(struct app *app, int error)
+{
+    const char *why;
+    if (error == FIRN_EAGAIN)
+        return "the layout's IDs for this moment are used up: ask again, or choose a layout with a wider sequence";
+    if (error == FIRN_ERANGE)
+        return "the shard does not fit, or the layout has no shard field";
+    if (error == FIRN_EEXHAUSTED)
+        return "the layout has no timestamps left: choose one with a later epoch";
+    app_ready(app, &why);
+    return why;
+}

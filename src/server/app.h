@@ -1,0 +1,88 @@
+/*
+ * app.h - the server as its handlers see it: one struct app for the process, one struct service_ctx for
+ * each loop. Handlers run on a loop's thread and touch only that loop's ctx; of the app they read what
+ * is constant after the start, the board, and counters that are atomics.
+ */
+#ifndef FIRN_SERVER_APP_H
+#define FIRN_SERVER_APP_H
+
+#include "firn/dated.h"
+#include "firn/tsid.h"
+#include "net/loop.h"
+#include "net/service.h"
+#include "server/board.h"
+#include "server/config.h"
+#include "server/coordinator.h"
+#include "server/minter.h"
+
+/* Which port a connection came in by (peer->tag). Every port serves everything; they differ in what
+ * /generate means and in who has the start page. */
+enum port { PORT_HOME, PORT_SNOWFLAKE, PORT_TICKET, PORTS };
+
+struct app {
+    struct config config;
+    struct minter_plan plan;
+    struct board board;
+    struct coordinator *coordinator;
+    struct service_ctx *ctx; /* one for each loop */
+    size_t loops;
+    uint64_t started_ms; /* Unix ms */
+    _Atomic uint32_t conns_open;
+    _Atomic bool draining;
+    char address[PORTS][PEER_ADDRESS_BUF]; /* the first of each port, as bound */
+    char store_text[256]; /* which store, for people: settings may be freed by a reload */
+    char name[65];        /* this node's */
+};
+
+struct resp_wait;
+struct http_wait;
+
+enum { HTTP_ROUTES_MAX = 32 };
+
+struct http_counter { /* of one route on one loop; read by any thread */
+    _Atomic uint64_t requests, errors;
+};
+
+#define FIRND_VERSION "0.1.0"
+
+struct service_ctx {
+    struct app *app;
+    struct loop *loop;
+    struct minter *minter;
+    struct ticket_desk *desk;
+    struct outbox *outbox;
+    uint64_t *numbers;  /* room for numbers_max */
+    size_t numbers_max; /* limits.ids_per_request at the start */
+    size_t index;       /* of the loop */
+    const struct firn_kind *ticket_kind;
+    const struct firn_kind *snowflake_kind;
+    struct resp_wait *resp_idle;            /* resp_commands.c's pool */
+    struct http_wait *http_idle, *http_all; /* http_wait.c's pool, and all that it ever made */
+    uint32_t http_waits;
+    struct http_counter
+        http[HTTP_ROUTES_MAX]; /* index as in http_route_name(); the last: no route */
+};
+
+/* http_routes.c and resp_commands.c: the two tables. */
+void http_handle(struct service_ctx *ctx, const struct http_request *req, struct reply *r);
+void resp_handle(struct service_ctx *ctx, const struct resp_request *req, struct reply *r);
+
+void resp_waits_free(struct service_ctx *ctx);
+
+/* Before any loop starts, and after the coordinator ended. */
+void http_init(struct service_ctx *ctx);
+void http_done(struct service_ctx *ctx);
+
+/* "GET /v1/ids/{kind}" for the counters; NULL behind the last. */
+const char *http_route_name(size_t i);
+
+/* metrics.c: all metrics in the Prometheus text format. */
+void metrics_write(struct app *app, struct buf *out);
+
+/* Whether IDs can be minted now, as /readyz says it. False: *why (static text) names the reason. */
+bool app_ready(struct app *app, const char **why);
+
+/* One sentence for an error of minter_number(s) and its cure, and whether waiting helps. */
+const char *mint_trouble(struct app *app, int error);
+
+#endif

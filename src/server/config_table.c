@@ -1,0 +1,222 @@
+/*
+ * Every setting of firnd, once. The YAML schema, the environment, the flags, --help and --print-config
+ * are made from these rows, and tests compare the man page and the example file with them. Settings of
+ * a section stand together; a default that is computed may use only what stands above it.
+ */
+#include "server/config_table.h"
+#include "firn/layout.h"
+#include "id/diag.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int check_layout(const char *value, struct firn_diag *why)
+{
+    struct firn_layout l;
+    struct firn_diag cause = { 0 };
+    char text[SHOWN_BUF];
+    int64_t now_ms = (int64_t)time(NULL) * 1000;
+    int r = firn_layout_parse(value, strlen(value), now_ms, &l, &cause);
+    if (r)
+        return firn__diag(why, r, cause.column, "'%s' is no layout: %s", shown(value, text),
+                          cause.text);
+    if (l.flags & FIRN_LAYOUT_DECODE_ONLY)
+        return firn__diag(why, FIRN_ENOTSUP, 0,
+                          "'%s' can only be read: it has no identity to issue under; take one that "
+                          "has a node, dc or shard",
+                          shown(value, text));
+    return 0;
+}
+
+static int check_store(const char *value, struct firn_diag *why)
+{
+    char text[SHOWN_BUF];
+    if (strcmp(value, "memory:") == 0)
+        return 0;
+    if (strncmp(value, "sqlite:", 7) != 0)
+        return firn__diag(why, FIRN_EFORMAT, 0,
+                          "'%s' is no store; give sqlite:FILE, or memory: to keep nothing",
+                          shown(value, text));
+    if (value[7] == '\0')
+        return firn__diag(why, FIRN_EFORMAT, 0, "'sqlite:' lacks its file, as in sqlite:firn.db");
+    return 0;
+}
+
+/* The name goes into store records, logs and metrics: what a host name may contain, and '_'. */
+static int check_name(const char *value, struct firn_diag *why)
+{
+    char text[SHOWN_BUF];
+    size_t n = strlen(value);
+    bool ok = n <= 63;
+    for (size_t i = 0; i < n; i++)
+        ok &= isalnum((unsigned char)value[i]) || strchr("-_.", value[i]);
+    return ok ? 0
+              : firn__diag(why, FIRN_EFORMAT, 0,
+                           "'%s' is no name; give up to 63 letters, digits, '-', '_' and '.'",
+                           shown(value, text));
+}
+
+/* systemd names the directory that it made for us; of several, ours is the first. */
+static char *compute_state_dir(const struct config *c)
+{
+    (void)c;
+    const char *dir = getenv("STATE_DIRECTORY");
+    return dir && *dir && *dir != ':' ? strndup(dir, strcspn(dir, ":")) : strdup("./var");
+}
+
+static char *compute_store(const struct config *c)
+{
+    char *store;
+    return asprintf(&store, "sqlite:%s/firn.db", c->state_dir) < 0 ? NULL : store;
+}
+
+/* Host names are what check_name() takes; should one be not, a fixed name is better than no start. */
+static char *compute_name(const struct config *c)
+{
+    (void)c;
+    char host[256] = "";
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0' || check_name(host, NULL) != 0)
+        return strdup("firn");
+    return strdup(host);
+}
+
+#define AT(field)   .offset = offsetof(struct config, field)
+#define RANGE(a, b) .min = (a), .max = (b)
+#define YEAR_MS     (UINT64_C(366) * 24 * 3600 * 1000)
+
+const struct setting settings[] = {
+    { "state_dir", SETTING_STRING, 0, AT(state_dir), .compute = compute_state_dir,
+      .preset_note = "$STATE_DIRECTORY, else ./var",
+      .help = "directory for what must survive a restart" },
+    { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
+      .preset_note = "firn.db in state_dir",
+      .help = "where slots and sequences are kept: sqlite:FILE or memory:" },
+    { "layout", SETTING_STRING, 0, AT(layout), "firn", .check = check_layout,
+      .help = "layout of Snowflake IDs: a preset's name or a layout text" },
+    { "name", SETTING_STRING, 0, AT(name), .check = check_name, .compute = compute_name,
+      .preset_note = "the host name", .help = "this node's name in the store, logs and metrics" },
+    { "loops", SETTING_UINT, 0, AT(loops), "0", RANGE(0, 256),
+      .help = "threads that serve connections; 0: one per core" },
+    { "accept_clock", SETTING_BOOL, 0, AT(accept_clock), "false",
+      .help = "start although the clock looks wrong" },
+
+    { "listen.home", SETTING_ADDRS, 0, AT(listen.home), "127.0.0.1:9000",
+      .help = "addresses of the start page and the whole API" },
+    { "listen.snowflake", SETTING_ADDRS, 0, AT(listen.snowflake), "127.0.0.1:9001",
+      .help = "addresses where /generate makes Snowflake IDs" },
+    { "listen.ticket", SETTING_ADDRS, 0, AT(listen.ticket), "127.0.0.1:9002",
+      .help = "addresses where /generate takes ticket numbers" },
+
+    { "tickets.default_start", SETTING_UINT, 0, AT(tickets.default_start), "100001",
+      RANGE(0, INT64_MAX), .help = "first number of a sequence that is made by its first use" },
+    { "tickets.default_mode", SETTING_CHOICE, 0, AT(tickets.default_mode), "gapless",
+      .choices = "gapless|range", .help = "every number durable, or fast with gaps after a crash" },
+
+    { "limits.connections", SETTING_UINT, 0, AT(limits.connections), "10000", RANGE(1, 1000000),
+      .help = "open connections; more are refused" },
+    { "limits.header_bytes", SETTING_UINT, 0, AT(limits.header_bytes), "16384",
+      RANGE(1024, 1 << 20), .help = "largest request line and headers together" },
+    { "limits.body_bytes", SETTING_UINT, 0, AT(limits.body_bytes), "65536", RANGE(0, 64 << 20),
+      .help = "largest request body" },
+    { "limits.ids_per_request", SETTING_UINT, SETTING_RELOAD, AT(limits.ids_per_request), "100000",
+      RANGE(1, 10000000), .help = "largest n= or COUNT" },
+    { "limits.header_ms", SETTING_UINT, SETTING_RELOAD, AT(limits.header_ms), "10000",
+      RANGE(10, YEAR_MS), .help = "time for a request to arrive, from its first byte on" },
+    { "limits.idle_ms", SETTING_UINT, SETTING_RELOAD, AT(limits.idle_ms), "60000",
+      RANGE(10, YEAR_MS), .help = "time between requests before a connection is closed" },
+    { "limits.drain_ms", SETTING_UINT, SETTING_RELOAD, AT(limits.drain_ms), "10000",
+      RANGE(0, YEAR_MS), .help = "time for open requests to end when the server stops" },
+
+    { "log.level", SETTING_CHOICE, SETTING_RELOAD, AT(log.level), "info",
+      .choices = "error|warn|info|debug", .help = "the least important level that is logged" },
+    { "log.format", SETTING_CHOICE, SETTING_RELOAD, AT(log.format), "text", .choices = "text|json",
+      .help = "lines for people, or one JSON object a line" },
+
+    { "tls.cert", SETTING_FILE, SETTING_RELOAD, AT(tls.cert),
+      .help = "PEM file: our certificate and its chain; turns TLS on" },
+    { "tls.key", SETTING_FILE, SETTING_RELOAD, AT(tls.key), .help = "PEM file: its private key" },
+    { "tls.client_ca", SETTING_FILE, SETTING_RELOAD, AT(tls.client_ca),
+      .help = "PEM file: demand client certificates signed by these" },
+
+    { "auth.tokens", SETTING_TOKENS, SETTING_RELOAD, AT(auth.tokens),
+      .help = "who may mint what; see firnd.yaml(5)" },
+
+    { "rate.per_client", SETTING_UINT, SETTING_RELOAD, AT(rate.per_client), "0",
+      RANGE(0, 1000000000), .help = "requests per second and client; 0: no limit" },
+    { "rate.burst", SETTING_UINT, SETTING_RELOAD, AT(rate.burst), "100", RANGE(1, 1000000000),
+      .help = "requests that a client may send at once, above its rate" },
+};
+
+const size_t settings_n = sizeof settings / sizeof settings[0];
+_Static_assert(sizeof settings / sizeof settings[0] <= CONFIG_SETTINGS_MAX, "raise the bound");
+
+size_t setting_section_len(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    return dot ? (size_t)(dot - name) : 0;
+}
+
+void setting_env(const struct setting *s, char out[SETTING_NAME_BUF])
+{
+    size_t n = (size_t)snprintf(out, SETTING_NAME_BUF, "FIRN_%s", s->name);
+    for (size_t i = 5; i < n && i < SETTING_NAME_BUF; i++)
+        out[i] = out[i] == '.' ? '_' : (char)toupper((unsigned char)out[i]);
+}
+
+void setting_flag(const struct setting *s, char out[SETTING_NAME_BUF])
+{
+    size_t n = (size_t)snprintf(out, SETTING_NAME_BUF, "--%s", s->name);
+    for (size_t i = 2; i < n && i < SETTING_NAME_BUF; i++)
+        if (out[i] == '.' || out[i] == '_')
+            out[i] = '-';
+}
+
+/* Insertions, deletions and replacements that turn one word into the other (Levenshtein). */
+static size_t edits(const char *a, const char *b)
+{
+    size_t row[SETTING_NAME_BUF + 1], n = strlen(b);
+    if (n > SETTING_NAME_BUF)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < n; j++) {
+            size_t best = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j + 1] + 1 < best)
+                best = row[j + 1] + 1;
+            row[j + 1] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *nearest_name(const char *word, const char *const *names, size_t n)
+{
+    size_t len = strlen(word), near = SIZE_MAX;
+    const char *found = NULL;
+    if (len == 0 || len > SETTING_NAME_BUF)
+        return NULL;
+    for (size_t i = 0; i < n;
+         i++) { /* `snowflake` for listen.snowflake: the section was forgotten */
+        size_t section = setting_section_len(names[i]);
+        if (section && strcmp(names[i] + section + 1, word) == 0)
+            return names[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t distance = edits(word, names[i]);
+        if (distance < near) {
+            near = distance;
+            found = names[i];
+        }
+    }
+    size_t bound = len < 6 ? 1 + len / 3 : 3; /* beyond that a guess is noise */
+    return near <= bound ? found : NULL;
+}

@@ -1,0 +1,627 @@
+/*
+ * The thread's life: wait for a job or for the lease's next step; do the step; commit all TAKE jobs that
+ * are there in one transaction; answer the others one by one; hand everything back.
+ * When the store fails, TAKE jobs stay and are tried again until their deadline: a full disk then costs
+ * time, not numbers, because a commit that landed unseen is found by its nonce.
+ */
+#include "server/coordinator.h"
+#include "firn/dated.h"
+#include "server/log.h"
+#include "store/slotlock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RETRY_MS = 50, WAIT_MS = 5000, KNOWN_MAX = 1024 };
+
+struct outbox {
+    struct loop *loop;
+    pthread_mutex_t mutex;
+    struct job *first, **tail;
+    bool scheduled;
+    struct loop_task task; /* the address leads back to the outbox */
+};
+
+/* What never changes about a sequence once it is there, so that a commit need not look it up. */
+struct known {
+    char name[RECORD_NAME_MAX + 1]; /* empty: a free place */
+    char reg[RECORD_NAME_MAX + 1];  /* the register that counts: its own, or that of the period */
+    struct seq_record record;
+    bool dated;
+    bool ahead; /* a range sequence: blocks are fetched ahead */
+    uint32_t reset, digits, period;
+};
+
+struct coordinator {
+    struct known known[KNOWN_MAX]; /* direct mapped by a hash of the name */
+    struct coordinator_opts opts;
+    struct board *board;
+    struct firn_store *store;
+    struct tickets tickets;
+    struct ranges ranges;
+    struct lease *lease;
+    struct lease_world world;
+    int lock_fd;
+    struct coordinator_stats stats;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards the inbox and `stop` */
+    pthread_cond_t wake;
+    struct job *first, **tail;
+    bool stop, sleeping;
+    enum slot_state state_logged;
+    enum clock_state clock_logged;
+    int error_logged;
+};
+
+static uint64_t mono_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* --- the way back --- */
+
+static void outbox_run(struct loop_task *t)
+{
+    struct outbox *o = (struct outbox *)(void *)((char *)t - offsetof(struct outbox, task));
+    pthread_mutex_lock(&o->mutex);
+    struct job *j = o->first;
+    o->first = NULL;
+    o->tail = &o->first;
+    o->scheduled = false;
+    pthread_mutex_unlock(&o->mutex);
+    while (j) {
+        struct job *next = j->next; /* done() may free the job */
+        j->done(j);
+        j = next;
+    }
+}
+
+int outbox_new(struct loop *loop, struct outbox **out)
+{
+    struct outbox *o = calloc(1, sizeof *o);
+    if (!o)
+        return FIRN_ENOMEM;
+    o->loop = loop;
+    o->tail = &o->first;
+    o->task.fn = outbox_run;
+    pthread_mutex_init(&o->mutex, NULL);
+    *out = o;
+    return 0;
+}
+
+void outbox_free(struct outbox *o)
+{
+    if (!o)
+        return;
+    pthread_mutex_destroy(&o->mutex);
+    free(o);
+}
+
+static void hand_back(struct job *j)
+{
+    struct outbox *o = j->back;
+    j->next = NULL;
+    pthread_mutex_lock(&o->mutex);
+    *o->tail = j;
+    o->tail = &j->next;
+    bool call = !o->scheduled;
+    o->scheduled = true;
+    pthread_mutex_unlock(&o->mutex);
+    if (call)
+        loop_call(o->loop, &o->task);
+}
+
+/* --- dated sequences: "invoice" of 2026-11-16 is the register "invoice:20261116" --- */
+
+static const char *const reset_names[] = { "day", "month", "year" };
+
+void dated_note_format(uint32_t reset, uint32_t digits, char out[RECORD_NOTE_MAX + 1])
+{
+    snprintf(out, RECORD_NOTE_MAX + 1, "dated:%s:%u", reset_names[reset], digits);
+}
+
+int dated_note_parse(const char *note, uint32_t *out_reset, uint32_t *out_digits)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        char prefix[16];
+        int n = snprintf(prefix, sizeof prefix, "dated:%s:", reset_names[i]);
+        if (strncmp(note, prefix, (size_t)n) != 0)
+            continue;
+        uint32_t digits = (uint32_t)strtoul(note + n, NULL, 10);
+        if (digits < 1 || digits > FIRN_DATED_DIGITS_MAX)
+            return FIRN_EFORMAT;
+        *out_reset = i;
+        *out_digits = digits;
+        return 0;
+    }
+    return FIRN_EFORMAT;
+}
+
+/* --- jobs other than TAKE --- */
+
+struct listing {
+    struct job_listed *list;
+    size_t n, cap;
+};
+
+static int list_one(void *user, const char *name, size_t len, const struct seq_record *r)
+{
+    struct listing *l = user;
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 64;
+        struct job_listed *grown = realloc(l->list, cap * sizeof *grown);
+        if (!grown)
+            return FIRN_ENOMEM;
+        l->list = grown;
+        l->cap = cap;
+    }
+    struct job_listed *e = &l->list[l->n++];
+    memcpy(e->name, name, len);
+    e->name[len] = '\0';
+    e->record = *r;
+    return 0;
+}
+
+static void run_list(struct coordinator *c, struct job *j)
+{
+    struct listing l = { NULL, 0, 0 };
+    j->result = ticket_list(&c->tickets, list_one, &l, &j->diag);
+    if (j->result) {
+        free(l.list);
+        return;
+    }
+    j->list = l.list;
+    j->list_n = l.n;
+}
+
+/* A sequence's record; the default one comes into being when somebody looks for it. */
+static int describe(struct coordinator *c, struct job *j, struct seq_record *out)
+{
+    int r = ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag);
+    if (r != FIRN_ENOENT)
+        return r;
+    if (strcmp(j->name, DEFAULT_SEQUENCE) == 0) {
+        r = ticket_create(&c->tickets, j->name, j->name_len, &c->opts.first, out, &j->diag);
+    } else if (j->create) {
+        struct seq_spec spec = { .mode = SEQ_RANGE };
+        r = ticket_create(&c->tickets, j->name, j->name_len, &spec, out, &j->diag);
+    } else {
+        snprintf(j->diag.text, sizeof j->diag.text,
+                 "there is no sequence %s: create it with POST /v1/sequences", j->name);
+        return r;
+    }
+    if (r == 0)
+        log_info("sequence_created", "name=%s mode=%s", j->name,
+                 out->mode == SEQ_RANGE ? "range" : "gapless");
+    return r == FIRN_ECONFLICT ? 0 : r; /* another process was faster: *out is what it made */
+}
+
+static void run_other(struct coordinator *c, struct job *j)
+{
+    if (j->what == JOB_LIST)
+        run_list(c, j);
+    else if (j->what == JOB_CREATE)
+        j->result = ticket_create(&c->tickets, j->name, j->name_len, &j->spec, &j->record,
+                                  &j->diag);
+    else
+        j->result = describe(c, j, &j->record);
+}
+
+/* --- TAKE: the group commit --- */
+
+/* One sequence of a commit and the jobs that wait on it. */
+struct group {
+    const struct known *seq;
+    struct job *first, **tail;
+};
+
+static int64_t now_s(const struct coordinator *c)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return clock_f_at(&c->lease->clock, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec) / 1000000000;
+}
+
+/* The register of the period that it is now, made when its first number is asked for. A period never
+ * goes back while the process runs; after a restart with a clock set back it counts on in the old one. */
+static int enter_period(struct coordinator *c, struct known *k, struct firn_diag *d)
+{
+    uint32_t period;
+    if (c->lease->clock.state == CLOCK_WAIT)
+        return FIRN_ECLOCK;
+    int r = firn_dated_period(k->reset, now_s(c), &period);
+    if (r || period <= k->period)
+        return r;
+    char name[sizeof k->name + 16];
+    int n = snprintf(name, sizeof name, "%s:%u", k->name, period);
+    if (n > RECORD_NAME_MAX) {
+        snprintf(d->text, sizeof d->text, "a dated sequence's name has at most 55 characters");
+        return FIRN_EINVAL;
+    }
+    struct seq_spec spec = { .mode = k->record.mode,
+                             .start = k->record.start,
+                             .step = k->record.step,
+                             .offset = k->record.offset,
+                             .max = k->record.max,
+                             .note = "" };
+    r = ticket_create(&c->tickets, name, (size_t)n, &spec, NULL, d);
+    if (r && r != FIRN_ECONFLICT)
+        return r;
+    memcpy(k->reg, name, (size_t)n + 1);
+    k->period = period;
+    return 0;
+}
+
+/* FIRN_EAGAIN: the place is held by a sequence of this very commit; the next one will do. */
+static int find_known(struct coordinator *c, struct job *j, const struct group *group, size_t n,
+                      const struct known **out)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < j->name_len; i++)
+        hash = (hash ^ (unsigned char)j->name[i]) * 16777619u;
+    struct known *k = &c->known[hash % KNOWN_MAX];
+    if (strcmp(k->name, j->name) != 0) {
+        for (size_t i = 0; i < n; i++)
+            if (group[i].seq == k)
+                return FIRN_EAGAIN;
+        struct known fresh = { .dated = false };
+        int r = describe(c, j, &fresh.record);
+        if (r)
+            return r;
+        memcpy(fresh.name, j->name, j->name_len + 1);
+        memcpy(fresh.reg, j->name, j->name_len + 1);
+        fresh.dated = dated_note_parse(fresh.record.note, &fresh.reset, &fresh.digits) == 0;
+        fresh.ahead = fresh.record.mode == SEQ_RANGE && !fresh.dated;
+        *k = fresh;
+    }
+    *out = k;
+    return k->dated ? enter_period(c, k, &j->diag) : 0;
+}
+
+static void finish(struct job *j, int result)
+{
+    j->result = result;
+    hand_back(j);
+}
+
+/* Give each job its part of what was granted, in order; a job that asks for more than is left gets
+ * nothing. What remains of a range sequence's block is kept in hand. */
+static void share_out(struct coordinator *c, struct group *g, struct seq_range range)
+{
+    struct job *j = g->first;
+    bool taken = false;
+    while (j) {
+        struct job *next = j->next;
+        bool enough = j->want <= range.count;
+        uint64_t n = enough ? j->want : 0;
+        j->range = (struct seq_range){ range.first, range.step, n };
+        j->record = g->seq->record;
+        j->period = g->seq->period;
+        range.first += n * range.step;
+        range.count -= n;
+        taken |= n > 0;
+        atomic_fetch_add_explicit(&c->stats.tickets, n, memory_order_relaxed);
+        if (!enough)
+            snprintf(j->diag.text, sizeof j->diag.text,
+                     "sequence %s has fewer numbers left than that", j->name);
+        finish(j, enough ? 0 : FIRN_EOVERFLOW);
+        j = next;
+    }
+    if (g->seq->ahead)
+        ranges_put(&c->ranges, g->seq->name, strlen(g->seq->name), &g->seq->record, &range, taken,
+                   mono_ms());
+}
+
+/* Worth another try: the store failed, not the request. */
+static bool may_heal(int error)
+{
+    return error == FIRN_EUNKNOWN || error == FIRN_EIO || error == FIRN_ECONFLICT ||
+           error == FIRN_EAGAIN || error == FIRN_ENOMEM;
+}
+
+/* Jobs that could not be served now: back to the front of the inbox, or answered if they are late. */
+static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
+{
+    uint64_t now = mono_ms();
+    struct job *keep = NULL, **tail = &keep;
+    while (j) {
+        struct job *next = j->next;
+        if (may_heal(error) && now < j->deadline_ms && j->what == JOB_TAKE) {
+            j->next = NULL;
+            *tail = j;
+            tail = &j->next;
+        } else {
+            j->diag = *d;
+            finish(j, error);
+        }
+        j = next;
+    }
+    if (!keep)
+        return;
+    pthread_mutex_lock(&c->mutex);
+    *tail = c->first;
+    if (!c->first)
+        c->tail = tail;
+    c->first = keep;
+    pthread_mutex_unlock(&c->mutex);
+}
+
+/* Sort one job into its group. False: it cannot be served in this commit. */
+static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, struct job *j)
+{
+    size_t i = 0;
+    while (i < *n && strcmp(group[i].seq->name, j->name) != 0)
+        i++;
+    if (i == *n) {
+        const struct known *k;
+        int r = find_known(c, j, group, *n, &k);
+        if (r) {
+            j->next = NULL;
+            put_back(c, j, r, &j->diag);
+            return false;
+        }
+        group[i] = (struct group){ .seq = k };
+        group[i].tail = &group[i].first;
+        (*n)++;
+    }
+    *group[i].tail = j;
+    group[i].tail = &j->next;
+    j->next = NULL;
+    return true;
+}
+
+static void commit_groups(struct coordinator *c, struct group *group, size_t n)
+{
+    struct ticket_job job[TICKET_JOBS_MAX];
+    struct firn_diag d = { 0, "" };
+    for (size_t i = 0; i < n; i++) {
+        job[i] = (struct ticket_job){ .name = group[i].seq->reg,
+                                      .name_len = strlen(group[i].seq->reg) };
+        for (struct job *j = group[i].first; j; j = j->next)
+            job[i].want += j->want;
+        if (group[i].seq->ahead) {
+            uint64_t block = ranges_want(&c->ranges, group[i].seq->name,
+                                         strlen(group[i].seq->name));
+            job[i].want += block < SEQ_TAKE_MAX - job[i].want ? block : SEQ_TAKE_MAX - job[i].want;
+        }
+    }
+    ticket_commit(&c->tickets, job, n, &d);
+    atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
+    for (size_t i = 0; i < n; i++) {
+        if (job[i].result == 0 || job[i].result == FIRN_EOVERFLOW) {
+            share_out(c, &group[i], job[i].range);
+            continue;
+        }
+        atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
+        log_warn("commit_failed", "sequence=%s error=%s cause=%s", group[i].seq->reg,
+                 firn_error_name(job[i].result), d.text);
+        if (group[i].seq->ahead) {
+            static const struct seq_range none;
+            ranges_put(&c->ranges, group[i].seq->name, strlen(group[i].seq->name),
+                       &group[i].seq->record, &none, false, mono_ms());
+        }
+        put_back(c, group[i].first, job[i].result, &d);
+    }
+}
+
+/* Everything that is in the inbox now. Jobs beyond one commit's bounds go into the next. */
+static void run_jobs(struct coordinator *c, struct job *j)
+{
+    static struct group group[TICKET_JOBS_MAX];
+    while (j) {
+        size_t n = 0;
+        uint64_t total = 0;
+        while (j && n < TICKET_JOBS_MAX - 1 && total < SEQ_TAKE_MAX) {
+            struct job *next = j->next;
+            if (j->what != JOB_TAKE && j->what != JOB_FETCH) {
+                run_other(c, j);
+                hand_back(j);
+            } else if (total + j->want > SEQ_TAKE_MAX && total > 0) {
+                break;
+            } else if (add_to_group(c, group, &n, j)) {
+                total += j->want;
+            }
+            j = next;
+        }
+        if (n > 0)
+            commit_groups(c, group, n);
+    }
+}
+
+void coordinator_submit(struct coordinator *c, struct job *first, struct job *last)
+{
+    uint64_t deadline = mono_ms() + (c->opts.wait_ms ? c->opts.wait_ms : WAIT_MS);
+    for (struct job *j = first; j; j = j->next) {
+        j->deadline_ms = deadline;
+        j->spec.note = j->note;
+    }
+    pthread_mutex_lock(&c->mutex);
+    *c->tail = first;
+    c->tail = &last->next;
+    bool wake = c->sleeping;
+    pthread_mutex_unlock(&c->mutex);
+    if (wake)
+        pthread_cond_signal(&c->wake);
+}
+
+/* --- the lease --- */
+
+static void log_changes(struct coordinator *c)
+{
+    const struct lease_view *v = &c->lease->view;
+    if (v->state != c->state_logged) {
+        log_info("slot_state", "state=%s slot=%u from=%llu until=%llu", slot_state_name(v->state),
+                 v->grant.slot, (unsigned long long)v->grant.from,
+                 (unsigned long long)v->grant.until);
+        c->state_logged = v->state;
+    }
+    if (v->clock != c->clock_logged) {
+        static const char *const names[] = { "wait", "ok", "held", "suspect" };
+        if (v->clock == CLOCK_OK)
+            log_info("clock_state", "state=ok");
+        else
+            log_warn("clock_state", "state=%s behind_ms=%lld", names[v->clock],
+                     (long long)v->behind_ns / 1000000);
+        c->clock_logged = v->clock;
+    }
+    if (v->error != c->error_logged) {
+        if (v->error)
+            log_warn("lease_trouble", "error=%s cause=%s", firn_error_name(v->error), v->diag.text);
+        else
+            log_info("lease_recovered", "slot=%u", v->grant.slot);
+        c->error_logged = v->error;
+    }
+}
+
+static uint64_t highest_last(const struct coordinator *c)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < c->opts.last_n; i++) {
+        uint64_t l = atomic_load_explicit(c->opts.last[i], memory_order_relaxed);
+        last = l > last ? l : last;
+    }
+    return last;
+}
+
+static uint64_t step(struct coordinator *c)
+{
+    uint64_t next = lease_step(c->lease, highest_last(c));
+    atomic_fetch_add_explicit(&c->stats.steps, 1, memory_order_relaxed);
+    board_publish(c->board, &c->lease->view);
+    log_changes(c);
+    return next;
+}
+
+/* Sleep until a job comes, `until_ms`, or the end. False at the end. */
+static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job **out)
+{
+    struct timespec t = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
+    pthread_mutex_lock(&c->mutex);
+    c->sleeping = true;
+    int timed_out = 0;
+    while (!c->first && !c->stop && !timed_out)
+        timed_out = pthread_cond_timedwait(&c->wake, &c->mutex, &t);
+    c->sleeping = false;
+    *out = c->first;
+    c->first = NULL;
+    c->tail = &c->first;
+    bool go_on = !c->stop;
+    pthread_mutex_unlock(&c->mutex);
+    return go_on;
+}
+
+static void *run(void *arg)
+{
+    struct coordinator *c = arg;
+    uint64_t due_ms = step(c), errors = 0;
+    struct job *jobs;
+    while (wait_for_work(c, due_ms, &jobs)) {
+        if (jobs)
+            run_jobs(c, jobs);
+        if (mono_ms() >= due_ms)
+            due_ms = step(c);
+        uint64_t now = atomic_load_explicit(&c->stats.commit_errors, memory_order_relaxed);
+        if (now != errors) { /* what failed was put back: give the store a moment */
+            errors = now;
+            usleep(RETRY_MS * 1000);
+        }
+    }
+    while (jobs) { /* the loops are gone: nobody waits for these */
+        struct job *next = jobs->next;
+        finish(jobs, FIRN_ECLOSED);
+        jobs = next;
+    }
+    return NULL;
+}
+
+/* --- life --- */
+
+static int open_store(struct coordinator *c, struct firn_diag *d)
+{
+    if (!c->opts.store_path)
+        return firn_store_memory_new(&c->store);
+    int r = firn_store_sqlite_open(c->opts.store_path, 0, &c->store, d);
+    return r ? r : slot_lock_open(c->opts.store_path, &c->lock_fd, d);
+}
+
+static void free_all(struct coordinator *c)
+{
+    if (c->tickets.store)
+        tickets_done(&c->tickets);
+    ranges_done(&c->ranges);
+    firn_store_close(c->store);
+    if (c->lock_fd >= 0)
+        close(c->lock_fd);
+    pthread_mutex_destroy(&c->mutex);
+    pthread_cond_destroy(&c->wake);
+    free(c->lease);
+    free(c);
+}
+
+int coordinator_start(const struct coordinator_opts *o, struct board *board,
+                      struct coordinator **out, struct firn_diag *d)
+{
+    struct coordinator *c = calloc(1, sizeof *c);
+    if (!c)
+        return FIRN_ENOMEM;
+    c->opts = *o;
+    c->board = board;
+    c->lock_fd = -1;
+    ranges_init(&c->ranges);
+    c->tail = &c->first;
+    c->state_logged = SLOT_START;
+    c->clock_logged = CLOCK_OK;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&c->mutex, NULL);
+    c->lease = calloc(1, sizeof *c->lease);
+    int r = c->lease ? open_store(c, d) : FIRN_ENOMEM;
+    if (r == 0)
+        r = tickets_init(&c->tickets, c->store, NULL, NULL);
+    if (r == 0) {
+        lease_world_real(&c->world, &c->lock_fd);
+        r = lease_open(c->lease, c->store, &c->opts.lease, &c->world, d);
+    }
+    if (r == 0 && pthread_create(&c->thread, NULL, run, c) != 0)
+        r = FIRN_ENOMEM;
+    if (r) {
+        free_all(c);
+        return r;
+    }
+    *out = c;
+    return 0;
+}
+
+const struct coordinator_stats *coordinator_stats(const struct coordinator *c)
+{
+    return &c->stats;
+}
+
+struct ranges *coordinator_ranges(struct coordinator *c)
+{
+    return &c->ranges;
+}
+
+void coordinator_stop(struct coordinator *c, uint64_t last)
+{
+    pthread_mutex_lock(&c->mutex);
+    c->stop = true;
+    pthread_mutex_unlock(&c->mutex);
+    pthread_cond_signal(&c->wake);
+    pthread_join(c->thread, NULL);
+    int r = lease_release(c->lease, last, 2000);
+    if (r)
+        log_warn("release_failed", "error=%s", firn_error_name(r));
+    else
+        log_info("slot_released", "slot=%u last=%llu", c->lease->view.grant.slot,
+                 (unsigned long long)last);
+    free_all(c);
+}

@@ -1,0 +1,100 @@
+/*
+ * coordinator.h - the one thread that owns the store. It keeps the slot's window ahead of the clock and
+ * publishes it on the board, and it commits tickets: everything that waits when a commit begins goes
+ * into that commit (group commit), in the order of arrival.
+ *
+ * Loops hand over jobs and get them back on their own thread. A job belongs to the coordinator from
+ * coordinator_submit() until its done() is called.
+ */
+#ifndef FIRN_SERVER_COORDINATOR_H
+#define FIRN_SERVER_COORDINATOR_H
+
+#include "coord/ticket.h"
+#include "net/loop.h"
+#include "server/board.h"
+#include "server/ranges.h"
+
+#define DEFAULT_SEQUENCE "default"
+
+enum job_what {
+    JOB_TAKE,     /* `want` numbers of sequence `name`, in one piece */
+    JOB_FETCH,    /* the next block of a range sequence, ahead of need */
+    JOB_CREATE,   /* a sequence as `spec` says */
+    JOB_DESCRIBE, /* the record of a sequence */
+    JOB_LIST      /* all sequences */
+};
+
+struct job_listed {
+    char name[RECORD_NAME_MAX + 1];
+    struct seq_record record;
+};
+
+struct outbox; /* the jobs that go back to one loop */
+
+struct job {
+    /* in */
+    enum job_what what;
+    struct outbox *back;
+    void (*done)(struct job *j); /* on the loop's thread */
+    void *user;
+    char name[RECORD_NAME_MAX + 1];
+    size_t name_len;
+    uint64_t want;
+    bool create; /* JOB_TAKE: make a range sequence from 1 if there is none, as Redis' INCR does */
+    struct seq_spec spec;
+    char note[RECORD_NOTE_MAX + 1]; /* of spec */
+
+    /* out */
+    int result; /* 0 or FIRN_E...; diag says why */
+    struct firn_diag diag;
+    struct seq_range range;   /* JOB_TAKE */
+    struct seq_record record; /* JOB_TAKE, _CREATE, _DESCRIBE */
+    uint32_t period;          /* of a dated sequence: 20261116 */
+    struct job_listed *list;  /* JOB_LIST: malloc'd, the receiver frees it */
+    size_t list_n;
+
+    /* private */
+    struct job *next;
+    uint64_t deadline_ms;
+};
+
+struct coordinator;
+
+struct coordinator_opts {
+    const char *store_path; /* NULL: in memory */
+    struct lease_params lease;
+    struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
+    uint64_t wait_ms;      /* how long a ticket waits for a store that fails; default 5,000 */
+    _Atomic uint64_t *const *last; /* highest tick (lease ticks) stamped, one for each loop */
+    size_t last_n;
+};
+
+struct coordinator_stats {
+    _Atomic uint64_t commits, commit_errors, tickets, steps;
+};
+
+/* Opens the store and starts the thread. `board` is borrowed. FIRN_EIO, FIRN_EINVAL ...: diag. */
+FIRN_MUSTUSE int coordinator_start(const struct coordinator_opts *o, struct board *board,
+                                   struct coordinator **out, struct firn_diag *d);
+
+const struct coordinator_stats *coordinator_stats(const struct coordinator *c);
+
+/* The numbers in hand of range sequences; any thread. */
+struct ranges *coordinator_ranges(struct coordinator *c);
+
+/* The way back to one loop. Free it after coordinator_stop(). */
+FIRN_MUSTUSE int outbox_new(struct loop *loop, struct outbox **out);
+void outbox_free(struct outbox *o);
+
+/* By a loop: hand over a list of jobs (linked by `next`, first to last) and wake the thread once. */
+void coordinator_submit(struct coordinator *c, struct job *first, struct job *last);
+
+/* Ends the thread, after the loops ended: `last` is the highest tick stamped, exactly. Releases the slot
+ * and closes the store. */
+void coordinator_stop(struct coordinator *c, uint64_t last);
+
+/* How a dated sequence keeps its form in the record's note: "dated:day:6". */
+FIRN_MUSTUSE int dated_note_parse(const char *note, uint32_t *out_reset, uint32_t *out_digits);
+void dated_note_format(uint32_t reset, uint32_t digits, char out[RECORD_NOTE_MAX + 1]);
+
+#endif

@@ -1,0 +1,421 @@
+/*
+ * firnd: start in this order: settings, sockets, store and coordinator, loops; end in the reverse one.
+ * The main thread only waits for signals. SIGTERM and SIGINT drain, SIGHUP reads the settings again.
+ */
+#include "server/app.h"
+#include "server/log.h"
+#include "server/systemd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LISTENERS_MAX = 16, LOOPS_MAX = 64, EXIT_USAGE = 2 };
+
+struct runner { /* one loop's thread */
+    pthread_t thread;
+    struct service service;
+    int result;
+};
+
+static struct app app; /* large, and as old as the process */
+static struct runner runners[LOOPS_MAX];
+
+static void on_turn(struct service_ctx *ctx)
+{
+    minter_turn(ctx->minter);
+    ticket_desk_turn(ctx->desk);
+}
+
+static void on_closed(struct service_ctx *ctx, struct peer *p)
+{
+    (void)ctx;
+    free(p->user); /* the name that CLIENT SETNAME gave it */
+}
+
+static void *run_loop(void *arg)
+{
+    struct runner *r = arg;
+    r->result = loop_run(r->service.ctx->loop);
+    return NULL;
+}
+
+/* --- start --- */
+
+static int fail(const char *what, int error, const struct firn_diag *d)
+{
+    fprintf(stderr, "firnd: %s: %s\n", what, d->text[0] ? d->text : firn_error_message(error));
+    return 1;
+}
+
+/* mkdir -p, for the state directory only. */
+static int make_dir(const char *path, struct firn_diag *d)
+{
+    char part[4096];
+    size_t len = strlen(path);
+    if (len >= sizeof part)
+        return FIRN_EINVAL;
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0750) != 0 && errno != EEXIST) {
+            snprintf(d->text, sizeof d->text,
+                     "cannot make %.100s: %s; set state_dir to a place that can be written", part,
+                     strerror(errno));
+            return FIRN_EIO;
+        }
+    }
+    return 0;
+}
+
+/* The loops come from settings, or one for each core, and never more than the layout's sequence. */
+static size_t choose_loops(const struct config *c, const struct firn_layout *l)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = c->loops ? c->loops : (cores > 0 ? (size_t)cores : 1);
+    uint64_t lanes = UINT64_C(1) << l->field[FIRN_FIELD_SEQ].width;
+    if (!c->loops && n > lanes)
+        n = lanes;
+    return n < LOOPS_MAX ? n : LOOPS_MAX;
+}
+
+static int plan_layout(struct firn_diag *d)
+{
+    struct firn_layout l;
+    const char *text = app.config.layout;
+    int r = firn_layout_parse(text, strlen(text), (int64_t)app.started_ms, &l, d);
+    if (r)
+        return r;
+    app.loops = choose_loops(&app.config, &l);
+    return minter_plan_init(&app.plan, &l, (uint32_t)app.loops, d);
+}
+
+static int start_loops(struct firn_diag *d)
+{
+    const struct config *c = &app.config;
+    struct loop_opts o = { .conns_max = (uint32_t)c->limits.connections,
+                           .header_ms = (uint32_t)c->limits.header_ms,
+                           .idle_http_ms = (uint32_t)c->limits.idle_ms,
+                           .drain_ms = (uint32_t)c->limits.drain_ms };
+    snprintf(app.store_text, sizeof app.store_text, "%s", c->store);
+    snprintf(app.name, sizeof app.name, "%s", c->name);
+    app.ctx = calloc(app.loops, sizeof *app.ctx);
+    if (!app.ctx)
+        return FIRN_ENOMEM;
+    for (size_t i = 0; i < app.loops; i++) {
+        struct service_ctx *ctx = &app.ctx[i];
+        *ctx = (struct service_ctx){ .app = &app, .index = i };
+        ctx->ticket_kind = firn_kind_find("ticket", 6);
+        ctx->numbers_max = c->limits.ids_per_request;
+        ctx->numbers = calloc(ctx->numbers_max, sizeof *ctx->numbers);
+        http_init(ctx);
+        runners[i].service = (struct service){ ctx, http_handle, resp_handle, on_turn, on_closed };
+        int r = ctx->numbers ? minter_new(&app.plan, &app.board, (uint32_t)i, &ctx->minter)
+                             : FIRN_ENOMEM;
+        if (r == 0)
+            r = loop_new(&o, &runners[i].service, &app.conns_open, &ctx->loop);
+        if (r == 0)
+            r = outbox_new(ctx->loop, &ctx->outbox);
+        if (r) {
+            snprintf(d->text, sizeof d->text, "cannot start loop %zu: %s", i,
+                     firn_error_message(r));
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* Sockets of our own, one for each loop and address of a port. */
+static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
+{
+    for (size_t i = 0; i < addrs->n; i++) {
+        char address[160]; /* longer ones are no address */
+        int fds[LOOPS_MAX];
+        const struct config_addr *a = &addrs->v[i];
+        bool six = strchr(a->host, ':') != NULL;
+        snprintf(address, sizeof address, "%s%s%s:%u", six ? "[" : "",
+                 strcmp(a->host, "*") == 0 ? "" : a->host, six ? "]" : "", a->port);
+        int r = listen_open(address, fds, app.loops, d);
+        if (r) {
+            if (!d->text[0])
+                snprintf(d->text, sizeof d->text, "cannot listen on %.150s", address);
+            return r;
+        }
+        if (i == 0)
+            listen_name(fds[0], app.address[port]);
+        for (size_t k = 0; k < app.loops; k++) {
+            r = loop_listen(app.ctx[k].loop, fds[k], (int)port);
+            if (r)
+                return r;
+        }
+    }
+    return 0;
+}
+
+/* Sockets that systemd opened: every loop takes connections from a copy of each. */
+static int listen_passed(bool passed[PORTS], struct firn_diag *d)
+{
+    struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
+    size_t n = 0;
+    int r = systemd_sockets(sockets, &n, d);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        enum port port = (enum port)sockets[i].port;
+        if (!passed[port])
+            listen_name(sockets[i].fd, app.address[port]);
+        passed[port] = true;
+        for (size_t k = 0; k < app.loops && r == 0; k++) {
+            int fd = k + 1 < app.loops ? fcntl(sockets[i].fd, F_DUPFD_CLOEXEC, 3) : sockets[i].fd;
+            r = fd < 0 ? FIRN_EIO : loop_listen(app.ctx[k].loop, fd, (int)port);
+        }
+    }
+    return r;
+}
+
+static int listen_all(struct firn_diag *d)
+{
+    const struct config_addrs *addrs[PORTS] = { &app.config.listen.home,
+                                                &app.config.listen.snowflake,
+                                                &app.config.listen.ticket };
+    bool passed[PORTS] = { false };
+    int r = listen_passed(passed, d);
+    for (int p = 0; p < PORTS && r == 0; p++)
+        if (!passed[p])
+            r = listen_port((enum port)p, addrs[p], d);
+    return r;
+}
+
+static int start_coordinator(struct firn_diag *d)
+{
+    static _Atomic uint64_t *last[LOOPS_MAX];
+    static char path[4096], layout[FIRN_LAYOUT_TEXT_BUF];
+    const struct config *c = &app.config;
+    const char *store = c->store;
+    struct coordinator_opts o = { .last = last, .last_n = app.loops };
+    o.first.start = c->tickets.default_start;
+    o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
+    if (strncmp(store, "memory:", 7) != 0) {
+        snprintf(path, sizeof path, "%s", strncmp(store, "sqlite:", 7) == 0 ? store + 7 : store);
+        o.store_path = path;
+        int r = make_dir(c->state_dir, d);
+        if (r)
+            return r;
+    }
+    for (size_t i = 0; i < app.loops; i++)
+        last[i] = minter_last(app.ctx[i].minter);
+    firn_layout_format(&app.plan.layout[LEASED_SNOWFLAKE], layout);
+    uint64_t slots = firn_layout_slots(&app.plan.layout[LEASED_SNOWFLAKE]);
+    o.lease = (struct lease_params){ .layout = layout,
+                                     .epoch_ms = (uint64_t)app.plan.lease.epoch_ms,
+                                     .tick_ms = 1,
+                                     .ts_bits = 42,
+                                     .slots = slots < 16 ? (uint32_t)slots : 16,
+                                     .name = c->name,
+                                     .accept_clock = c->accept_clock };
+    int r = coordinator_start(&o, &app.board, &app.coordinator, d);
+    for (size_t i = 0; i < app.loops && r == 0; i++)
+        r = ticket_desk_new(app.coordinator, app.ctx[i].outbox, &app.ctx[i].desk);
+    return r;
+}
+
+static int start_threads(void)
+{
+    for (size_t i = 0; i < app.loops; i++)
+        if (pthread_create(&runners[i].thread, NULL, run_loop, &runners[i]) != 0)
+            return FIRN_ENOMEM;
+    return 0;
+}
+
+/* --- running --- */
+
+static void greet(void)
+{
+    if (app.config.log.format == CONFIG_LOG_JSON || !isatty(STDERR_FILENO)) {
+        log_info("serving", "home=%s snowflake=%s ticket=%s loops=%zu", app.address[PORT_HOME],
+                 app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET], app.loops);
+        return;
+    }
+    fprintf(stderr,
+            "\nfirnd serves\n"
+            "    http://%-22s this server: page, API, metrics\n"
+            "    http://%-22s Snowflake IDs\n"
+            "    http://%-22s ticket numbers\n"
+            "\nTry\n"
+            "    curl http://%s/generate\n"
+            "    curl http://%s/generate\n"
+            "    redis-cli -p %s INCR orders\n"
+            "\nCtrl-C ends it.\n\n",
+            app.address[PORT_HOME], app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET],
+            app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET],
+            strrchr(app.address[PORT_HOME], ':') ? strrchr(app.address[PORT_HOME], ':') + 1
+                                                 : "9000");
+}
+
+static void warn_exposed(void)
+{
+    const char *why = config_exposed(&app.config);
+    if (!why)
+        return;
+    fprintf(stderr, "\n*** WARNING: %s\n*** Anybody who reaches it can take IDs and tickets.\n\n",
+            why);
+    log_warn("exposed", "cause=%s", why);
+}
+
+static void reload(void)
+{
+    struct config next;
+    struct config_change change[CONFIG_SETTINGS_MAX];
+    struct firn_diag d = { 0, "" };
+    size_t n;
+    systemd_reloading();
+    int r = config_reload(&app.config, &next, change, &n, &d);
+    if (r) {
+        log_error("reload_failed", "cause=%s cure=%s", d.text,
+                  "mend it and send SIGHUP again; firnd goes on with the settings as they were");
+    } else {
+        for (size_t i = 0; i < n; i++)
+            log_info("setting_changed", "name=%s applied=%s", change[i].name,
+                     change[i].applied ? "now" : "after a restart");
+        log_setup((enum log_level)next.log.level, (enum log_format)next.log.format);
+        log_info("reloaded", "changes=%zu", n);
+        /* Handlers read no setting that a reload may change, so the old one can go. */
+        config_free(&app.config);
+        app.config = next;
+    }
+    systemd_ready("serving");
+}
+
+/* Until a signal says to end. The watchdog is fed while the board moves: a coordinator that hangs in
+ * the store must be seen. */
+static void wait_for_end(const sigset_t *set)
+{
+    bool was_ready = false;
+    for (;;) {
+        struct timespec second = { 1, 0 };
+        int sig = sigtimedwait(set, NULL, &second);
+        if (sig == SIGTERM || sig == SIGINT)
+            return;
+        if (sig == SIGHUP)
+            reload();
+        const char *why;
+        bool ready = app_ready(&app, &why);
+        if (ready && !was_ready)
+            systemd_ready("serving");
+        else
+            systemd_status("%s", why);
+        was_ready |= ready;
+        systemd_watchdog();
+        log_flush();
+    }
+}
+
+static void stop(void)
+{
+    log_info("draining", "connections=%u", (unsigned)atomic_load(&app.conns_open));
+    systemd_stopping("draining");
+    atomic_store(&app.draining, true);
+    for (size_t i = 0; i < app.loops; i++)
+        loop_drain(app.ctx[i].loop);
+    uint64_t last = 0;
+    for (size_t i = 0; i < app.loops; i++) {
+        pthread_join(runners[i].thread, NULL);
+        uint64_t tick = minter_close(app.ctx[i].minter);
+        last = tick > last ? tick : last;
+    }
+    coordinator_stop(app.coordinator, last);
+    for (size_t i = 0; i < app.loops; i++) {
+        loop_free(app.ctx[i].loop);
+        ticket_desk_free(app.ctx[i].desk);
+        outbox_free(app.ctx[i].outbox);
+        minter_free(app.ctx[i].minter);
+        resp_waits_free(&app.ctx[i]);
+        http_done(&app.ctx[i]);
+        free(app.ctx[i].numbers);
+    }
+    free(app.ctx);
+    board_done(&app.board);
+    config_free(&app.config);
+    log_info("ended", "clean=yes");
+    log_flush();
+}
+
+/* As many descriptors as connections may need, if the system lets us. */
+static void raise_descriptors(uint64_t want)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < want) {
+        l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int run(void)
+{
+    struct firn_diag d = { 0, "" };
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    app.started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    log_setup((enum log_level)app.config.log.level, (enum log_format)app.config.log.format);
+    raise_descriptors(app.config.limits.connections + 256);
+    board_init(&app.board);
+
+    sigset_t set; /* blocked before any thread starts, so that only this one gets them */
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+
+    int r = plan_layout(&d);
+    if (r)
+        return fail("layout", r, &d);
+    if ((r = start_loops(&d)) || (r = listen_all(&d)))
+        return fail("listening", r, &d);
+    if ((r = start_coordinator(&d)))
+        return fail("store", r, &d);
+    if ((r = start_threads()))
+        return fail("threads", r, &d);
+    warn_exposed();
+    greet();
+    wait_for_end(&set);
+    stop();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct firn_diag d = { 0, "" };
+    int r = config_load(&app.config, argc, argv, &d);
+    if (r) {
+        fprintf(stderr, "firnd: %s\n", d.text[0] ? d.text : firn_error_message(r));
+        return EXIT_USAGE;
+    }
+    switch (app.config.action) {
+    case CONFIG_HELP:
+        config_help(stdout);
+        return 0;
+    case CONFIG_VERSION:
+        puts("firnd 0.1.0");
+        return 0;
+    case CONFIG_PRINT:
+        config_print(&app.config, stdout);
+        return 0;
+    case CONFIG_CHECK:
+        printf("%s: ok\n", app.config.file ? app.config.file : "settings");
+        return 0;
+    case CONFIG_RUN:
+        break;
+    }
+    config_warnings(stderr);
+    return run();
+}

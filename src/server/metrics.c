@@ -1,0 +1,149 @@
+/* /metrics in the Prometheus text format. Counters are summed over the loops when they are asked for. */
+#include "server/app.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static void head(struct buf *out, const char *name, const char *type, const char *help)
+{
+    buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void one(struct buf *out, const char *name, const char *type, const char *help, double value)
+{
+    head(out, name, type, help);
+    buf_addf(out, "%s %.15g\n", name, value);
+}
+
+static void ids(struct app *app, struct buf *out)
+{
+    size_t n;
+    const struct firn_kind *kind = firn_kinds(&n);
+    head(out, "firn_ids_total", "counter", "IDs handed out, by kind.");
+    for (size_t k = 0; k < n; k++) {
+        uint64_t sum = 0;
+        if (!(kind[k].flags & FIRN_KIND_MAKES))
+            continue;
+        for (size_t i = 0; i < app->loops; i++)
+            sum += minter_counted(app->ctx[i].minter, k);
+        buf_addf(out, "firn_ids_total{kind=\"%s\"} %llu\n", kind[k].name, (unsigned long long)sum);
+    }
+}
+
+static void network(struct app *app, struct buf *out)
+{
+    struct loop_stats sum = { 0 }, s;
+    for (size_t i = 0; i < app->loops; i++) {
+        loop_stats(app->ctx[i].loop, &s);
+        sum.conns += s.conns;
+        sum.accepted += s.accepted;
+        sum.refused += s.refused;
+        sum.http_requests += s.http_requests;
+        sum.resp_requests += s.resp_requests;
+        sum.http_errors += s.http_errors;
+        sum.resp_errors += s.resp_errors;
+        sum.timeouts += s.timeouts;
+        sum.overruns += s.overruns;
+        sum.deferred += s.deferred;
+        sum.bytes_in += s.bytes_in;
+        sum.bytes_out += s.bytes_out;
+    }
+    one(out, "firn_connections", "gauge", "Connections open now.", (double)sum.conns);
+    one(out, "firn_connections_accepted_total", "counter", "Connections accepted.",
+        (double)sum.accepted);
+    one(out, "firn_connections_refused_total", "counter", "Connections refused: too many.",
+        (double)sum.refused);
+    head(out, "firn_requests_total", "counter", "Requests, by protocol.");
+    buf_addf(out, "firn_requests_total{protocol=\"http\"} %llu\n",
+             (unsigned long long)sum.http_requests);
+    buf_addf(out, "firn_requests_total{protocol=\"resp\"} %llu\n",
+             (unsigned long long)sum.resp_requests);
+    head(out, "firn_protocol_errors_total", "counter", "Requests that the parsers refused.");
+    buf_addf(out, "firn_protocol_errors_total{protocol=\"http\"} %llu\n",
+             (unsigned long long)sum.http_errors);
+    buf_addf(out, "firn_protocol_errors_total{protocol=\"resp\"} %llu\n",
+             (unsigned long long)sum.resp_errors);
+    one(out, "firn_timeouts_total", "counter", "Connections closed by a deadline.",
+        (double)sum.timeouts);
+    one(out, "firn_overruns_total", "counter", "Connections closed because they did not read.",
+        (double)sum.overruns);
+    one(out, "firn_requests_waiting", "gauge", "Requests that wait for the store.",
+        (double)sum.deferred);
+    one(out, "firn_received_bytes_total", "counter", "Bytes received.", (double)sum.bytes_in);
+    one(out, "firn_sent_bytes_total", "counter", "Bytes sent.", (double)sum.bytes_out);
+}
+
+static double f_seconds(struct app *app)
+{
+    struct board_clock c;
+    board_clock_init(&c, &app->board);
+    return (double)c.base.fine_ns(&c.base) / 1e9;
+}
+
+static void lease(struct app *app, struct buf *out)
+{
+    static const char *const clocks[] = { "wait", "ok", "held", "suspect" };
+    struct lease_view v;
+    const char *why;
+    board_copy(&app->board, &v);
+    double until = (double)firn_layout_unix_us(&app->plan.lease, v.grant.until) / 1e6;
+    one(out, "firn_ready", "gauge", "1 while IDs can be minted and the store extends the window.",
+        app_ready(app, &why));
+    one(out, "firn_slot", "gauge", "The worker slot that this process holds.", v.grant.slot);
+    one(out, "firn_window_seconds", "gauge", "Seconds of timestamps left if the store stays away.",
+        v.grant.gen ? until - f_seconds(app) : 0);
+    head(out, "firn_slot_state", "gauge", "1 for the state that the slot is in.");
+    for (int s = SLOT_START; s <= SLOT_CLOSED; s++)
+        buf_addf(out, "firn_slot_state{state=\"%s\"} %d\n", slot_state_name((enum slot_state)s),
+                 (int)v.state == s);
+    head(out, "firn_clock_state", "gauge", "1 for the state that the clock is in.");
+    for (int s = CLOCK_WAIT; s <= CLOCK_SUSPECT; s++)
+        buf_addf(out, "firn_clock_state{state=\"%s\"} %d\n", clocks[s], (int)v.clock == s);
+    one(out, "firn_clock_behind_seconds", "gauge",
+        "System clock minus firn's clock at the last look.", (double)v.behind_ns / 1e9);
+    one(out, "firn_fenced_total", "counter", "Times that another process took the slot over.",
+        (double)v.fenced_count);
+    one(out, "firn_twin_total", "counter", "Times that a copy of this process was seen.",
+        (double)v.twin_count);
+    one(out, "firn_store_errors_total", "counter", "Store calls that failed.",
+        (double)v.store_errors);
+}
+
+static void tickets(struct app *app, struct buf *out)
+{
+    const struct coordinator_stats *s = coordinator_stats(app->coordinator);
+    one(out, "firn_tickets_committed_total", "counter", "Ticket numbers committed to the store.",
+        (double)atomic_load(&s->tickets));
+    one(out, "firn_commits_total", "counter", "Group commits.", (double)atomic_load(&s->commits));
+    one(out, "firn_commit_errors_total", "counter", "Sequences of a commit that failed.",
+        (double)atomic_load(&s->commit_errors));
+}
+
+static void process(struct app *app, struct buf *out)
+{
+    struct timespec cpu;
+    long pages = 0, resident = 0;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f) {
+        if (fscanf(f, "%ld %ld", &pages, &resident) != 2)
+            resident = 0;
+        fclose(f);
+    }
+    one(out, "process_start_time_seconds", "gauge", "Unix time of the start.",
+        (double)app->started_ms / 1000);
+    one(out, "process_cpu_seconds_total", "counter", "CPU time used.",
+        (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
+    one(out, "process_resident_memory_bytes", "gauge", "Memory in use.",
+        (double)resident * (double)sysconf(_SC_PAGESIZE));
+}
+
+void metrics_write(struct app *app, struct buf *out)
+{
+    ids(app, out);
+    network(app, out);
+    lease(app, out);
+    tickets(app, out);
+    process(app, out);
+}

@@ -1,0 +1,262 @@
+/*
+ * Generators under a lease. The lease counts milliseconds from the epoch of the served layout; each
+ * layout turns that window into its own ticks, rounded inwards, so that no tick of it reaches outside
+ * what was granted; what was stamped is told to the lease rounded outwards.
+ * Before each stamp the board's version is compared: one load when nothing changed.
+ */
+#include "server/minter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KINDS_MAX 32
+
+struct minter {
+    const struct minter_plan *plan;
+    struct board *board;
+    struct board_clock clock;
+    uint64_t version; /* of the board when it was last looked at */
+    uint64_t gen;     /* the grant that the generators stand on; 0: none */
+    uint32_t lane;
+    struct firn_gen generator[LEASED_N];
+    bool open[LEASED_N]; /* the window reaches over at least one of its ticks */
+    bool closed;
+    uint64_t highest; /* tick of the lease */
+    _Atomic uint64_t last;
+    _Atomic uint64_t counted[KINDS_MAX];
+    struct firn_mint *mint[KINDS_MAX];
+};
+
+/* --- the plan --- */
+
+int minter_plan_init(struct minter_plan *p, const struct firn_layout *snowflake, uint32_t lanes,
+                     struct firn_diag *d)
+{
+    static const char *const presets[LEASED_N] = { NULL, "sonyflake", "tsid" };
+    *p = (struct minter_plan){ .lanes = lanes };
+    p->layout[LEASED_SNOWFLAKE] = *snowflake;
+    for (int i = LEASED_SONYFLAKE; i < LEASED_N; i++) {
+        int r = firn_layout_parse(presets[i], strlen(presets[i]), 0, &p->layout[i], d);
+        if (r)
+            return r;
+    }
+    for (int i = 0; i < LEASED_N; i++) {
+        p->share[i] = (enum leased)i;
+        for (int k = 0; k < i; k++)
+            if (memcmp(&p->layout[k], &p->layout[i], sizeof p->layout[i]) == 0)
+                p->share[i] = (enum leased)k;
+    }
+    p->lease = *snowflake;
+    p->lease.tick_us = 1000;
+    if (snowflake->flags & FIRN_LAYOUT_DECODE_ONLY) {
+        snprintf(d->text, sizeof d->text, "the layout is decode-only: it has no node to lease");
+        return FIRN_EINVAL;
+    }
+    if (lanes > UINT64_C(1) << snowflake->field[FIRN_FIELD_SEQ].width) {
+        snprintf(d->text, sizeof d->text,
+                 "the layout's sequence is too narrow to be shared by %u loops: set loops to fewer",
+                 lanes);
+        return FIRN_EINVAL;
+    }
+    return 0;
+}
+
+enum leased minter_leased(const struct firn_kind *kind)
+{
+    static const char *const names[LEASED_N] = { "snowflake", "sonyflake", "tsid" };
+    for (int i = 0; i < LEASED_N; i++)
+        if (strcmp(kind->name, names[i]) == 0)
+            return (enum leased)i;
+    return LEASED_N;
+}
+
+/* --- windows --- */
+
+/* The first tick of `to` that begins at or after the start of `tick` of `from`. */
+static uint64_t tick_inwards(const struct firn_layout *to, const struct firn_layout *from,
+                             uint64_t tick)
+{
+    int64_t us = firn_layout_unix_us(from, tick);
+    uint64_t t = firn_layout_ticks(to, us);
+    return firn_layout_unix_us(to, t) < us ? t + 1 : t;
+}
+
+static uint64_t tick_before(const struct firn_layout *to, const struct firn_layout *from,
+                            uint64_t tick)
+{
+    return firn_layout_ticks(to, firn_layout_unix_us(from, tick));
+}
+
+/* What a generator stamped last, as a tick of the lease: the one that holds the end of that tick. */
+static uint64_t tick_outwards(const struct minter_plan *p, enum leased i, uint64_t tick)
+{
+    return firn_layout_ticks(&p->lease, firn_layout_unix_us(&p->layout[i], tick + 1) - 1);
+}
+
+static void note_highest(struct minter *m, enum leased i)
+{
+    if (!m->open[i])
+        return;
+    uint64_t tick = tick_outwards(m->plan, i, m->generator[i].tick_);
+    m->highest = tick > m->highest ? tick : m->highest;
+}
+
+/* Start generator i on a new grant, above everything that it stamped before. */
+static void start(struct minter *m, enum leased i, const struct slot_grant *g)
+{
+    const struct firn_layout *l = &m->plan->layout[i];
+    struct firn_gen_opts o = FIRN_GEN_OPTS_INIT;
+    uint64_t from = tick_inwards(l, &m->plan->lease, g->from);
+    if (m->open[i] && m->generator[i].tick_ >= from)
+        from = m->generator[i].tick_ + 1;
+    o.slot = g->slot;
+    o.lane = m->lane;
+    o.lanes = m->plan->lanes;
+    o.policy = FIRN_POLICY_BORROW;
+    o.clock = &m->clock.base;
+    o.from = from ? from : 1;
+    o.until = tick_before(l, &m->plan->lease, g->until);
+    if (o.until <= o.from || g->slot >= firn_layout_slots(l))
+        return; /* not one whole tick yet: the next extension brings it */
+    struct firn_gen fresh;
+    if (firn_gen_init(&fresh, l, &o) != 0)
+        return;
+    m->generator[i] = fresh;
+    m->open[i] = true;
+}
+
+/* Take in what the coordinator published. */
+static void refresh(struct minter *m)
+{
+    struct lease_view v;
+    m->version = atomic_load_explicit(&m->board->version, memory_order_acquire);
+    board_copy(m->board, &v);
+    if (v.grant.closed || v.grant.gen == 0)
+        return;
+    bool moved = v.grant.gen != m->gen;
+    for (int i = 0; i < LEASED_N; i++) {
+        if (m->plan->share[i] != (enum leased)i)
+            continue;
+        const struct firn_layout *l = &m->plan->layout[i];
+        if (moved || !m->open[i]) {
+            note_highest(m, (enum leased)i);
+            start(m, (enum leased)i, &v.grant);
+        } else {
+            firn_gen_extend(&m->generator[i], tick_before(l, &m->plan->lease, v.grant.until));
+        }
+        if (m->open[i])
+            firn_gen_set_floor(&m->generator[i], tick_before(l, &m->plan->lease, v.floor_tick));
+    }
+    m->gen = v.grant.gen;
+}
+
+static inline struct firn_gen *generator(struct minter *m, enum leased which)
+{
+    if (atomic_load_explicit(&m->board->version, memory_order_acquire) != m->version)
+        refresh(m);
+    which = m->plan->share[which];
+    return m->open[which] && !m->closed ? &m->generator[which] : NULL;
+}
+
+int minter_number(struct minter *m, enum leased which, uint64_t *out)
+{
+    struct firn_gen *g = generator(m, which);
+    return g ? firn_gen_next(g, out) : FIRN_EWINDOW;
+}
+
+int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t *ids, size_t n,
+                   size_t *out_n)
+{
+    struct firn_gen *g = generator(m, which);
+    if (!g)
+        return FIRN_EWINDOW;
+    if (shard > g->shard_max_)
+        return FIRN_ERANGE;
+    int r = firn_gen_fill(g, ids, n, out_n);
+    if (r == 0 && shard)
+        for (size_t i = 0; i < *out_n; i++)
+            ids[i] |= shard << g->shard_shift_;
+    return r;
+}
+
+void minter_turn(struct minter *m)
+{
+    for (int i = 0; i < LEASED_N; i++)
+        note_highest(m, (enum leased)i);
+    atomic_store_explicit(&m->last, m->highest, memory_order_relaxed);
+}
+
+_Atomic uint64_t *minter_last(struct minter *m)
+{
+    return &m->last;
+}
+
+uint64_t minter_close(struct minter *m)
+{
+    for (int i = 0; i < LEASED_N; i++)
+        if (m->open[i])
+            firn_gen_close(&m->generator[i], NULL);
+    m->closed = true;
+    minter_turn(m);
+    return m->highest;
+}
+
+/* --- texts and counts --- */
+
+static size_t kind_index(const struct firn_kind *kind)
+{
+    size_t n;
+    return (size_t)(kind - firn_kinds(&n));
+}
+
+struct firn_mint *minter_mint(struct minter *m, const struct firn_kind *kind)
+{
+    size_t i = kind_index(kind);
+    if (!m->mint[i]) {
+        struct firn_mint_opts o = FIRN_MINT_OPTS_INIT;
+        if (firn_mint_new(kind, &o, &m->mint[i], NULL) != 0)
+            m->mint[i] = NULL;
+    }
+    return m->mint[i];
+}
+
+void minter_count(struct minter *m, const struct firn_kind *kind, uint64_t n)
+{
+    /* One writer: a load and a store are enough, and cost nothing on the hot path. */
+    _Atomic uint64_t *c = &m->counted[kind_index(kind)];
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+uint64_t minter_counted(const struct minter *m, size_t index)
+{
+    return atomic_load_explicit(&m->counted[index], memory_order_relaxed);
+}
+
+int minter_new(const struct minter_plan *plan, struct board *board, uint32_t lane,
+               struct minter **out)
+{
+    size_t kinds;
+    firn_kinds(&kinds);
+    if (kinds > KINDS_MAX)
+        return FIRN_EINVAL;
+    struct minter *m = calloc(1, sizeof *m);
+    if (!m)
+        return FIRN_ENOMEM;
+    m->plan = plan;
+    m->board = board;
+    m->lane = lane;
+    board_clock_init(&m->clock, board);
+    *out = m;
+    return 0;
+}
+
+void minter_free(struct minter *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < KINDS_MAX; i++)
+        firn_mint_free(m->mint[i]);
+    free(m);
+}

@@ -1,0 +1,86 @@
+/*
+ * minter.h - everything that one loop mints with: nothing in here is shared with other loops.
+ * Numbers of leased layouts (snowflake, sonyflake, tsid) come from generators on this loop's lane of
+ * the process's slot; texts come from mints; tickets from a block in hand or, later, from
+ * the coordinator. All calls are for the loop's thread.
+ */
+#ifndef FIRN_SERVER_MINTER_H
+#define FIRN_SERVER_MINTER_H
+
+#include "firn/gen.h"
+#include "firn/mint.h"
+#include "server/board.h"
+#include "server/coordinator.h"
+
+/* The layouts that share the slot's window, each with generators of its own. */
+enum leased { LEASED_SNOWFLAKE, LEASED_SONYFLAKE, LEASED_TSID, LEASED_N };
+
+/* Set up once for all loops, then constant. */
+struct minter_plan {
+    struct firn_layout layout[LEASED_N];
+    enum leased
+        share[LEASED_N]; /* equal layouts draw from one generator: two would repeat each other */
+    struct firn_layout lease; /* only epoch and tick count: what the lease's ticks mean */
+    uint32_t lanes;
+};
+
+/* FIRN_EINVAL: the layout cannot serve that many lanes, or cannot be leased; diag says why. */
+FIRN_MUSTUSE int minter_plan_init(struct minter_plan *p, const struct firn_layout *snowflake,
+                                  uint32_t lanes, struct firn_diag *d);
+
+struct minter;
+
+FIRN_MUSTUSE int minter_new(const struct minter_plan *plan, struct board *board, uint32_t lane,
+                            struct minter **out);
+void minter_free(struct minter *m);
+
+/* The highest tick (of the lease) that this minter stamped; written by minter_turn(). */
+_Atomic uint64_t *minter_last(struct minter *m);
+
+/* After the loop has ended: no ID comes any more. Returns the highest tick stamped, exactly. */
+uint64_t minter_close(struct minter *m);
+
+/* Once per turn of the loop. */
+void minter_turn(struct minter *m);
+
+/* One number, or up to n. FIRN_EWINDOW: no window (the store is away, or there is none yet).
+ * FIRN_EAGAIN: the layout's rate is used up, and what could be borrowed too. FIRN_ERANGE: the shard. */
+FIRN_MUSTUSE int minter_number(struct minter *m, enum leased which, uint64_t *out);
+FIRN_MUSTUSE int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t *ids,
+                                size_t n, size_t *out_n);
+
+/* Which leased layout a kind is, or LEASED_N. */
+enum leased minter_leased(const struct firn_kind *kind);
+
+/* The mint of a kind that needs no lease and no options, made on first use; NULL: no memory. */
+struct firn_mint *minter_mint(struct minter *m, const struct firn_kind *kind);
+
+/* How many IDs of each kind this loop gave; index as in firn_kinds(). Read by any thread. */
+void minter_count(struct minter *m, const struct firn_kind *kind, uint64_t n);
+uint64_t minter_counted(const struct minter *m, size_t kind_index);
+
+/* --- tickets --- */
+
+/* A ticket request that may have to wait. The caller embeds it; it must stay until done() is called. */
+struct ticket_wait {
+    struct job job; /* in: name, name_len, want, create; out: result, diag, range, record, period */
+    void (*done)(struct ticket_wait *w);
+};
+
+struct ticket_desk; /* this loop's open sequences and its jobs under way */
+
+FIRN_MUSTUSE int ticket_desk_new(struct coordinator *c, struct outbox *back,
+                                 struct ticket_desk **out);
+void ticket_desk_free(struct ticket_desk *d);
+
+/* 0: w->job holds the numbers now, done() is not called. FIRN_EAGAIN: done() will be called, on this
+ * thread, after ticket_desk_turn() has sent the job. Other errors: w->job.diag. */
+FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, uint64_t now_ms);
+
+/* Any other job. done() will be called. */
+void ticket_submit(struct ticket_desk *d, struct job *j);
+
+/* Once per turn: hand all new jobs to the coordinator with one wake-up. */
+void ticket_desk_turn(struct ticket_desk *d);
+
+#endif

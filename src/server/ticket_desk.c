@@ -1,0 +1,91 @@
+/*
+ * Tickets as one loop sees them: a range sequence with numbers in hand answers at once; everything else
+ * becomes a job, collected over a turn of the loop and handed to the coordinator with one wake-up.
+ */
+#include "server/minter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct ticket_desk {
+    struct coordinator *coordinator;
+    struct outbox *back;
+    struct job *first, **tail, *last; /* to be submitted at the end of the turn */
+};
+
+void ticket_submit(struct ticket_desk *d, struct job *j)
+{
+    j->back = d->back;
+    j->next = NULL;
+    *d->tail = j;
+    d->tail = &j->next;
+    d->last = j;
+}
+
+void ticket_desk_turn(struct ticket_desk *d)
+{
+    if (!d->first)
+        return;
+    struct job *first = d->first, *last = d->last;
+    d->first = NULL;
+    d->tail = &d->first;
+    coordinator_submit(d->coordinator, first, last);
+}
+
+static void fetched(struct job *j)
+{
+    free(j);
+}
+
+/* Ask for the next block. Without memory for it, the next request that finds none in hand will. */
+static void fetch_ahead(struct ticket_desk *d, const struct job *like)
+{
+    struct job *j = calloc(1, sizeof *j);
+    if (!j)
+        return;
+    j->what = JOB_FETCH;
+    j->done = fetched;
+    j->name_len = like->name_len;
+    memcpy(j->name, like->name, like->name_len);
+    ticket_submit(d, j);
+}
+
+static void answered(struct job *j)
+{
+    struct ticket_wait *w = (struct ticket_wait *)(void *)j;
+    w->done(w);
+}
+
+int ticket_take(struct ticket_desk *d, struct ticket_wait *w, uint64_t now_ms)
+{
+    struct job *j = &w->job;
+    bool fetch;
+    j->period = 0;
+    j->result = ranges_take(coordinator_ranges(d->coordinator), j->name, j->name_len, j->want,
+                            now_ms, &j->range, &j->record, &fetch);
+    if (fetch)
+        fetch_ahead(d, j);
+    if (j->result == 0)
+        return 0;
+    j->what = JOB_TAKE;
+    j->done = answered;
+    ticket_submit(d, j);
+    return FIRN_EAGAIN;
+}
+
+int ticket_desk_new(struct coordinator *c, struct outbox *back, struct ticket_desk **out)
+{
+    struct ticket_desk *d = calloc(1, sizeof *d);
+    if (!d)
+        return FIRN_ENOMEM;
+    d->coordinator = c;
+    d->back = back;
+    d->tail = &d->first;
+    *out = d;
+    return 0;
+}
+
+void ticket_desk_free(struct ticket_desk *d)
+{
+    free(d);
+}

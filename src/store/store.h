@@ -1,0 +1,139 @@
+/*
+ * store.h - registers that change by compare-and-swap: the only thing coordination asks of a store.
+ * A register is a key with a value. There are no version numbers: a write names the whole value that
+ * it replaces. Every record carries a fresh nonce (PROTOCOL.md section 2), so a value never comes
+ * back, which engine counters do after a restore.
+ *
+ * All backends keep these promises (tests/unit/store/conformance.c checks them):
+ *  - calls block, on one thread at a time (the coordinator's), and come back within the time-out
+ *    given when the store was opened;
+ *  - 0 from a write means durable: it survives kill -9 and power loss;
+ *  - FIRN_ECONFLICT: the register held another value, nothing changed;
+ *  - FIRN_EUNKNOWN: the write may have happened, or may still; the outcome rule decides what follows;
+ *  - FIRN_EIO, FIRN_ENOMEM: nothing was written; try again later;
+ *  - FIRN_ESTORE: the store is not the one that was opened (file replaced or deleted), nothing was
+ *    written; this handle is of no more use;
+ *  - reads and scans answer what some write left there. With `fresh` an answer is at least as new as
+ *    every write that was acknowledged or refused before the call; without it, it may be older.
+ * Messages for people go to the last argument, which may be NULL.
+ */
+#ifndef FIRN_STORE_STORE_H
+#define FIRN_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "firn/error.h"
+
+#define STORE_KEY_MAX     160  /* bytes: the longest is "journal/" + a sequence's name + a number */
+#define STORE_VALUE_MAX   1024 /* bytes: the longest record (coord/record.h) with room to spare */
+#define STORE_ID_TEXT_BUF 64
+
+struct firn_slice { /* borrowed bytes, no NUL; p NULL means "absent" where that is allowed */
+    const char *p;
+    size_t len;
+};
+
+struct firn_record { /* one register as it was read */
+    size_t len;
+    char value[STORE_VALUE_MAX];
+    uint64_t store_ms; /* the store's own clock, Unix ms; 0 where it has none (memory, SQLite) */
+};
+
+struct firn_cas {
+    struct firn_slice key;
+    struct firn_slice old;   /* the whole value to replace; p NULL: the register must be absent */
+    struct firn_slice value; /* what to put there */
+};
+
+/* Called by scan for each register, keys in byte order. The slices live until it returns; it must
+ * not call the store. Anything but 0 ends the scan, which then returns that. */
+typedef int firn_record_fn(void *user, struct firn_slice key, struct firn_slice value);
+
+struct firn_store;
+
+struct firn_store_ops {
+    uint32_t size;      /* sizeof(struct firn_store_ops); methods are appended, never moved */
+    const char *scheme; /* "sqlite", "memory" */
+
+    /* FIRN_ENOENT when there is no such register. */
+    int (*read)(struct firn_store *s, struct firn_slice key, bool fresh, struct firn_record *out,
+                struct firn_diag *d);
+    int (*cas)(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d);
+
+    /* Several registers in one durable transaction, each compared on its own: on 0, result[i] is 0 or
+     * FIRN_ECONFLICT. On any other answer the array is not written, and the answer holds for every
+     * entry. No key may be named twice. NULL where the engine has no such thing. */
+    int (*cas_many)(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
+                    struct firn_diag *d);
+    int (*scan)(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
+                struct firn_diag *d);
+
+    /* A text that stays the same over restarts and differs for a copy of the store: kept in the
+     * meta record, so that a restored or copied store is noticed (PROTOCOL.md section 6, store_inc). */
+    int (*identity)(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d);
+    void (*close)(struct firn_store *s);
+};
+
+struct firn_store { /* every backend's struct begins with it */
+    const struct firn_store_ops *ops;
+};
+
+/* A store in this process's memory: for tests, and for IDs that need not outlive the process. */
+FIRN_MUSTUSE int firn_store_memory_new(struct firn_store **out);
+
+/*
+ * A store in an SQLite file (WAL, synchronous=FULL), created when absent. Several processes may share
+ * it. busy_ms: how long to wait for another process's transaction, 0 means 5000. `path` is copied.
+ * After FIRN_EUNKNOWN or FIRN_EIO the next call opens the file anew by itself, so the store works
+ * again when there is space again.
+ */
+FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store **out,
+                                        struct firn_diag *d);
+
+static inline struct firn_slice firn_slice(const char *p, size_t len)
+{
+    return (struct firn_slice){ p, len };
+}
+
+FIRN_MUSTUSE static inline int firn_store_read(struct firn_store *s, struct firn_slice key,
+                                               bool fresh, struct firn_record *out,
+                                               struct firn_diag *d)
+{
+    return s->ops->read(s, key, fresh, out, d);
+}
+
+FIRN_MUSTUSE static inline int firn_store_cas(struct firn_store *s, const struct firn_cas *want,
+                                              struct firn_diag *d)
+{
+    return s->ops->cas(s, want, d);
+}
+
+FIRN_MUSTUSE static inline int firn_store_cas_many(struct firn_store *s,
+                                                   const struct firn_cas *want, size_t count,
+                                                   int *result, struct firn_diag *d)
+{
+    return s->ops->cas_many ? s->ops->cas_many(s, want, count, result, d) : FIRN_ENOTSUP;
+}
+
+FIRN_MUSTUSE static inline int firn_store_scan(struct firn_store *s, struct firn_slice prefix,
+                                               firn_record_fn *each, void *user,
+                                               struct firn_diag *d)
+{
+    return s->ops->scan(s, prefix, each, user, d);
+}
+
+FIRN_MUSTUSE static inline int firn_store_identity(struct firn_store *s,
+                                                   char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
+{
+    return s->ops->identity(s, out, d);
+}
+
+static inline void firn_store_close(struct firn_store *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+#endif

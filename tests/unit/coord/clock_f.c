@@ -1,0 +1,160 @@
+#include "t.h"
+
+#include "coord/clock_f.h"
+
+static const int64_t S = 1000000000;
+static const int64_t DAY = 86400000000000;
+static const int64_t EPOCH = 1609459200000000000;
+static const int64_t T0 = 1800000000000000000; /* when these tests happen */
+
+static struct clock_f started(int64_t highest)
+{
+    struct clock_f c;
+    clock_f_init(&c, &(struct clock_f_params){
+                         .epoch_ns = EPOCH, .skew_max_ns = 10 * S, .max_idle_ns = 30 * DAY });
+    struct clock_reading r = { .real = T0, .mono = 100 * S, .boot = 100 * S };
+    clock_f_update(&c, &r, highest);
+    return c;
+}
+
+/* A reading `s` seconds after the start, with R off by `off` seconds and S by `store` (if has_s). */
+static struct clock_reading later(int64_t s, int64_t off)
+{
+    return (struct clock_reading){ .real = T0 + (s + off) * S,
+                                   .mono = (100 + s) * S,
+                                   .boot = (100 + s) * S };
+}
+
+T_TEST(clock_f_starts_only_when_plausible)
+{
+    static const struct {
+        int64_t real, store, highest;
+        bool accept;
+        enum clock_state want;
+    } row[] = {
+        { T0, 0, 0, false, CLOCK_OK }, /* a fresh store has no opinion */
+        { T0, 0, T0 - 86400000000000, false, CLOCK_OK },
+        { T0, 0, T0 - 31 * 86400000000000, false, CLOCK_WAIT }, /* or the store slept a month */
+        { T0, 0, T0 - 31 * 86400000000000, true, CLOCK_OK },
+        { EPOCH - 1, 0, 0, false, CLOCK_WAIT },
+        { EPOCH - 1, 0, 0, true, CLOCK_WAIT }, /* no layout can say that time */
+        { T0, T0 + 9 * 1000000000ll, T0 - 90 * 86400000000000, false, CLOCK_OK },
+        { T0, T0 + 11 * 1000000000ll, 0, false, CLOCK_WAIT },
+        { T0, T0 - 11 * 1000000000ll, 0, false, CLOCK_WAIT },
+    };
+    for (size_t i = 0; i < T_LEN(row); i++) {
+        struct clock_f c;
+        clock_f_init(&c, &(struct clock_f_params){ .epoch_ns = EPOCH,
+                                                   .skew_max_ns = 10 * S,
+                                                   .max_idle_ns = 30 * DAY,
+                                                   .accept = row[i].accept });
+        struct clock_reading r = {
+            .real = row[i].real, .mono = 5, .boot = 5, .store = row[i].store
+        };
+        T_EQ(clock_f_update(&c, &r, row[i].highest), row[i].want, "row %zu", i);
+        if (row[i].want == CLOCK_OK)
+            T_EQ(clock_f_at(&c, 5), row[i].real, "row %zu", i);
+    }
+}
+
+T_TEST(clock_f_follows)
+{
+    struct clock_f c = started(T0);
+    for (int64_t s = 1; s < 100; s++) {
+        struct clock_reading r = later(s, s % 3); /* a few seconds to and fro */
+        T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+        T_OK(clock_f_at(&c, r.mono) >= r.real);
+        T_OK(clock_f_at(&c, r.mono) <= r.real + 2 * S);
+    }
+}
+
+T_TEST(clock_f_holds)
+{
+    struct clock_f c = started(T0);
+    struct clock_reading r = later(1, -3600);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_HELD);
+    int64_t stands = clock_f_at(&c, r.mono);
+    T_EQ(stands, T0 + S);
+    for (int64_t s = 2; s < 3590; s += 7) {
+        r = later(s, -3600);
+        clock_f_update(&c, &r, T0);
+        T_EQ(clock_f_at(&c, r.mono), stands, "at %d s", (int)s);
+    }
+    r = later(3602, -3600); /* R has caught up */
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+    T_EQ(clock_f_at(&c, r.mono), T0 + 2 * S);
+}
+
+/* Between two updates too: F is what the generators compute, not what the coordinator last saw. */
+T_TEST(clock_f_never_goes_down)
+{
+    struct clock_f c = started(T0);
+    int64_t mono = 100 * S, boot = 100 * S, real = T0, before = 0;
+    for (int i = 0; i < 100000; i++) {
+        int64_t step = (int64_t)t_random_below(3 * (uint64_t)S);
+        mono += step;
+        boot += step;
+        if (t_random_below(50) == 0)
+            boot += (int64_t)t_random_below(100 * (uint64_t)S); /* suspended */
+        real += step;
+        if (t_random_below(10) == 0)
+            real += (int64_t)t_random_below(200 * (uint64_t)S) - 100 * S;
+        if (t_random_below(100) == 0)
+            real += 400 * DAY;
+        if (t_random_below(100) == 0)
+            real = T0;
+        struct clock_reading r = { .real = real, .mono = mono, .boot = boot };
+        if (t_random_below(3) == 0)
+            r.store = T0 + (boot - 100 * S);
+        int64_t ahead = clock_f_at(&c, mono);
+        T_OK(ahead >= before);
+        clock_f_update(&c, &r, T0);
+        T_OK(clock_f_at(&c, mono) >= ahead);
+        before = clock_f_at(&c, mono);
+    }
+}
+
+T_TEST(clock_f_suspects_a_leap)
+{
+    struct clock_f c = started(T0);
+    struct clock_reading r = later(1, 366 * 86400);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_SUSPECT);
+    T_EQ(clock_f_at(&c, r.mono), T0 + S); /* goes on at its own pace */
+    r = later(2, 366 * 86400);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_SUSPECT);
+    T_EQ(clock_f_at(&c, r.mono), T0 + 2 * S);
+    r = later(3, 0);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+    T_EQ(clock_f_at(&c, r.mono), T0 + 3 * S);
+    r = later(4, 86400); /* a day: nobody can say that it is wrong */
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+    T_EQ(clock_f_at(&c, r.mono), r.real);
+}
+
+T_TEST(clock_f_counts_sleep)
+{
+    struct clock_f c = started(T0);
+    struct clock_reading r = later(1, 40 * 86400);
+    r.boot += 40 * DAY; /* suspended for longer than max_idle: BOOTTIME vouches for R */
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+    T_EQ(clock_f_at(&c, r.mono), r.real);
+}
+
+/* Steps too small to need leave must not add up to a walk away from the store's clock. */
+T_TEST(clock_f_stays_near_the_store)
+{
+    struct clock_f c = started(T0);
+    for (int64_t s = 1; s <= 100; s++) {
+        struct clock_reading r = later(s, s * 9);
+        r.store = T0 + s * S;
+        clock_f_update(&c, &r, T0);
+        T_OK(clock_f_at(&c, r.mono) - r.store <= 10 * S, "at %d s", (int)s);
+    }
+    c = started(T0);
+    for (int64_t s = 1; s <= 100; s++) {
+        struct clock_reading r = later(s, -s * 9); /* R sinks; the store pulls F along */
+        r.store = T0 + s * S;
+        clock_f_update(&c, &r, T0);
+        T_OK(clock_f_at(&c, r.mono) - r.store >= -10 * S, "at %d s", (int)s);
+    }
+}
