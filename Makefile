@@ -1,14 +1,9 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all deps run compare test bench install clean help format tidy
+.PHONY: all run compare test bench install clean help format tidy
 
-all: deps ## build everything, optimised, into build/ (programs in build/bin/)
-	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build-log.tmp 2>&1 || { cat build-log.tmp; rm -f build-log.tmp; exit 1; }
-	@rm -f build-log.tmp
-	@cmake --build --preset release -j $$(nproc)
-
-deps: ## install the Debian packages that are missing (quick and silent when none is)
-	@scripts/install-deps build
+all: ## build everything, optimised, into build/ (programs in build/bin/)
+	@scripts/build $(PREFIX)
 
 run: all ## build, and serve with no configuration; state in ./var
 	@build/bin/firnd --state-dir "$${FIRN_STATE_DIR:-var}" $(ARGS)
