@@ -5,11 +5,13 @@
  * refused, and no two key ids have the same key.
  */
 #include "firn/seal.h"
+#include "firn/text.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -17,8 +19,6 @@
 #include "id/bytes.h"
 
 enum { BLOCK = 16, KEYS = FIRN_SEAL_KEY_ID_MAX + 1, DIGITS = FIRN_SEAL_TEXT_LEN - 1 };
-
-typedef unsigned __int128 u128;
 
 struct seal_key {
     EVP_CIPHER_CTX *enc, *dec;  /* both set, or neither: no key under this id */
@@ -44,47 +44,17 @@ __attribute__((format(printf, 4, 5))) static int fail(struct firn_diag *d, int e
     return error;
 }
 
-/* Base58: letters and digits without 0, O, I and l. */
-static const char base58[] = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-_Static_assert(sizeof base58 - 1 == KEYS, "a key id is one character");
-
-/* The inverse: 0 for a byte that is no digit, else its value + 1. */
-static const uint8_t base58_value1[256] = {
-    ['1'] = 1,  ['2'] = 2,  ['3'] = 3,  ['4'] = 4,  ['5'] = 5,  ['6'] = 6,  ['7'] = 7,  ['8'] = 8,
-    ['9'] = 9,  ['A'] = 10, ['B'] = 11, ['C'] = 12, ['D'] = 13, ['E'] = 14, ['F'] = 15, ['G'] = 16,
-    ['H'] = 17, ['J'] = 18, ['K'] = 19, ['L'] = 20, ['M'] = 21, ['N'] = 22, ['P'] = 23, ['Q'] = 24,
-    ['R'] = 25, ['S'] = 26, ['T'] = 27, ['U'] = 28, ['V'] = 29, ['W'] = 30, ['X'] = 31, ['Y'] = 32,
-    ['Z'] = 33, ['a'] = 34, ['b'] = 35, ['c'] = 36, ['d'] = 37, ['e'] = 38, ['f'] = 39, ['g'] = 40,
-    ['h'] = 41, ['i'] = 42, ['j'] = 43, ['k'] = 44, ['m'] = 45, ['n'] = 46, ['o'] = 47, ['p'] = 48,
-    ['q'] = 49, ['r'] = 50, ['s'] = 51, ['t'] = 52, ['u'] = 53, ['v'] = 54, ['w'] = 55, ['x'] = 56,
-    ['y'] = 57, ['z'] = 58,
-};
-
-static void base58_write(u128 v, char out[DIGITS])
+/* Key id and block are written with libfirn's base58: letters and digits without 0, O, I and l. */
+static const struct firn_codec *base58(void)
 {
-    static const uint64_t pow58_10 = UINT64_C(430804206899405824);
-    /* Ten digits fit 64 bits: two wide divisions instead of one for each digit. */
-    for (int end = DIGITS; end > 0; end -= 10) {
-        u128 high = v / pow58_10;
-        uint64_t low = (uint64_t)(v - high * pow58_10);
-        v = high;
-        for (int i = end - 1; i >= 0 && i >= end - 10; i--) {
-            out[i] = base58[low % 58];
-            low /= 58;
-        }
-    }
+    return firn_codec_find("base58", 6);
 }
 
-/* False if the value is 2^128 or more; all bytes must be digits. */
-static bool base58_read(const char *p, u128 *out)
+/* The value of one digit, or -1. */
+static int digit_value(const struct firn_codec *codec, char c)
 {
-    u128 v = 0;
-    for (int i = 0; i < DIGITS; i++)
-        if (__builtin_mul_overflow(v, (u128)58, &v) ||
-            __builtin_add_overflow(v, (u128)base58_value1[(unsigned char)p[i]] - 1, &v))
-            return false;
-    *out = v;
-    return true;
+    const char *at = c ? strchr(codec->alphabet, c) : NULL;
+    return at ? (int)(at - codec->alphabet) : -1;
 }
 
 /* One block. No padding and no chaining: the context keeps nothing from one call to the next. */
@@ -295,10 +265,10 @@ int firn_seal_text(struct firn_seal *s, uint64_t id, char out[FIRN_SEAL_TEXT_BUF
     if (!block_crypt(s->key[s->current].enc, plain, sealed))
         return FIRN_ENOTSUP;
 
-    out[0] = base58[s->current];
-    base58_write((u128)load_be64(sealed) << 64 | load_be64(sealed + 8), out + 1);
-    out[FIRN_SEAL_TEXT_LEN] = '\0';
-    return 0;
+    const struct firn_codec *codec = base58();
+    struct firn_u128 block = { load_be64(sealed), load_be64(sealed + 8) };
+    out[0] = codec->alphabet[s->current];
+    return firn_codec_encode128(codec, block, out + 1, FIRN_SEAL_TEXT_BUF - 1, NULL);
 }
 
 int firn_seal_open(struct firn_seal *s, const char *text, size_t len, uint64_t *out_id,
@@ -309,21 +279,22 @@ int firn_seal_open(struct firn_seal *s, const char *text, size_t len, uint64_t *
     if (len != FIRN_SEAL_TEXT_LEN)
         return fail(diag, FIRN_EFORMAT, 0, "a sealed ID has %d characters, this has %zu",
                     FIRN_SEAL_TEXT_LEN, len);
+    const struct firn_codec *codec = base58();
     for (size_t i = 0; i < len; i++)
-        if (!base58_value1[(unsigned char)text[i]])
+        if (digit_value(codec, text[i]) < 0)
             return fail(diag, FIRN_EFORMAT, i + 1,
                         "a sealed ID has only base58 characters: no 0, O, I, l and no signs");
-    u128 value;
-    if (!base58_read(text + 1, &value))
+    struct firn_u128 block;
+    if (firn_codec_decode128(codec, text + 1, DIGITS, &block) != 0)
         return fail(diag, FIRN_EFORMAT, 2, "the value does not fit 128 bits");
 
-    unsigned key_id = base58_value1[(unsigned char)text[0]] - 1u;
+    unsigned key_id = (unsigned)digit_value(codec, text[0]);
     const struct seal_key *k = &s->key[key_id];
     if (!k->dec)
         return fail(diag, FIRN_ENOENT, 1, "sealed with key %u, which is not here", key_id);
     uint8_t sealed[BLOCK], plain[BLOCK];
-    store_be64(sealed, (uint64_t)(value >> 64));
-    store_be64(sealed + 8, (uint64_t)value);
+    store_be64(sealed, block.hi);
+    store_be64(sealed + 8, block.lo);
     if (!block_crypt(k->dec, sealed, plain))
         return fail(diag, FIRN_ENOTSUP, 0, "OpenSSL refused to decrypt");
 
