@@ -67,7 +67,7 @@ struct config {
         int default_mode; /* enum config_ticket_mode */
     } tickets;
     struct {
-        uint64_t connections, header_bytes, body_bytes, ids_per_request;
+        uint64_t connections, ids_per_request;
         uint64_t header_ms, idle_ms, drain_ms;
     } limits;
     struct {

@@ -115,8 +115,6 @@ T_TEST(config_defaults)
     T_EQ(c.tickets.default_start, 100001);
     T_EQ(c.tickets.default_mode, CONFIG_TICKET_GAPLESS);
     T_EQ(c.limits.connections, 10000);
-    T_EQ(c.limits.header_bytes, 16384);
-    T_EQ(c.limits.body_bytes, 65536);
     T_EQ(c.limits.ids_per_request, 100000);
     T_EQ(c.limits.header_ms, 10000);
     T_EQ(c.limits.idle_ms, 60000);
@@ -263,8 +261,6 @@ T_TEST(config_bad_values)
         { "--limits-connections=0", FIRN_ERANGE, "from 1 to 1000000" },
         { "--limits-connections=99999999999999999999999", FIRN_ERANGE, "out of bounds" },
         { "--tickets-default-start=18446744073709551615", FIRN_ERANGE, "9223372036854775807" },
-        { "--limits-header-bytes=1", FIRN_ERANGE, "1024" },
-        { "--limits-body-bytes=1000000000", FIRN_ERANGE, "67108864" },
         { "--limits-ids-per-request=0", FIRN_ERANGE, "from 1" },
         { "--limits-header-ms=0", FIRN_ERANGE, "from 10" },
         { "--limits-idle-ms=x", FIRN_EFORMAT, "--limits-idle-ms" },
