@@ -367,7 +367,7 @@ T_TEST(tls_garbage_gets_an_alert)
     world_done(&w);
 }
 
-/* A handshake that ends anywhere leaves nothing behind; one with any byte changed does not end well. */
+/* A handshake that ends anywhere leaves nothing behind; one with a byte changed does not end well. */
 T_TEST(tls_truncated_and_changed)
 {
     char flight[CARRY_BYTES];
@@ -389,7 +389,8 @@ T_TEST(tls_truncated_and_changed)
         pair_make(&p, &w, &w.ca, NULL);
         SSL_do_handshake(p.c.ssl);
         int n = BIO_read(p.c.out, flight, sizeof flight);
-        flight[t_random_below((uint64_t)n)] ^= (char)(1 + t_random_below(255));
+        /* Behind the record's head: its version is not part of the transcript and may be any 3.x. */
+        flight[5 + t_random_below((uint64_t)n - 5)] ^= (char)(1 + t_random_below(255));
         feed(&p, flight, (size_t)n);
         shake(&p, CARRY_BYTES);
         T_OK(!both_ready(&p)); /* the transcripts differ */
