@@ -20,7 +20,7 @@
     X(SHARD, "shard", "{\"type\":\"integer\",\"minimum\":0}",                                 \
       "The shard number, for layouts that carry one beside the node.")                        \
     X(ENCODING, "encoding", "{\"type\":\"string\",\"examples\":[\"decimal\",\"base62\"]}",    \
-      "How a number is written: decimal, hex, crockford32, base58, base62 ...")               \
+      "How a number is written: decimal, hex, crockford, base58, base62 ...")               \
     X(PREFIX, "prefix", "{\"type\":\"string\",\"examples\":[\"ord\"]}",                       \
       "A business prefix in front (ord_...); for a TypeID its type.")                         \
     X(NAMESPACE, "namespace", "{\"type\":\"string\",\"examples\":[\"dns\"]}",                 \
@@ -111,7 +111,7 @@ enum { SUGGEST_BUF = 256 };
 void http_route_suggest(struct slice path, char out[SUGGEST_BUF]);
 
 /* The name in a table (stride bytes apart) nearest to `p`, or NULL if none is near. */
-const char *nearest_name(const char *p, size_t len, const void *rows, size_t n, size_t stride);
+const char *nearest_row(const char *p, size_t len, const void *rows, size_t n, size_t stride);
 
 /* http_ids.c */
 void route_generate(struct call *c);

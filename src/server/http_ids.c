@@ -88,13 +88,13 @@ static bool read_kind(struct call *c, const char *name, size_t len, const struct
     }
     size_t n;
     const struct firn_kind *all = firn_kinds(&n);
-    const char *near = nearest_name(name, len, all, n, sizeof *all);
+    const char *near = nearest_row(name, len, all, n, sizeof *all);
     int shown = (int)(len < 40 ? len : 40);
     if (kind)
         call_fail(c, PROBLEM_KIND, "%s can be read (/v1/inspect) but not made; /v1/kinds lists all",
                   kind->name);
     else
-        call_fail(c, PROBLEM_KIND, "there is no kind '%.*s'%s%s; /v1/kinds lists all", shown, name,
+        call_fail(c, PROBLEM_KIND, "there is no kind '%.*s'%s%s (/v1/kinds lists all)", shown, name,
                   near ? "; did you mean " : "", near ? near : "");
     return false;
 }
@@ -112,8 +112,8 @@ static bool read_encoding(struct call *c, struct answer *a)
     }
     size_t n;
     const struct firn_codec *all = firn_codec_list(&n);
-    const char *near = nearest_name(v.p, v.len, all, n, sizeof *all);
-    call_fail(c, PROBLEM_PARAMETER, "there is no encoding '%.*s'%s%s; /v1/kinds lists them",
+    const char *near = nearest_row(v.p, v.len, all, n, sizeof *all);
+    call_fail(c, PROBLEM_PARAMETER, "there is no encoding '%.*s'%s%s (/v1/kinds lists them)",
               (int)(v.len < 40 ? v.len : 40), v.p, near ? "; did you mean " : "", near ? near : "");
     return false;
 }

@@ -184,7 +184,7 @@ void http_route_suggest(struct slice path, char out[SUGGEST_BUF])
     }
 }
 
-const char *nearest_name(const char *p, size_t len, const void *rows, size_t n, size_t stride)
+const char *nearest_row(const char *p, size_t len, const void *rows, size_t n, size_t stride)
 {
     const char *found = NULL;
     size_t best = (size_t)-1;

@@ -148,7 +148,7 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
         int r = listen_open(address, fds, app.loops, d);
         if (r) {
             if (!d->text[0])
-                snprintf(d->text, sizeof d->text, "cannot listen on %s", address);
+                snprintf(d->text, sizeof d->text, "cannot listen on %.150s", address);
             return r;
         }
         if (i == 0)
