@@ -42,10 +42,10 @@ FIRN_MUSTUSE int guard_view_init(struct guard_view *v, struct guard *g);
 void guard_view_done(struct guard_view *v); /* a zeroed one is fine */
 void guard_refresh(struct guard_view *v);   /* for guard_on() */
 
-/* Whether anything is guarded at all. What is off costs this. */
+/* Whether anything is guarded at all; a zeroed view guards nothing. What is off costs this. */
 static inline bool guard_on(struct guard_view *v)
 {
-    if (atomic_load_explicit(v->version, memory_order_acquire) != v->seen)
+    if (v->version && atomic_load_explicit(v->version, memory_order_acquire) != v->seen)
         guard_refresh(v);
     return v->active;
 }

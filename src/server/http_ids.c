@@ -378,6 +378,8 @@ static void take(struct call *c, const struct order *o)
                   RECORD_NAME_MAX);
         return;
     }
+    if (!call_allowed(c, GUARD_SEQUENCE, o->seq, o->seq_len))
+        return;
     if (o->n > SEQ_TAKE_MAX) {
         call_fail(c, PROBLEM_TOO_MANY, "at most %d numbers can be taken at once", SEQ_TAKE_MAX);
         return;
@@ -414,6 +416,9 @@ static void take(struct call *c, const struct order *o)
 
 static void mint(struct call *c, struct order *o)
 {
+    bool counted = o->kind == c->ctx->ticket_kind || strcmp(o->kind->name, "dated") == 0;
+    if (!counted && !call_allowed(c, GUARD_MINT_KIND, o->kind->name, strlen(o->kind->name)))
+        return;
     if (!read_order(c, o))
         return;
     enum leased which = minter_leased(o->kind);
@@ -421,7 +426,7 @@ static void mint(struct call *c, struct order *o)
         mint_numbers(c, o, which);
     else if (o->kind == c->ctx->ticket_kind)
         take(c, o);
-    else if (strcmp(o->kind->name, "dated") != 0)
+    else if (!counted)
         mint_texts(c, o);
     else if (c->q.value[PARAM_SEQ].p)
         take(c, o);

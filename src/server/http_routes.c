@@ -271,6 +271,17 @@ static bool read_params(struct call *c, struct slice query)
 
 /* --- answering --- */
 
+bool call_allowed(struct call *c, enum guard_what what, const char *name, size_t len)
+{
+    struct guard_refusal why;
+    struct slice s = { name, len };
+    if (guard_check(c->ctx, c->r->peer, c->req->authorization, what, s, &why) == 0)
+        return true;
+    call_count_error(c->ctx, c->route);
+    guard_refuse_http(c->r, &why, s);
+    return false;
+}
+
 struct buf *call_json(struct call *c, unsigned status, const char *fields)
 {
     char head[512];
@@ -354,7 +365,7 @@ static bool short_cut(struct service_ctx *ctx, const struct http_request *req, s
     uint64_t id;
     if (req->path.len != 9 || memcmp(req->path.p, "/generate", 9) != 0 || req->query.p ||
         req->method > METHOD_HEAD || r->peer->tag == PORT_TICKET ||
-        answer_format(req->accept) != ANSWER_JSON ||
+        answer_format(req->accept) != ANSWER_JSON || guard_on(&ctx->guard) ||
         minter_number(ctx->minter, LEASED_SNOWFLAKE, &id) != 0)
         return false;
     minter_count(ctx->minter, ctx->snowflake_kind, 1);
