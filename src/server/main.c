@@ -268,18 +268,19 @@ static void greet(void)
                  app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET], app.loops);
         return;
     }
+    const char *s = tls_server_on(app.tls) ? "s" : "";
     fprintf(stderr,
             "\nfirnd serves\n"
-            "    http://%-22s this server: page, API, metrics\n"
-            "    http://%-22s Snowflake IDs\n"
-            "    http://%-22s ticket numbers\n"
+            "    http%s://%-22s this server: page, API, metrics\n"
+            "    http%s://%-22s Snowflake IDs\n"
+            "    http%s://%-22s ticket numbers\n"
             "\nTry\n"
-            "    curl http://%s/generate\n"
-            "    curl http://%s/generate\n"
-            "    redis-cli -p %s INCR orders\n"
+            "    curl http%s://%s/generate\n"
+            "    curl http%s://%s/generate\n"
+            "    redis-cli%s -p %s INCR orders\n"
             "\nCtrl-C ends it.\n\n",
-            app.address[PORT_HOME], app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET],
-            app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET],
+            s, app.address[PORT_HOME], s, app.address[PORT_SNOWFLAKE], s, app.address[PORT_TICKET],
+            s, app.address[PORT_SNOWFLAKE], s, app.address[PORT_TICKET], *s ? " --tls" : "",
             strrchr(app.address[PORT_HOME], ':') ? strrchr(app.address[PORT_HOME], ':') + 1
                                                  : "9000");
 }

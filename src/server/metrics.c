@@ -48,6 +48,8 @@ static void network(struct app *app, struct buf *out)
         sum.deferred += s.deferred;
         sum.bytes_in += s.bytes_in;
         sum.bytes_out += s.bytes_out;
+        sum.tls_handshakes += s.tls_handshakes;
+        sum.tls_errors += s.tls_errors;
     }
     one(out, "firn_connections", "gauge", "Connections open now.", (double)sum.conns);
     one(out, "firn_connections_accepted_total", "counter", "Connections accepted.",
@@ -72,6 +74,11 @@ static void network(struct app *app, struct buf *out)
         (double)sum.deferred);
     one(out, "firn_received_bytes_total", "counter", "Bytes received.", (double)sum.bytes_in);
     one(out, "firn_sent_bytes_total", "counter", "Bytes sent.", (double)sum.bytes_out);
+    one(out, "firn_tls_handshakes_total", "counter", "TLS handshakes that succeeded.",
+        (double)sum.tls_handshakes);
+    one(out, "firn_tls_errors_total", "counter",
+        "Connections that were no good TLS, or plaintext where TLS is spoken.",
+        (double)sum.tls_errors);
 }
 
 static double f_seconds(struct app *app)
