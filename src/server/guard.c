@@ -90,7 +90,7 @@ static uint64_t client_of(const struct guard *g, char sort, const char *name, si
     if (EVP_Digest(text, SALT_BYTES + 1 + len, hash, NULL, EVP_sha256(), NULL) != 1)
         return 1; /* no memory: all such clients are one */
     memcpy(&client, hash, sizeof client);
-    return client | 1;
+    return client ? client : 1;
 }
 
 static int by_id(const void *a, const void *b)
@@ -354,8 +354,7 @@ int guard_auth_at(struct guard_view *v, struct peer *peer, struct slice user, st
 static uint64_t now_ns(const struct guard_view *v)
 {
     struct timespec t;
-    if (v->table->rate.interval ==
-        0) /* as of the last use; a rate that is new begins with the next */
+    if (v->table->rate.interval == 0)
         return 0;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
@@ -372,8 +371,8 @@ int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user, st
                struct guard_refusal *why)
 {
     struct guard_view *v = &ctx->guard;
-    guard_on(v);
-    return guard_auth_at(v, peer, user, token, now_ns(v), why);
+    uint64_t now = guard_on(v) ? now_ns(v) : 0;
+    return guard_auth_at(v, peer, user, token, now, why);
 }
 
 /* --- saying no --- */
