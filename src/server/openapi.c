@@ -175,7 +175,7 @@ static void write_responses(struct buf *b, const struct route *t)
         bool may;
         const char *status, *about;
     } rows[] = {
-        { t->params || (t->flags & (ROUTE_MINTS | ROUTE_BODY)), "400",
+        { true, "400",
           "Something in the request is not understood; the detail says what and how it should be." },
         { t->flags & ROUTE_FINDS, "404", "There is no such kind or sequence." },
         { t->flags & ROUTE_MINTS, "406", "These IDs cannot be written in the format asked for." },
