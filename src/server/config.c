@@ -451,7 +451,7 @@ void config_help(FILE *out)
         else
             help_line(out, left, right, s->preset ? s->preset : s->preset_note);
     }
-    fputs("\nOnly in the file: auth.tokens. SIGHUP reads file and environment again. See\n"
+    fputs("\nOnly in the file: auth.tokens. SIGHUP reads the file again. See\n"
           "firnd(8) and firnd.yaml(5).\n",
           out);
 }

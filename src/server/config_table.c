@@ -83,18 +83,17 @@ static char *compute_name(const struct config *c)
     return strdup(host);
 }
 
-#define AT(field)    .offset = offsetof(struct config, field)
-#define RANGE(a, b)  .min = (a), .max = (b)
-#define YEAR_MS      (UINT64_C(366) * 24 * 3600 * 1000)
-#define PRESET_START "100001"
+#define AT(field)   .offset = offsetof(struct config, field)
+#define RANGE(a, b) .min = (a), .max = (b)
+#define YEAR_MS     (UINT64_C(366) * 24 * 3600 * 1000)
 
 const struct setting settings[] = {
     { "state_dir", SETTING_STRING, 0, AT(state_dir), .compute = compute_state_dir,
       .preset_note = "$STATE_DIRECTORY, else ./var",
       .help = "directory for what must survive a restart" },
     { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
-      .preset_note = "sqlite: and firn.db in state_dir",
-      .help = "where slots and sequences are kept: sqlite:FILE, or memory: (forgets)" },
+      .preset_note = "firn.db in state_dir",
+      .help = "where slots and sequences are kept: sqlite:FILE or memory:" },
     { "layout", SETTING_STRING, 0, AT(layout), "firn", .check = check_layout,
       .help = "layout of Snowflake IDs: a preset's name or a layout text" },
     { "name", SETTING_STRING, 0, AT(name), .check = check_name, .compute = compute_name,
@@ -111,11 +110,10 @@ const struct setting settings[] = {
     { "listen.ticket", SETTING_ADDRS, 0, AT(listen.ticket), "127.0.0.1:9002",
       .help = "addresses where /generate takes ticket numbers" },
 
-    { "tickets.default_start", SETTING_UINT, 0, AT(tickets.default_start), PRESET_START,
+    { "tickets.default_start", SETTING_UINT, 0, AT(tickets.default_start), "100001",
       RANGE(0, INT64_MAX), .help = "first number of a sequence that is made by its first use" },
     { "tickets.default_mode", SETTING_CHOICE, 0, AT(tickets.default_mode), "gapless",
-      .choices = "gapless|range",
-      .help = "gapless: durable one by one; range: faster, skips numbers after a crash" },
+      .choices = "gapless|range", .help = "every number durable, or fast with gaps after a crash" },
 
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), "10000", RANGE(1, 1000000),
       .help = "open connections; more are refused" },

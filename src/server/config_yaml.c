@@ -385,7 +385,7 @@ static bool is_word(const char *text)
     return n >= 1 && n <= 128;
 }
 
-/* The strings move from libcyaml's memory into ours. */
+/* libcyaml frees its strings itself: we need our own. */
 static int copy_scope(struct config_strings *to, char **from, unsigned n)
 {
     to->v = calloc(n ? n : 1, sizeof *to->v);
@@ -510,10 +510,7 @@ static int load_values(struct reader *r, const char *text, size_t len)
     cyaml_err_t err = cyaml_load_data((const uint8_t *)text, len, &config, &schema->root, &top,
                                       NULL);
     int e = 0;
-    if (err == CYAML_ERR_ALIAS)
-        e = firn__diag(r->diag, FIRN_ENOTSUP, 0, "%s: aliases are not taken; repeat the value",
-                       r->file);
-    else if (err != CYAML_OK)
+    if (err != CYAML_OK)
         e = firn__diag(r->diag, FIRN_EFORMAT, 0, "%s: %s (%.100s)", r->file, cyaml_strerror(err),
                        said.text);
     else
@@ -538,21 +535,48 @@ static int syntax_error(struct reader *r, const yaml_parser_t *p)
                 p->problem_mark.column + 1);
 }
 
+/* Aliases make a graph of the tree and megabytes of a line; a configuration needs neither. */
+static int refuse_aliases(struct reader *r, const char *text, size_t len)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    int e = 0;
+    if (!yaml_parser_initialize(&parser))
+        return firn__diag(r->diag, FIRN_ENOMEM, 0, "out of memory");
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    for (bool end = false; e == 0 && !end;) {
+        if (!yaml_parser_parse(&parser, &event)) {
+            e = syntax_error(r, &parser);
+            break;
+        }
+        if (event.type == YAML_ALIAS_EVENT)
+            e = fail(r, FIRN_ENOTSUP, (unsigned)event.start_mark.line + 1,
+                     "aliases (*%.40s) are not taken; repeat the value",
+                     (const char *)event.data.alias.anchor);
+        end = event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return e;
+}
+
 int config_yaml_read(struct config *c, const char *text, size_t len, struct firn_diag *diag)
 {
     yaml_parser_t parser;
     yaml_document_t doc, more;
     struct reader r = { c, shown_file(c->file), &doc, diag, { 0 } };
+    int e = refuse_aliases(&r, text, len);
+    if (e)
+        return e;
     if (!yaml_parser_initialize(&parser))
         return firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     if (!yaml_parser_load(&parser, &doc)) {
-        int e = syntax_error(&r, &parser);
+        e = syntax_error(&r, &parser);
         yaml_parser_delete(&parser);
         return e;
     }
     const yaml_node_t *root = yaml_document_get_root_node(&doc);
-    int e = 0;
     bool empty = !root || is_null(root);
     if (!empty) {
         if (root->type == YAML_MAPPING_NODE)

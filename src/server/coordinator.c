@@ -31,6 +31,7 @@ struct known {
     char reg[RECORD_NAME_MAX + 1];  /* the register that counts: its own, or that of the period */
     struct seq_record record;
     bool dated;
+    bool ahead; /* a range sequence: blocks are fetched ahead */
     uint32_t reset, digits, period;
 };
 
@@ -40,6 +41,7 @@ struct coordinator {
     struct board *board;
     struct firn_store *store;
     struct tickets tickets;
+    struct ranges ranges;
     struct lease *lease;
     struct lease_world world;
     int lock_fd;
@@ -274,6 +276,7 @@ static int find_known(struct coordinator *c, struct job *j, const struct group *
         memcpy(fresh.name, j->name, j->name_len + 1);
         memcpy(fresh.reg, j->name, j->name_len + 1);
         fresh.dated = dated_note_parse(fresh.record.note, &fresh.reset, &fresh.digits) == 0;
+        fresh.ahead = fresh.record.mode == SEQ_RANGE && !fresh.dated;
         *k = fresh;
     }
     *out = k;
@@ -286,25 +289,32 @@ static void finish(struct job *j, int result)
     hand_back(j);
 }
 
-/* Give each job its part of the granted range, in order. */
+/* Give each job its part of what was granted, in order; a job that asks for more than is left gets
+ * nothing. What remains of a range sequence's block is kept in hand. */
 static void share_out(struct coordinator *c, struct group *g, struct seq_range range)
 {
     struct job *j = g->first;
+    bool taken = false;
     while (j) {
         struct job *next = j->next;
-        uint64_t n = j->want < range.count ? j->want : range.count;
+        bool enough = j->want <= range.count;
+        uint64_t n = enough ? j->want : 0;
         j->range = (struct seq_range){ range.first, range.step, n };
         j->record = g->seq->record;
         j->period = g->seq->period;
         range.first += n * range.step;
         range.count -= n;
+        taken |= n > 0;
         atomic_fetch_add_explicit(&c->stats.tickets, n, memory_order_relaxed);
-        if (n == 0)
-            snprintf(j->diag.text, sizeof j->diag.text, "sequence %s has reached its last number",
-                     j->name);
-        finish(j, n ? 0 : FIRN_EOVERFLOW);
+        if (!enough)
+            snprintf(j->diag.text, sizeof j->diag.text,
+                     "sequence %s has fewer numbers left than that", j->name);
+        finish(j, enough ? 0 : FIRN_EOVERFLOW);
         j = next;
     }
+    if (g->seq->ahead)
+        ranges_put(&c->ranges, g->seq->name, strlen(g->seq->name), &g->seq->record, &range, taken,
+                   mono_ms());
 }
 
 /* Worth another try: the store failed, not the request. */
@@ -321,7 +331,7 @@ static void put_back(struct coordinator *c, struct job *j, int error, const stru
     struct job *keep = NULL, **tail = &keep;
     while (j) {
         struct job *next = j->next;
-        if (may_heal(error) && now < j->deadline_ms) {
+        if (may_heal(error) && now < j->deadline_ms && j->what == JOB_TAKE) {
             j->next = NULL;
             *tail = j;
             tail = &j->next;
@@ -374,6 +384,11 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
                                       .name_len = strlen(group[i].seq->reg) };
         for (struct job *j = group[i].first; j; j = j->next)
             job[i].want += j->want;
+        if (group[i].seq->ahead) {
+            uint64_t block = ranges_want(&c->ranges, group[i].seq->name,
+                                         strlen(group[i].seq->name));
+            job[i].want += block < SEQ_TAKE_MAX - job[i].want ? block : SEQ_TAKE_MAX - job[i].want;
+        }
     }
     ticket_commit(&c->tickets, job, n, &d);
     atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
@@ -385,6 +400,11 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
         atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
         log_warn("commit_failed", "sequence=%s error=%s cause=%s", group[i].seq->reg,
                  firn_error_name(job[i].result), d.text);
+        if (group[i].seq->ahead) {
+            static const struct seq_range none;
+            ranges_put(&c->ranges, group[i].seq->name, strlen(group[i].seq->name),
+                       &group[i].seq->record, &none, false, mono_ms());
+        }
         put_back(c, group[i].first, job[i].result, &d);
     }
 }
@@ -398,7 +418,7 @@ static void run_jobs(struct coordinator *c, struct job *j)
         uint64_t total = 0;
         while (j && n < TICKET_JOBS_MAX - 1 && total < SEQ_TAKE_MAX) {
             struct job *next = j->next;
-            if (j->what != JOB_TAKE) {
+            if (j->what != JOB_TAKE && j->what != JOB_FETCH) {
                 run_other(c, j);
                 hand_back(j);
             } else if (total + j->want > SEQ_TAKE_MAX && total > 0) {
@@ -533,6 +553,7 @@ static void free_all(struct coordinator *c)
 {
     if (c->tickets.store)
         tickets_done(&c->tickets);
+    ranges_done(&c->ranges);
     firn_store_close(c->store);
     if (c->lock_fd >= 0)
         close(c->lock_fd);
@@ -551,6 +572,7 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     c->opts = *o;
     c->board = board;
     c->lock_fd = -1;
+    ranges_init(&c->ranges);
     c->tail = &c->first;
     c->state_logged = SLOT_START;
     c->clock_logged = CLOCK_OK;
@@ -581,6 +603,11 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
 const struct coordinator_stats *coordinator_stats(const struct coordinator *c)
 {
     return &c->stats;
+}
+
+struct ranges *coordinator_ranges(struct coordinator *c)
+{
+    return &c->ranges;
 }
 
 void coordinator_stop(struct coordinator *c, uint64_t last)

@@ -12,11 +12,13 @@
 #include "coord/ticket.h"
 #include "net/loop.h"
 #include "server/board.h"
+#include "server/ranges.h"
 
 #define DEFAULT_SEQUENCE "default"
 
 enum job_what {
-    JOB_TAKE,     /* `want` numbers of sequence `name` */
+    JOB_TAKE,     /* `want` numbers of sequence `name`, in one piece */
+    JOB_FETCH,    /* the next block of a range sequence, ahead of need */
     JOB_CREATE,   /* a sequence as `spec` says */
     JOB_DESCRIBE, /* the record of a sequence */
     JOB_LIST      /* all sequences */
@@ -45,7 +47,7 @@ struct job {
     /* out */
     int result; /* 0 or FIRN_E...; diag says why */
     struct firn_diag diag;
-    struct seq_range range;   /* JOB_TAKE: count may be less than `want` at the end of a sequence */
+    struct seq_range range;   /* JOB_TAKE */
     struct seq_record record; /* JOB_TAKE, _CREATE, _DESCRIBE */
     uint32_t period;          /* of a dated sequence: 20261116 */
     struct job_listed *list;  /* JOB_LIST: malloc'd, the receiver frees it */
@@ -76,6 +78,9 @@ FIRN_MUSTUSE int coordinator_start(const struct coordinator_opts *o, struct boar
                                    struct coordinator **out, struct firn_diag *d);
 
 const struct coordinator_stats *coordinator_stats(const struct coordinator *c);
+
+/* The numbers in hand of range sequences; any thread. */
+struct ranges *coordinator_ranges(struct coordinator *c);
 
 /* The way back to one loop. Free it after coordinator_stop(). */
 FIRN_MUSTUSE int outbox_new(struct loop *loop, struct outbox **out);

@@ -34,7 +34,7 @@ bool log_wants(enum log_level level);
 /* Say what was counted but not written yet. Call it now and then, and at the end. */
 void log_flush(void);
 
-/* Formats take d i u x X o c s p f e g with the usual flags and lengths; `*` only as a precision. */
+/* `event` is a literal: it is remembered. Formats take d i u x X o c s p f e g with the usual flags and lengths; `*` only as a precision. */
 __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event,
                                                      const char *fmt, ...);
 

@@ -139,7 +139,7 @@ static int start_loops(struct firn_diag *d)
 static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
 {
     for (size_t i = 0; i < addrs->n; i++) {
-        char address[300];
+        char address[160]; /* longer ones are no address */
         int fds[LOOPS_MAX];
         const struct config_addr *a = &addrs->v[i];
         bool six = strchr(a->host, ':') != NULL;
@@ -204,17 +204,11 @@ static int start_coordinator(struct firn_diag *d)
     o.first.start = c->tickets.default_start;
     o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
     if (strncmp(store, "memory:", 7) != 0) {
-        const char *given = strncmp(store, "sqlite:", 7) == 0 ? store + 7 : store;
-        if (given[0])
-            snprintf(path, sizeof path, "%s", given);
-        else
-            snprintf(path, sizeof path, "%s/firn.db", c->state_dir);
+        snprintf(path, sizeof path, "%s", strncmp(store, "sqlite:", 7) == 0 ? store + 7 : store);
         o.store_path = path;
-        if (!given[0]) {
-            int r = make_dir(c->state_dir, d);
-            if (r)
-                return r;
-        }
+        int r = make_dir(c->state_dir, d);
+        if (r)
+            return r;
     }
     for (size_t i = 0; i < app.loops; i++)
         last[i] = minter_last(app.ctx[i].minter);
@@ -268,13 +262,12 @@ static void greet(void)
 
 static void warn_exposed(void)
 {
-    if (!config_exposed(&app.config))
+    const char *why = config_exposed(&app.config);
+    if (!why)
         return;
-    fprintf(
-        stderr,
-        "\n*** WARNING: firnd listens beyond this machine without TLS client certificates or tokens.\n"
-        "*** Anybody who reaches it can take IDs and tickets. Set tls.* or auth.tokens (firnd.yaml(5)).\n\n");
-    log_warn("exposed", "cure=%s", "set tls.client_ca or auth.tokens, or listen on 127.0.0.1");
+    fprintf(stderr, "\n*** WARNING: %s\n*** Anybody who reaches it can take IDs and tickets.\n\n",
+            why);
+    log_warn("exposed", "cause=%s", why);
 }
 
 static void reload(void)

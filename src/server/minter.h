@@ -1,8 +1,8 @@
 /*
  * minter.h - everything that one loop mints with: nothing in here is shared with other loops.
  * Numbers of leased layouts (snowflake, sonyflake, tsid) come from generators on this loop's lane of
- * the process's slot; texts come from mints; tickets from a cached block or, later, from the
- * coordinator. All calls are for the loop's thread.
+ * the process's slot; texts come from mints; tickets from a block in hand or, later, from
+ * the coordinator. All calls are for the loop's thread.
  */
 #ifndef FIRN_SERVER_MINTER_H
 #define FIRN_SERVER_MINTER_H
@@ -65,7 +65,6 @@ uint64_t minter_counted(const struct minter *m, size_t kind_index);
 struct ticket_wait {
     struct job job; /* in: name, name_len, want, create; out: result, diag, range, record, period */
     void (*done)(struct ticket_wait *w);
-    bool exact; /* want in one piece, or not at all */
 };
 
 struct ticket_desk; /* this loop's open sequences and its jobs under way */

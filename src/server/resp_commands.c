@@ -226,7 +226,6 @@ static struct resp_wait *wait_new(struct service_ctx *ctx)
                offsetof(struct ticket_wait, job.result) + sizeof w->ticket.job.result);
         w->ticket.job.diag.text[0] = '\0';
         w->ticket.job.period = 0;
-        w->ticket.exact = true;
         w->ctx = ctx;
     }
     return w;
@@ -381,6 +380,12 @@ static void run_get(struct service_ctx *ctx, const struct resp_request *q, struc
     struct slice name = q->argv[1];
     if (!name_ok(name, r))
         return;
+    uint64_t next;
+    if (ranges_peek(coordinator_ranges(ctx->app->coordinator), name.p, name.len, &next) == 0) {
+        char text[FIRN_U64_TEXT_BUF];
+        resp_bulk(r->out, text, firn_u64_format(next, text));
+        return;
+    }
     struct resp_wait *w = wait_new(ctx);
     if (!w || !defer(w, r)) {
         if (!w)

@@ -1,0 +1,83 @@
+#include "server/ranges.h"
+
+void ranges_init(struct ranges *r)
+{
+    *r = (struct ranges){ .mutex = PTHREAD_MUTEX_INITIALIZER };
+}
+
+void ranges_done(struct ranges *r)
+{
+    pthread_mutex_destroy(&r->mutex);
+}
+
+static struct range_entry *place_of(struct ranges *r, const char *name, size_t len)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+    return &r->entry[hash % RANGES_MAX];
+}
+
+static struct range_entry *find(struct ranges *r, const char *name, size_t len)
+{
+    struct range_entry *e = place_of(r, name, len);
+    return e->name_len == len && memcmp(e->name, name, len) == 0 ? e : NULL;
+}
+
+int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want, uint64_t now_ms,
+                struct seq_range *out, struct seq_record *out_record, bool *out_fetch)
+{
+    *out_fetch = false;
+    pthread_mutex_lock(&r->mutex);
+    struct range_entry *e = find(r, name, len);
+    int error = e ? seq_cache_exactly(&e->cache, want, now_ms, out) : FIRN_ENOENT;
+    if (error == 0) {
+        *out_record = e->record;
+        *out_fetch = seq_cache_ask(&e->cache) > 0;
+    }
+    pthread_mutex_unlock(&r->mutex);
+    return error;
+}
+
+int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out)
+{
+    pthread_mutex_lock(&r->mutex);
+    const struct range_entry *e = find(r, name, len);
+    const struct seq_range *next = !e                       ? NULL
+                                   : e->cache.cur.count > 0 ? &e->cache.cur
+                                                            : &e->cache.spare;
+    int error = next && next->count > 0 ? 0 : FIRN_ENOENT;
+    if (error == 0)
+        *out = next->first;
+    pthread_mutex_unlock(&r->mutex);
+    return error;
+}
+
+uint64_t ranges_want(struct ranges *r, const char *name, size_t len)
+{
+    pthread_mutex_lock(&r->mutex);
+    const struct range_entry *e = find(r, name, len);
+    uint64_t want = e ? e->cache.want : SEQ_BLOCK_MIN;
+    pthread_mutex_unlock(&r->mutex);
+    return want;
+}
+
+void ranges_put(struct ranges *r, const char *name, size_t len, const struct seq_record *record,
+                const struct seq_range *block, bool fresh, uint64_t now_ms)
+{
+    pthread_mutex_lock(&r->mutex);
+    struct range_entry *e = find(r, name, len);
+    if (!e) {
+        e = place_of(r, name, len);
+        *e = (struct range_entry){ .name_len = len, .record = *record };
+        memcpy(e->name, name, len);
+        seq_cache_init(&e->cache);
+    } else if (fresh) {
+        e->cache.cur.count = e->cache.spare.count = 0;
+    }
+    if (block->count > 0)
+        seq_cache_put(&e->cache, block, now_ms);
+    else
+        seq_cache_failed(&e->cache);
+    pthread_mutex_unlock(&r->mutex);
+}
