@@ -24,6 +24,8 @@ import time
 
 PROGRAMS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else sys.exit(__doc__)
 FIRND = os.path.join(PROGRAMS, "firnd")
+if not os.access(FIRND, os.X_OK):
+    sys.exit(f"{FIRND}: not a program")
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
 WORK = tempfile.mkdtemp(prefix="firn-tls-")
 SLOW = 5 if os.environ.get("FIRN_TEST_SLOW") else 1  # for sanitizers
