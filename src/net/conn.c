@@ -11,6 +11,9 @@
  * turn of the loop. A connection ends in three ways: conn_finish() after its last reply (half-close,
  * then wait for the peer, so that closing with unread input does not destroy the reply on its way),
  * conn_close() at once, or the peer's end, after what it asked for has been sent.
+ *
+ * TLS lies below all that, in three places: on_read() turns what came in into plaintext (conn_unseal()),
+ * conn_send() seals what goes out, conn_wind_up() says goodbye.
  */
 #include "net/conn.h"
 
@@ -43,9 +46,11 @@ static size_t conn_unsent(const struct conn *c)
 /* Forgets answers that have nobody to go to. */
 static void out_reset(struct loop *l)
 {
-    l->out.len = 0;
+    l->out.len = l->sealed.len = 0;
     if (l->out.failed)
         buf_done(&l->out);
+    if (l->sealed.failed)
+        buf_done(&l->sealed);
 }
 
 /* Backpressure: a peer that does not read its replies is not read from. Two marks stop flapping. */
@@ -145,6 +150,7 @@ static void on_closed(uv_handle_t *h)
     l->held_bytes -= c->out.cap;
     buf_done(&c->in);
     buf_done(&c->out);
+    tls_free(c->tls);
     free(c);
 }
 
@@ -177,11 +183,19 @@ static void on_shutdown(uv_shutdown_t *req, int status)
     free(req);
 }
 
+static void conn_send(struct conn *c);
+
 /* Draining: once everything is sent, say so and wait for the peer, or for LINGER_MS. */
 static void conn_wind_up(struct conn *c)
 {
     if (c->state != CONN_DRAINING || c->shut || conn_unsent(c) > 0)
         return;
+    if (c->tls) {
+        tls_bye(c->tls, &c->loop->sealed);
+        conn_send(c);
+        if (c->state == CONN_CLOSED || conn_unsent(c) > 0)
+            return;
+    }
     c->shut = true;
     if (c->eof) {
         conn_close(c);
@@ -285,13 +299,31 @@ static void conn_push(struct conn *c)
     conn_send_later(c, &c->out, 0);
 }
 
+static void shared_empty(struct buf *b)
+{
+    enum { KEEP_CAP_BYTES = 4 * 1024 * 1024 };
+    b->len = 0;
+    if (b->cap > KEEP_CAP_BYTES)
+        buf_done(b);
+}
+
+/* Moves the loop's shared output to `sealed`, as records, behind what TLS itself had to say. */
+static struct buf *conn_seal(struct conn *c)
+{
+    struct loop *l = c->loop;
+    if (l->out.failed || tls_write(c->tls, l->out.p, l->out.len, &l->sealed) != 0)
+        l->sealed.failed = true;
+    shared_empty(&l->out);
+    return &l->sealed;
+}
+
 /* Sends the loop's shared output as this connection's: at once if possible, all of it or a part. */
 static void conn_send(struct conn *c)
 {
-    enum { STEAL_BYTES = 32 * 1024, KEEP_CAP_BYTES = 4 * 1024 * 1024 };
+    enum { STEAL_BYTES = 32 * 1024 };
     struct loop *l = c->loop;
-    struct buf *b = &l->out;
-    if (b->failed) {
+    struct buf *b = c->tls && l->out.len > 0 ? conn_seal(c) : c->tls ? &l->sealed : &l->out;
+    if (b->failed || l->out.failed) {
         out_reset(l);
         conn_overrun(c);
         return;
@@ -322,9 +354,7 @@ static void conn_send(struct conn *c)
         else if (!c->sending)
             conn_push(c);
     }
-    b->len = 0;
-    if (b->cap > KEEP_CAP_BYTES)
-        buf_done(b);
+    shared_empty(b);
 }
 
 /* Moves done replies from the front of the queue to the shared output. */
@@ -517,6 +547,12 @@ static size_t conn_pump(struct conn *c, char *p, size_t len)
                             "max number of clients reached");
                 break;
             }
+            if (c->plain) {
+                stat_add(&c->loop->stats.tls_errors, 1);
+                conn_refuse(c, 400, "this port speaks TLS: use https",
+                            "this port speaks TLS: use rediss or --tls");
+                break;
+            }
         }
         ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at)
                                           : step_resp(c, p + at, len - at);
@@ -543,11 +579,74 @@ static void conn_after_pump(struct conn *c, bool progress)
     conn_rest(c, progress);
 }
 
+/* The first byte tells. False: the connection is closed. */
+static bool conn_begin(struct conn *c, size_t n)
+{
+    struct loop *l = c->loop;
+    c->begun = true;
+    if (!tls_server_on(l->opts.tls))
+        return true;
+    c->plain = (unsigned char)l->in[0] != TLS_FIRST_BYTE;
+    if (c->plain)
+        return true;
+    int r = FIRN_EAGAIN;
+    if (c->refused) /* a handshake would cost us more than a polite answer is worth */
+        stat_add(&l->stats.refused, 1);
+    else
+        r = tls_open(l->opts.tls, &c->tls);
+    if (r == FIRN_ENOENT) /* turned off in this moment */
+        return true;
+    if (r) {
+        conn_close(c);
+        return false;
+    }
+    memcpy(l->cipher, l->in, n);
+    return true;
+}
+
+/* Plaintext of the `n` bytes in l->cipher to l->in, behind what was left over; returns how much. With
+ * none, what there is to do is done. */
+static size_t conn_unseal(struct conn *c, size_t n)
+{
+    struct loop *l = c->loop;
+    size_t kept = c->in.len - c->in_at, got = 0;
+    bool was_ready = tls_ready(c->tls);
+    int r = 0;
+    if (kept > 0)
+        memcpy(l->in, c->in.p + c->in_at, kept);
+    for (size_t at = 0, part; at < n && r == 0; at += part) { /* only the first read is long */
+        size_t len = 0;
+        part = n - at < TLS_READ_BYTES ? n - at : TLS_READ_BYTES;
+        r = tls_read(c->tls, l->cipher + at, part, l->in + kept + got, IN_BYTES_MAX - kept - got,
+                     &len, &l->sealed);
+        got += len;
+    }
+    if (!was_ready) {
+        c->in_partial = !tls_ready(c->tls); /* so that the handshake has a head's deadline */
+        c->peer.cert_name = tls_peer_name(c->tls);
+        stat_add(&l->stats.tls_handshakes, tls_ready(c->tls));
+    }
+    if (r == FIRN_ECLOSED) {
+        c->eof = true;
+    } else if (r) {
+        stat_add(&l->stats.tls_errors, 1);
+        conn_finish(c); /* after the alert that says why */
+        got = 0;
+    }
+    if (got == 0) /* bytes that complete no record win no time */
+        conn_after_pump(c, false);
+    return got;
+}
+
 /* The shared buffer, with what this connection left over in front. */
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 {
     (void)suggested;
     struct conn *c = h->data;
+    if (c->tls) {
+        *buf = uv_buf_init(c->loop->cipher, TLS_READ_BYTES);
+        return;
+    }
     size_t kept = c->in.len - c->in_at, room = IN_BYTES_MAX - kept;
     if (kept > 0)
         memcpy(c->loop->in, c->in.p + c->in_at, kept);
@@ -573,7 +672,12 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     stat_add(&l->stats.bytes_in, (uint64_t)n);
     if (c->state != CONN_READING)
         return;
-    size_t kept = c->in.len - c->in_at, len = kept + (size_t)n;
+    size_t kept = c->in.len - c->in_at, fresh = (size_t)n;
+    if (!c->begun && !conn_begin(c, fresh))
+        return;
+    if (c->tls && (fresh = conn_unseal(c, fresh)) == 0)
+        return;
+    size_t len = kept + fresh;
     bool was_partial = c->in_partial, was_body = c->in_body;
     size_t used = conn_pump(c, l->in, len);
 

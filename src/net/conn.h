@@ -5,6 +5,7 @@
 #define FIRN_NET_CONN_H
 
 #include "net/loop.h"
+#include "net/tls.h"
 
 #include <uv.h>
 
@@ -19,6 +20,7 @@ enum {
 
 _Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)HTTP_REQUEST_BYTES_MAX, "");
 _Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)RESP_REQUEST_BYTES_MAX, "");
+_Static_assert(READ_BYTES >= (int)TLS_PLAIN_BYTES, "room behind what was left over");
 
 enum conn_state {
     CONN_READING,  /* requests are parsed as they come */
@@ -44,6 +46,9 @@ struct conn {
     uint32_t slot; /* in loop->slots */
     bool reading, eof, throttled, refused, continued, shut, last_request;
     bool in_todo;
+    bool begun;      /* its first byte has been looked at: TLS or not */
+    bool plain;      /* it was not TLS, but had to be */
+    struct tls *tls; /* or NULL */
 
     struct buf in; /* what a read left over: an unfinished request, or requests that wait */
     size_t in_at;  /* how much of it is used already */
@@ -100,7 +105,10 @@ struct loop {
     uint64_t held_bytes; /* in the connections' `out`, `sending` and done replies */
 
     char in[IN_BYTES_MAX]; /* shared: a connection owns input only between reads */
-    struct buf out;        /* shared: answers of the read that is being handled */
+    char cipher
+        [READ_BYTES];  /* shared: what a TLS connection reads, before it is plaintext in `in` */
+    struct buf out;    /* shared: answers of the read that is being handled */
+    struct buf sealed; /* shared: what a TLS connection sends, among it those answers */
     struct resp_request resp;
     char date[40]; /* "Date: ...\r\n" */
     size_t date_len;

@@ -186,6 +186,7 @@ int loop_new(const struct loop_opts *opts, const struct service *service,
     l->service = service;
     l->conns_open = conns_open;
     buf_init(&l->out, (size_t)l->opts.out_max_bytes + OUT_MAX_EXTRA);
+    buf_init(&l->sealed, l->out.max + l->out.max / 256 + OUT_MAX_EXTRA); /* 16 KiB a record */
     loop_date(l);
     if (uv_loop_init(&l->uv) < 0) {
         free(l);
@@ -264,6 +265,7 @@ void loop_free(struct loop *l)
         free(r);
     }
     buf_done(&l->out);
+    buf_done(&l->sealed);
     free(l->slots);
     free(l);
 }

@@ -12,6 +12,8 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+struct tls_server; /* net/tls.h */
+
 struct loop_opts {         /* zero means the default */
     uint32_t conns_max;    /* on all loops together; default 10,000 */
     uint32_t header_ms;    /* from a request's first byte to the end of its head; 10 s */
@@ -24,6 +26,8 @@ struct loop_opts {         /* zero means the default */
     uint32_t out_low_bytes;      /* ... until it is down to this; 64 KiB */
     uint32_t out_max_bytes;      /* hard bound on one connection's unsent bytes; 16 MiB */
     uint64_t loop_out_max_bytes; /* ... on those of all connections of a loop; 256 MiB */
+    struct tls_server
+        *tls; /* borrowed; NULL: no TLS. While it has a certificate, plaintext is refused */
 };
 
 /* Counted by the loop, read by any thread. */
@@ -36,6 +40,7 @@ struct loop_stats {
     uint64_t overruns;                 /* closed because of the bounds on unsent bytes */
     uint64_t deferred;                 /* now waiting for reply_done() */
     uint64_t bytes_in, bytes_out;
+    uint64_t tls_handshakes, tls_errors; /* completed; broken off, in a handshake or later */
 };
 
 struct loop;

@@ -27,6 +27,8 @@ struct peer {
     bool authed;    /* the service's own, false at first */
     uint32_t flags; /* the service's own, 0 at first */
     void *user;     /* the service's own, NULL at first; give it back in closed() */
+    uint64_t key;   /* the service's own, 0 at first */
+    const char *cert_name; /* in the certificate it proved to own, see tls_peer_name(); or NULL */
 };
 
 /* "127.0.0.1:51234", "[::1]:51234"; "?" when the peer is gone already. A system call: not for every

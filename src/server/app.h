@@ -13,6 +13,7 @@
 #include "server/board.h"
 #include "server/config.h"
 #include "server/coordinator.h"
+#include "server/guard.h"
 #include "server/minter.h"
 
 /* Which port a connection came in by (peer->tag). Every port serves everything; they differ in what
@@ -24,6 +25,8 @@ struct app {
     struct minter_plan plan;
     struct board board;
     struct coordinator *coordinator;
+    struct guard *guard;
+    struct tls_server *tls;
     struct service_ctx *ctx; /* one for each loop */
     size_t loops;
     uint64_t started_ms; /* Unix ms */
@@ -51,6 +54,7 @@ struct service_ctx {
     struct minter *minter;
     struct ticket_desk *desk;
     struct outbox *outbox;
+    struct guard_view guard;
     uint64_t *numbers;  /* room for numbers_max */
     size_t numbers_max; /* limits.ids_per_request at the start */
     size_t index;       /* of the loop */

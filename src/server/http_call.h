@@ -20,7 +20,7 @@
     X(SHARD, "shard", "{\"type\":\"integer\",\"minimum\":0}",                                 \
       "The shard number, for layouts that carry one beside the node.")                        \
     X(ENCODING, "encoding", "{\"type\":\"string\",\"examples\":[\"decimal\",\"base62\"]}",    \
-      "How a number is written: decimal, hex, crockford, base58, base62 ...")               \
+      "How a number is written: decimal, hex, crockford, base58, base62 ...")                 \
     X(PREFIX, "prefix", "{\"type\":\"string\",\"examples\":[\"ord\"]}",                       \
       "A business prefix in front (ord_...); for a TypeID its type.")                         \
     X(NAMESPACE, "namespace", "{\"type\":\"string\",\"examples\":[\"dns\"]}",                 \
@@ -55,11 +55,12 @@ struct query { /* decoded; a parameter that is absent has p == NULL */
 struct call;
 
 enum route_flag {
-    ROUTE_MINTS = 1, /* answers in three formats */
-    ROUTE_BODY = 2,  /* POST takes JSON; elsewhere a form is taken as a query */
-    ROUTE_HOME = 4,  /* only on the home port */
-    ROUTE_READY = 8, /* may answer 503 */
-    ROUTE_FINDS = 16 /* may answer 404 */
+    ROUTE_MINTS = 1,   /* answers in three formats */
+    ROUTE_BODY = 2,    /* POST takes JSON; elsewhere a form is taken as a query */
+    ROUTE_HOME = 4,    /* only on the home port */
+    ROUTE_READY = 8,   /* may answer 503 */
+    ROUTE_FINDS = 16,  /* may answer 404 */
+    ROUTE_GUARDED = 32 /* asks call_allowed() */
 };
 
 enum { ALLOW_GET = 1, ALLOW_POST = 2 };
@@ -97,6 +98,10 @@ struct call {
     } while (0)
 
 void call_count_error(struct service_ctx *ctx, const struct route *route);
+
+/* Whether the guard lets it pass; if not, that is answered. Every request that mints, takes or looks at
+ * numbers asks once. */
+bool call_allowed(struct call *c, enum guard_what what, const char *name, size_t len);
 
 /* A whole JSON answer: call_json(), then members, then call_json_end(), which closes the object. */
 struct buf *call_json(struct call *c, unsigned status, const char *fields);

@@ -318,8 +318,7 @@ static int dated_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
 static void answer_ticket(struct http_wait *w, struct reply *r)
 {
     struct job *j = &w->ticket.job;
-    /* A list that the sequence's end cut short is answered with what there is: it is taken already. */
-    if (j->result && !(j->result == FIRN_EOVERFLOW && j->range.count > 0)) {
+    if (j->result) {
         http_wait_fail(w, r);
         return;
     }
@@ -378,6 +377,8 @@ static void take(struct call *c, const struct order *o)
                   RECORD_NAME_MAX);
         return;
     }
+    if (!call_allowed(c, GUARD_SEQUENCE, o->seq, o->seq_len))
+        return;
     if (o->n > SEQ_TAKE_MAX) {
         call_fail(c, PROBLEM_TOO_MANY, "at most %d numbers can be taken at once", SEQ_TAKE_MAX);
         return;
@@ -391,6 +392,7 @@ static void take(struct call *c, const struct order *o)
         w->answer.prefix = w->prefix;
     }
     w->ticket.job.want = o->n;
+    w->ticket.job.partial = true; /* the last numbers of a sequence shall not be lost */
     w->ticket.done = ticket_came;
     if (o->answer.format == ANSWER_OCTETS || o->answer.codec) {
         w->ticket.job.what = JOB_DESCRIBE;
@@ -413,6 +415,9 @@ static void take(struct call *c, const struct order *o)
 
 static void mint(struct call *c, struct order *o)
 {
+    bool counted = o->kind == c->ctx->ticket_kind || strcmp(o->kind->name, "dated") == 0;
+    if (!counted && !call_allowed(c, GUARD_MINT_KIND, o->kind->name, strlen(o->kind->name)))
+        return;
     if (!read_order(c, o))
         return;
     enum leased which = minter_leased(o->kind);
@@ -420,7 +425,7 @@ static void mint(struct call *c, struct order *o)
         mint_numbers(c, o, which);
     else if (o->kind == c->ctx->ticket_kind)
         take(c, o);
-    else if (strcmp(o->kind->name, "dated") != 0)
+    else if (!counted)
         mint_texts(c, o);
     else if (c->q.value[PARAM_SEQ].p)
         take(c, o);

@@ -17,20 +17,21 @@
 #define BOTH (ALLOW_GET | ALLOW_POST)
 
 static const struct route routes[] = {
-    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS, 0, "/generate", route_generate,
+    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0, "/generate", route_generate,
       MINT_PARAMS | PARAM(KIND), "generate", "IDs",
       "The next ID: a Snowflake, or on the ticket port a ticket number", "Minted" },
-    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS, 0, "/v1/ids/{kind}", route_ids, MINT_PARAMS,
-      "mint", "IDs", "The next ID of a kind", "Minted" },
-    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS, 0, "/v1/sequences/{name}/next",
+    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0, "/v1/ids/{kind}", route_ids,
+      MINT_PARAMS, "mint", "IDs", "The next ID of a kind", "Minted" },
+    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0, "/v1/sequences/{name}/next",
       route_sequence_next, PARAM(N) | PARAM(ENCODING) | PARAM(PREFIX), "takeTicket", "Sequences",
       "The next number of a sequence", "Minted" },
-    { ALLOW_GET, ROUTE_READY, 0, "/v1/sequences", route_sequences, 0, "listSequences", "Sequences",
-      "All sequences", "Sequences" },
-    { ALLOW_POST, ROUTE_BODY | ROUTE_READY, 201, "/v1/sequences", route_sequence_create, 0,
-      "createSequence", "Sequences", "Create a sequence", "Sequence" },
-    { ALLOW_GET, ROUTE_READY | ROUTE_FINDS, 0, "/v1/sequences/{name}", route_sequence, 0,
-      "describeSequence", "Sequences", "One sequence: its settings and how far it is", "Sequence" },
+    { ALLOW_GET, ROUTE_READY | ROUTE_GUARDED, 0, "/v1/sequences", route_sequences, 0,
+      "listSequences", "Sequences", "All sequences", "Sequences" },
+    { ALLOW_POST, ROUTE_BODY | ROUTE_READY | ROUTE_GUARDED, 201, "/v1/sequences",
+      route_sequence_create, 0, "createSequence", "Sequences", "Create a sequence", "Sequence" },
+    { ALLOW_GET, ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0, "/v1/sequences/{name}",
+      route_sequence, 0, "describeSequence", "Sequences",
+      "One sequence: its settings and how far it is", "Sequence" },
     { ALLOW_GET, 0, 0, "/v1/inspect/{id}", route_inspect, PARAM(KIND) | PARAM(LAYOUT), "inspect",
       "Knowledge", "What a text says when it is read as an ID: all plausible readings, best first",
       "Inspection" },
@@ -271,6 +272,17 @@ static bool read_params(struct call *c, struct slice query)
 
 /* --- answering --- */
 
+bool call_allowed(struct call *c, enum guard_what what, const char *name, size_t len)
+{
+    struct guard_refusal why;
+    struct slice s = { name, len };
+    if (guard_check(c->ctx, c->r->peer, c->req->authorization, what, s, &why) == 0)
+        return true;
+    call_count_error(c->ctx, c->route);
+    guard_refuse_http(c->r, &why, s);
+    return false;
+}
+
 struct buf *call_json(struct call *c, unsigned status, const char *fields)
 {
     char head[512];
@@ -354,7 +366,7 @@ static bool short_cut(struct service_ctx *ctx, const struct http_request *req, s
     uint64_t id;
     if (req->path.len != 9 || memcmp(req->path.p, "/generate", 9) != 0 || req->query.p ||
         req->method > METHOD_HEAD || r->peer->tag == PORT_TICKET ||
-        answer_format(req->accept) != ANSWER_JSON ||
+        answer_format(req->accept) != ANSWER_JSON || guard_on(&ctx->guard) ||
         minter_number(ctx->minter, LEASED_SNOWFLAKE, &id) != 0)
         return false;
     minter_count(ctx->minter, ctx->snowflake_kind, 1);

@@ -106,6 +106,8 @@ static void listed(struct http_wait *w)
 
 void route_sequences(struct call *c)
 {
+    if (!call_allowed(c, GUARD_LIST, "the list of sequences", 21))
+        return;
     struct http_wait *w = http_wait_new(c, "", 0);
     if (!w)
         return;
@@ -134,7 +136,8 @@ static bool check_name(struct call *c, enum problem p, const char *name, size_t 
 
 void route_sequence(struct call *c)
 {
-    if (!check_name(c, PROBLEM_PARAMETER, c->arg, c->arg_len))
+    if (!check_name(c, PROBLEM_PARAMETER, c->arg, c->arg_len) ||
+        !call_allowed(c, GUARD_SEQUENCE, c->arg, c->arg_len))
         return;
     struct http_wait *w = http_wait_new(c, c->arg, c->arg_len);
     if (!w)
@@ -295,7 +298,8 @@ void route_sequence_create(struct call *c)
                   example);
         return;
     }
-    if (!check_name(c, PROBLEM_BODY, want.name, want.name_len))
+    if (!check_name(c, PROBLEM_BODY, want.name, want.name_len) ||
+        !call_allowed(c, GUARD_ADMIN, want.name, want.name_len))
         return;
     char note[RECORD_NOTE_MAX + 1] = "";
     if (want.dated) {

@@ -2,6 +2,7 @@
  * firnd: start in this order: settings, sockets, store and coordinator, loops; end in the reverse one.
  * The main thread only waits for signals. SIGTERM and SIGINT drain, SIGHUP reads the settings again.
  */
+#include "net/tls.h"
 #include "server/app.h"
 #include "server/log.h"
 #include "server/systemd.h"
@@ -100,13 +101,28 @@ static int plan_layout(struct firn_diag *d)
     return minter_plan_init(&app.plan, &l, (uint32_t)app.loops, d);
 }
 
+static struct tls_files tls_files(const struct config *c)
+{
+    return (struct tls_files){ c->tls.cert, c->tls.key, c->tls.client_ca };
+}
+
+static int start_guard(struct firn_diag *d)
+{
+    struct tls_files files = tls_files(&app.config);
+    int r = guard_new(&app.config, &app.guard);
+    if (r == 0)
+        r = tls_server_new(&app.tls);
+    return r ? r : tls_server_load(app.tls, &files, d);
+}
+
 static int start_loops(struct firn_diag *d)
 {
     const struct config *c = &app.config;
     struct loop_opts o = { .conns_max = (uint32_t)c->limits.connections,
                            .header_ms = (uint32_t)c->limits.header_ms,
                            .idle_http_ms = (uint32_t)c->limits.idle_ms,
-                           .drain_ms = (uint32_t)c->limits.drain_ms };
+                           .drain_ms = (uint32_t)c->limits.drain_ms,
+                           .tls = app.tls };
     snprintf(app.store_text, sizeof app.store_text, "%s", c->store);
     snprintf(app.name, sizeof app.name, "%s", c->name);
     app.ctx = calloc(app.loops, sizeof *app.ctx);
@@ -126,6 +142,8 @@ static int start_loops(struct firn_diag *d)
             r = loop_new(&o, &runners[i].service, &app.conns_open, &ctx->loop);
         if (r == 0)
             r = outbox_new(ctx->loop, &ctx->outbox);
+        if (r == 0)
+            r = guard_view_init(&ctx->guard, app.guard);
         if (r) {
             snprintf(d->text, sizeof d->text, "cannot start loop %zu: %s", i,
                      firn_error_message(r));
@@ -244,18 +262,19 @@ static void greet(void)
                  app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET], app.loops);
         return;
     }
+    const char *s = tls_server_on(app.tls) ? "s" : "";
     fprintf(stderr,
             "\nfirnd serves\n"
-            "    http://%-22s this server: page, API, metrics\n"
-            "    http://%-22s Snowflake IDs\n"
-            "    http://%-22s ticket numbers\n"
+            "    http%s://%-22s this server: page, API, metrics\n"
+            "    http%s://%-22s Snowflake IDs\n"
+            "    http%s://%-22s ticket numbers\n"
             "\nTry\n"
-            "    curl http://%s/generate\n"
-            "    curl http://%s/generate\n"
-            "    redis-cli -p %s INCR orders\n"
+            "    curl http%s://%s/generate\n"
+            "    curl http%s://%s/generate\n"
+            "    redis-cli%s -p %s INCR orders\n"
             "\nCtrl-C ends it.\n\n",
-            app.address[PORT_HOME], app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET],
-            app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET],
+            s, app.address[PORT_HOME], s, app.address[PORT_SNOWFLAKE], s, app.address[PORT_TICKET],
+            s, app.address[PORT_SNOWFLAKE], s, app.address[PORT_TICKET], *s ? " --tls" : "",
             strrchr(app.address[PORT_HOME], ':') ? strrchr(app.address[PORT_HOME], ':') + 1
                                                  : "9000");
 }
@@ -268,6 +287,21 @@ static void warn_exposed(void)
     fprintf(stderr, "\n*** WARNING: %s\n*** Anybody who reaches it can take IDs and tickets.\n\n",
             why);
     log_warn("exposed", "cause=%s", why);
+}
+
+/* Certificates and keys are read again although their names are the same: that is what renews them. */
+static void reload_guard(const struct config *next)
+{
+    static const char cure[] = "mend it and send SIGHUP again; firnd goes on with what it had";
+    struct firn_diag d = { 0, "" };
+    struct tls_files files = tls_files(next);
+    int r = tls_server_load(app.tls, &files, &d);
+    if (r)
+        log_error("tls_reload_failed", "cause=%s cure=%s",
+                  d.text[0] ? d.text : firn_error_message(r), cure);
+    r = guard_reload(app.guard, next);
+    if (r)
+        log_error("token_reload_failed", "cause=%s cure=%s", firn_error_message(r), cure);
 }
 
 static void reload(void)
@@ -286,6 +320,7 @@ static void reload(void)
             log_info("setting_changed", "name=%s applied=%s", change[i].name,
                      change[i].applied ? "now" : "after a restart");
         log_setup((enum log_level)next.log.level, (enum log_format)next.log.format);
+        reload_guard(&next);
         log_info("reloaded", "changes=%zu", n);
         /* Handlers read no setting that a reload may change, so the old one can go. */
         config_free(&app.config);
@@ -339,9 +374,12 @@ static void stop(void)
         minter_free(app.ctx[i].minter);
         resp_waits_free(&app.ctx[i]);
         http_done(&app.ctx[i]);
+        guard_view_done(&app.ctx[i].guard);
         free(app.ctx[i].numbers);
     }
     free(app.ctx);
+    guard_free(app.guard);
+    tls_server_free(app.tls);
     board_done(&app.board);
     config_free(&app.config);
     log_info("ended", "clean=yes");
@@ -379,6 +417,8 @@ static int run(void)
     int r = plan_layout(&d);
     if (r)
         return fail("layout", r, &d);
+    if ((r = start_guard(&d)))
+        return fail("security", r, &d);
     if ((r = start_loops(&d)) || (r = listen_all(&d)))
         return fail("listening", r, &d);
     if ((r = start_coordinator(&d)))

@@ -177,11 +177,14 @@ static void write_responses(struct buf *b, const struct route *t)
     } rows[] = {
         { true, "400",
           "Something in the request is not understood; the detail says what and how it should be." },
+        { t->flags & ROUTE_GUARDED, "401", "The server demands a token that it knows." },
+        { t->flags & ROUTE_GUARDED, "403", "The token does not reach so far." },
         { t->flags & ROUTE_FINDS, "404", "There is no such kind or sequence." },
         { t->flags & ROUTE_MINTS, "406", "These IDs cannot be written in the format asked for." },
         { t->flags & (ROUTE_MINTS | ROUTE_BODY), "409",
           "The sequence has no number left, or exists with other settings." },
         { t->flags & (ROUTE_MINTS | ROUTE_BODY), "415", "The body is of another type." },
+        { t->flags & ROUTE_GUARDED, "429", "Too fast; Retry-After says when to come back." },
         { t->flags & ROUTE_READY, "503", "Not now; Retry-After says when to try again." },
         { true, "default", "Any other problem." },
     };
@@ -210,6 +213,8 @@ static void write_operation(struct buf *b, const struct route *t, const char *me
     json_add_member(b, "summary", t->summary);
     json_add_name(b, "tags");
     buf_addf(b, "[\"%s\"]", t->tag);
+    if (t->flags & ROUTE_GUARDED) /* whether a token is needed is a setting: {} is "without" */
+        buf_add_str(b, ",\"security\":[{},{\"token\":[]}]");
     write_params(b, t);
     if (t->flags & ROUTE_BODY)
         buf_add_str(
@@ -269,7 +274,9 @@ void route_openapi(struct call *c)
     }
     buf_add(b, "]", 1);
     write_paths(b);
-    buf_add_str(b, ",\"components\":{\"schemas\":{");
+    buf_add_str(b, ",\"components\":{\"securitySchemes\":{\"token\":{\"type\":\"http\",\"scheme\":"
+                   "\"bearer\",\"description\":\"Where auth.tokens are configured.\"}},"
+                   "\"schemas\":{");
     for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
         json_add_name(b, schemas[i].name);
         buf_add_str(b, schemas[i].text);

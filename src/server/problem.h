@@ -12,6 +12,9 @@
     X(PARAMETER, 400, "bad-parameter", "A parameter is not understood")          \
     X(BODY, 400, "bad-body", "The body is not understood")                       \
     X(TOO_MANY, 400, "too-many", "More was asked for than one request may have") \
+    X(NO_TOKEN, 401, "no-token", "A token is needed")                            \
+    X(BAD_TOKEN, 401, "bad-token", "The token is not known")                     \
+    X(NOT_ALLOWED, 403, "not-allowed", "The token does not reach so far")        \
     X(ROUTE, 404, "no-such-route", "There is nothing at this path")              \
     X(KIND, 404, "no-such-kind", "There is no such kind of ID")                  \
     X(SEQUENCE, 404, "no-such-sequence", "There is no such sequence")            \
@@ -20,6 +23,7 @@
     X(EXISTS, 409, "sequence-exists", "The sequence exists with other settings") \
     X(EXHAUSTED, 409, "exhausted", "There is no number left")                    \
     X(MEDIA, 415, "unsupported-body", "A body of this type is not taken")        \
+    X(TOO_FAST, 429, "too-fast", "The client's requests come too fast")          \
     X(INTERNAL, 500, "internal", "The server failed")                            \
     X(NOT_READY, 503, "not-ready", "No ID can be made at the moment")            \
     X(STORE, 503, "store", "The store does not answer")                          \

@@ -37,6 +37,17 @@ static bool arg_equals(struct slice arg, const char *word)
     return arg.len == strlen(word) && strncasecmp(arg.p, word, arg.len) == 0;
 }
 
+/* Whether the guard lets it pass; if not, that is answered. */
+static bool allowed(struct service_ctx *ctx, struct reply *r, enum guard_what what,
+                    struct slice name)
+{
+    struct guard_refusal why;
+    if (guard_check(ctx, r->peer, (struct slice){ NULL, 0 }, what, name, &why) == 0)
+        return true;
+    guard_refuse_resp(r, &why, name);
+    return false;
+}
+
 /* --- connection --- */
 
 static void run_ping(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -75,16 +86,28 @@ static void run_select(struct service_ctx *ctx, const struct resp_request *q, st
 
 static void run_auth(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
-    (void)ctx;
-    (void)q;
-    resp_error(r->out, "ERR AUTH <password> called without any password configured for the default "
-                       "user. Are you sure your configuration is correct?");
+    struct guard_refusal why;
+    struct slice user = { NULL, 0 };
+    if (q->argc > 3) {
+        resp_error(r->out, "ERR syntax error");
+        return;
+    }
+    if (q->argc == 3)
+        user = q->argv[1];
+    int e = guard_auth(ctx, r->peer, user, q->argv[q->argc - 1], &why);
+    if (e == 0)
+        resp_simple(r->out, "OK");
+    else if (e == FIRN_EAUTH)
+        guard_refuse_resp(r, &why, user);
+    else
+        resp_error(r->out,
+                   "ERR AUTH <password> called without any password configured for the default "
+                   "user. Are you sure your configuration is correct?");
 }
 
 static void run_hello(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
-    (void)ctx;
-    size_t at = 1;
+    size_t at = 1, auth = 0;
     int version = proto(r);
     if (q->argc > 1) {
         if (!arg_equals(q->argv[1], "2") && !arg_equals(q->argv[1], "3")) {
@@ -94,16 +117,22 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
         version = q->argv[1].p[0] - '0';
         at = 2;
     }
-    for (; at < q->argc; at++) { /* SETNAME name and AUTH user password are taken and not needed */
+    for (; at < q->argc; at++) { /* SETNAME name is taken and not needed */
         if (arg_equals(q->argv[at], "setname") && at + 1 < q->argc) {
             at++;
         } else if (arg_equals(q->argv[at], "auth") && at + 2 < q->argc) {
+            auth = at + 1;
             at += 2;
         } else {
             resp_errorf(r->out, "ERR Syntax error in HELLO option '%.*s'", (int)q->argv[at].len,
                         q->argv[at].p);
             return;
         }
+    }
+    struct guard_refusal why;
+    if (auth && guard_auth(ctx, r->peer, q->argv[auth], q->argv[auth + 1], &why) == FIRN_EAUTH) {
+        guard_refuse_resp(r, &why, q->argv[auth]);
+        return;
     }
     if (r->peer)
         r->peer->proto = (uint8_t)version;
@@ -328,7 +357,7 @@ static bool defer(struct resp_wait *w, struct reply *r)
 static void take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
                  bool create, enum ticket_answer answer, bool one)
 {
-    if (!name_ok(name, r))
+    if (!name_ok(name, r) || !allowed(ctx, r, GUARD_SEQUENCE, name))
         return;
     struct resp_wait *w = wait_new(ctx);
     if (!w) {
@@ -378,7 +407,7 @@ static void run_incrby(struct service_ctx *ctx, const struct resp_request *q, st
 static void run_get(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     struct slice name = q->argv[1];
-    if (!name_ok(name, r))
+    if (!name_ok(name, r) || !allowed(ctx, r, GUARD_SEQUENCE, name))
         return;
     uint64_t next;
     if (ranges_peek(coordinator_ranges(ctx->app->coordinator), name.p, name.len, &next) == 0) {
@@ -541,6 +570,9 @@ static void run_next(struct service_ctx *ctx, const struct resp_request *q, stru
     enum leased which = minter_leased(a.kind);
     if (a.kind == ctx->ticket_kind || strcmp(a.kind->name, "dated") == 0)
         take(ctx, r, a.seq, a.count, false, ANSWER_LIST, !a.many);
+    else if (!allowed(ctx, r, GUARD_MINT_KIND,
+                      (struct slice){ a.kind->name, strlen(a.kind->name) }))
+        return;
     else if (which != LEASED_N)
         next_numbers(ctx, r, &a, which);
     else

@@ -1,0 +1,98 @@
+/*
+ * guard.h - who may mint what, and how fast: bearer tokens with scopes, and a rate for each client.
+ *
+ * One struct guard for the process. What the settings say is in a table that never changes; a reload
+ * puts another one in its place. Each loop has a struct guard_view, which holds on to the table that it
+ * has seen last and looks before each use whether there is a newer one: no lock, no shared counter.
+ * A view belongs to its loop's thread; guard_reload() may be called by any.
+ */
+#ifndef FIRN_SERVER_GUARD_H
+#define FIRN_SERVER_GUARD_H
+
+#include "firn/error.h"
+#include "net/service.h"
+#include "server/config.h"
+
+#include <stdatomic.h>
+
+struct guard;
+struct guard_table;
+
+/* Settings are copied. FIRN_ENOMEM. */
+FIRN_MUSTUSE int guard_new(const struct config *c, struct guard **out);
+
+/* After the last view. NULL is fine. */
+void guard_free(struct guard *g);
+
+/* Use these settings from now on. A RESP connection whose token is not among them has none any more.
+ * FIRN_ENOMEM: everything stays as it was. */
+FIRN_MUSTUSE int guard_reload(struct guard *g, const struct config *c);
+
+struct guard_view { /* all private */
+    struct guard *guard;
+    struct guard_table *table;
+    const _Atomic uint64_t *version;
+    uint64_t seen;
+    bool active;  /* there are tokens or a rate */
+    void *digest; /* EVP_MD_CTX */
+    void *sha256; /* EVP_MD: looking it up for every request would cost more than the hash */
+};
+
+FIRN_MUSTUSE int guard_view_init(struct guard_view *v, struct guard *g);
+void guard_view_done(struct guard_view *v); /* a zeroed one is fine */
+void guard_refresh(struct guard_view *v);   /* for guard_on() */
+
+/* Whether anything is guarded at all; a zeroed view guards nothing. What is off costs this. */
+static inline bool guard_on(struct guard_view *v)
+{
+    if (v->version && atomic_load_explicit(v->version, memory_order_acquire) != v->seen)
+        guard_refresh(v);
+    return v->active;
+}
+
+enum guard_what {
+    GUARD_MINT_KIND, /* an ID of the kind `name`, other than a ticket */
+    GUARD_SEQUENCE,  /* numbers of the sequence `name`, or a look at it */
+    GUARD_ADMIN,     /* create the sequence `name` */
+    GUARD_LIST,      /* see which sequences there are: any token will do */
+};
+
+enum guard_reason {
+    GUARD_FINE,
+    GUARD_NO_TOKEN,
+    GUARD_BAD_TOKEN,
+    GUARD_NOT_ALLOWED,
+    GUARD_TOO_FAST
+};
+
+struct guard_refusal {
+    enum guard_reason reason;
+    uint32_t retry_after_s; /* GUARD_TOO_FAST: at least 1 */
+    const char *token;      /* GUARD_NOT_ALLOWED: its name; good until the view's next use */
+};
+
+/* May `peer` do that now? Who it is, an HTTP request says by its Authorization (absent: nobody; present
+ * but not understood: refused, whatever was shown before), a RESP connection by its last AUTH. Each
+ * call is one request against the client's rate; the client is the token, else the certificate's name,
+ * else the address. FIRN_EAUTH: *why. */
+FIRN_MUSTUSE int guard_check_at(struct guard_view *v, struct peer *peer, struct slice authorization,
+                                enum guard_what what, struct slice name, uint64_t now_ns,
+                                struct guard_refusal *why);
+
+/* RESP's AUTH: from now on the connection is who the token says, or nobody. `user` is absent, "default"
+ * or the token's name. FIRN_ENOTSUP: there are no tokens in the settings. FIRN_EAUTH: *why. */
+FIRN_MUSTUSE int guard_auth_at(struct guard_view *v, struct peer *peer, struct slice user,
+                               struct slice token, uint64_t now_ns, struct guard_refusal *why);
+
+/* The same, with the time of CLOCK_MONOTONIC. */
+struct service_ctx;
+FIRN_MUSTUSE int guard_check(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
+                             enum guard_what what, struct slice name, struct guard_refusal *why);
+FIRN_MUSTUSE int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user,
+                            struct slice token, struct guard_refusal *why);
+
+/* Answer a refusal, and log it. `name` is what was asked for. */
+void guard_refuse_http(struct reply *r, const struct guard_refusal *why, struct slice name);
+void guard_refuse_resp(struct reply *r, const struct guard_refusal *why, struct slice name);
+
+#endif
