@@ -81,10 +81,26 @@ static void run_auth(struct service_ctx *ctx, const struct resp_request *q, stru
                        "user. Are you sure your configuration is correct?");
 }
 
+/* Names the connection; "" takes its name away. False: the name is bad, which is answered. */
+static bool set_name(struct reply *r, struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.p[i] < '!' || name.p[i] > '~') {
+            resp_error(r->out,
+                       "ERR Client names cannot contain spaces, newlines or special characters.");
+            return false;
+        }
+    if (r->peer) {
+        free(r->peer->user);
+        r->peer->user = name.len ? strndup(name.p, name.len) : NULL;
+    }
+    return true;
+}
+
 static void run_hello(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     (void)ctx;
-    size_t at = 1;
+    size_t at = 1, name = 0;
     int version = proto(r);
     if (q->argc > 1) {
         if (!arg_equals(q->argv[1], "2") && !arg_equals(q->argv[1], "3")) {
@@ -94,9 +110,9 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
         version = q->argv[1].p[0] - '0';
         at = 2;
     }
-    for (; at < q->argc; at++) { /* SETNAME name and AUTH user password are taken and not needed */
+    for (; at < q->argc; at++) { /* AUTH user password is taken and not needed */
         if (arg_equals(q->argv[at], "setname") && at + 1 < q->argc) {
-            at++;
+            name = ++at;
         } else if (arg_equals(q->argv[at], "auth") && at + 2 < q->argc) {
             at += 2;
         } else {
@@ -105,6 +121,8 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
             return;
         }
     }
+    if (name && !set_name(r, q->argv[name]))
+        return;
     if (r->peer)
         r->peer->proto = (uint8_t)version;
     resp_map(r->out, version, 7);
@@ -137,18 +155,8 @@ static void run_client(struct service_ctx *ctx, const struct resp_request *q, st
         else
             resp_null(r->out, proto(r));
     } else if (arg_equals(sub, "setname") && q->argc == 3) {
-        for (size_t i = 0; i < q->argv[2].len; i++)
-            if (q->argv[2].p[i] < '!' || q->argv[2].p[i] > '~') {
-                resp_error(
-                    r->out,
-                    "ERR Client names cannot contain spaces, newlines or special characters.");
-                return;
-            }
-        if (r->peer) {
-            free(r->peer->user);
-            r->peer->user = q->argv[2].len ? strndup(q->argv[2].p, q->argv[2].len) : NULL;
-        }
-        resp_simple(r->out, "OK");
+        if (set_name(r, q->argv[2]))
+            resp_simple(r->out, "OK");
     } else if (arg_equals(sub, "setinfo") || arg_equals(sub, "no-evict") ||
                arg_equals(sub, "no-touch")) {
         resp_simple(r->out, "OK");
