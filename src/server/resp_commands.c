@@ -167,15 +167,33 @@ static void run_client(struct service_ctx *ctx, const struct resp_request *q, st
     }
 }
 
-/* redis-benchmark asks for two settings before it starts; there are none to tell. */
+/* What tools ask for before they start; redis-benchmark warns when the first two are not told. */
 static void run_config(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
+    static const char *const told[][2] = { { "save", "" },
+                                           { "appendonly", "yes" },
+                                           { "databases", "1" } };
+    enum { TOLD = sizeof told / sizeof told[0] };
     (void)ctx;
-    if (arg_equals(q->argv[1], "get"))
-        resp_map(r->out, proto(r), 0);
-    else
+    if (!arg_equals(q->argv[1], "get") || q->argc < 3) {
         resp_error(r->out,
                    "ERR only CONFIG GET is supported; firnd's settings are in firnd.yaml(5)");
+        return;
+    }
+    bool wanted[TOLD] = { false };
+    size_t n = 0;
+    for (size_t i = 2; i < q->argc; i++)
+        for (size_t k = 0; k < TOLD; k++)
+            if (arg_equals(q->argv[i], told[k][0]) && !wanted[k]) {
+                wanted[k] = true;
+                n++;
+            }
+    resp_map(r->out, proto(r), n);
+    for (size_t k = 0; k < TOLD; k++)
+        if (wanted[k]) {
+            resp_bulk_str(r->out, told[k][0]);
+            resp_bulk_str(r->out, told[k][1]);
+        }
 }
 
 static void run_info(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -352,7 +370,7 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     j->name_len = name.len;
     j->want = n;
     j->create = create;
-    int e = ticket_take(ctx->desk, &w->ticket, loop_now_ms(ctx->loop));
+    int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
         /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */
         w->reply = reply_defer(r, DEFER_PIPELINED);
@@ -592,7 +610,8 @@ static const struct command commands[] = {
     { "auth", -2, run_auth, "fast", "connection", "Show a token" },
     { "client", -2, run_client, "fast", "connection", "Name and number of this connection" },
     { "command", -1, run_command, "readonly", "server", "The commands that there are" },
-    { "config", -2, run_config, "readonly", "server", "Settings; none are told" },
+    { "config", -2, run_config, "readonly", "server",
+      "Settings that tools ask for: CONFIG GET name" },
     { "echo", 2, run_echo, "fast", "connection", "Say it again" },
     { "firn.inspect", 2, run_inspect, "readonly", "firn", "What an ID says" },
     { "firn.next", -2, run_next, "write", "firn",
