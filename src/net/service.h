@@ -83,6 +83,12 @@ void reply_ok(struct reply *r, const char *fields, size_t fields_len, const char
 void reply_begin(struct reply *r, unsigned status, const char *fields);
 void reply_end(struct reply *r);
 
+/* Earlier requests of this connection still wait for their answers. */
+static inline bool reply_behind(const struct reply *r)
+{
+    return r->out == &r->own;
+}
+
 enum defer_mode {
     DEFER_PIPELINED, /* the connection's next requests may be handed over meanwhile */
     DEFER_SERIAL,    /* nothing more of this connection before reply_done() */

@@ -317,6 +317,39 @@ static void share_out(struct coordinator *c, struct group *g, struct seq_range r
                    mono_ms());
 }
 
+/* A block may have come since these jobs were sent: those that it serves need no commit, and one that
+ * was to be fetched ahead is not needed twice. In order: behind a job that waits all others wait. True:
+ * a commit is still needed. */
+static bool serve_from_hand(struct coordinator *c, struct group *g)
+{
+    const char *name = g->seq->name;
+    size_t len = strlen(name);
+    struct job *keep = NULL, **tail = &keep;
+    bool waits = false;
+    for (struct job *j = g->first, *next; j; j = next) {
+        bool fetch; /* noted in the cache, where ranges_asked() finds it */
+        next = j->next;
+        if (j->what == JOB_TAKE && !waits &&
+            ranges_take(&c->ranges, name, len, j->want, mono_ms(), &j->range, &j->record, &fetch) ==
+                0) {
+            finish(j, 0);
+            continue;
+        }
+        waits |= j->what == JOB_TAKE;
+        *tail = j;
+        tail = &j->next;
+        j->next = NULL;
+    }
+    g->first = keep;
+    if (waits || ranges_asked(&c->ranges, name, len))
+        return true;
+    for (struct job *j = keep, *next; j; j = next) {
+        next = j->next;
+        finish(j, 0);
+    }
+    return false;
+}
+
 /* Worth another try: the store failed, not the request. */
 static bool may_heal(int error)
 {
@@ -379,6 +412,13 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
 {
     struct ticket_job job[TICKET_JOBS_MAX];
     struct firn_diag d = { 0, "" };
+    size_t open = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!group[i].seq->ahead || serve_from_hand(c, &group[i]))
+            group[open++] = group[i];
+    n = open;
+    if (n == 0)
+        return;
     for (size_t i = 0; i < n; i++) {
         job[i] = (struct ticket_job){ .name = group[i].seq->reg,
                                       .name_len = strlen(group[i].seq->reg) };

@@ -359,7 +359,7 @@ static void described(struct http_wait *w)
                       j->name);
     } else {
         w->ticket.done = ticket_came;
-        int r = ticket_take(w->ctx->desk, &w->ticket, loop_now_ms(w->ctx->loop));
+        int r = ticket_take(w->ctx->desk, &w->ticket, true, loop_now_ms(w->ctx->loop));
         if (r == FIRN_EAGAIN) {
             ticket_desk_turn(w->ctx->desk); /* no request may follow in this turn of the loop */
             return;
@@ -399,7 +399,7 @@ static void take(struct call *c, const struct order *o)
         http_wait_submit(c, w, described);
         return;
     }
-    int r = ticket_take(c->ctx->desk, &w->ticket, loop_now_ms(c->ctx->loop));
+    int r = ticket_take(c->ctx->desk, &w->ticket, reply_behind(c->r), loop_now_ms(c->ctx->loop));
     if (r == FIRN_EAGAIN) {
         w->reply = reply_defer(c->r, DEFER_PIPELINED);
         if (!w->reply) /* the number that comes is lost, as if the client had gone; not repeated */

@@ -74,8 +74,10 @@ FIRN_MUSTUSE int ticket_desk_new(struct coordinator *c, struct outbox *back,
 void ticket_desk_free(struct ticket_desk *d);
 
 /* 0: w->job holds the numbers now, done() is not called. FIRN_EAGAIN: done() will be called, on this
- * thread, after ticket_desk_turn() has sent the job. Other errors: w->job.diag. */
-FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, uint64_t now_ms);
+ * thread, after ticket_desk_turn() has sent the job. Other errors: w->job.diag. `behind`: earlier
+ * requests of this connection wait (reply_behind()); its numbers rise only if this one waits, too. */
+FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind,
+                             uint64_t now_ms);
 
 /* Any other job. done() will be called. */
 void ticket_submit(struct ticket_desk *d, struct job *j);

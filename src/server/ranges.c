@@ -53,6 +53,15 @@ int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out)
     return error;
 }
 
+bool ranges_asked(struct ranges *r, const char *name, size_t len)
+{
+    pthread_mutex_lock(&r->mutex);
+    const struct range_entry *e = find(r, name, len);
+    bool asked = e && e->cache.asked;
+    pthread_mutex_unlock(&r->mutex);
+    return asked;
+}
+
 uint64_t ranges_want(struct ranges *r, const char *name, size_t len)
 {
     pthread_mutex_lock(&r->mutex);

@@ -105,9 +105,25 @@ static void run_auth(struct service_ctx *ctx, const struct resp_request *q, stru
                    "user. Are you sure your configuration is correct?");
 }
 
+/* Names the connection; "" takes its name away. False: the name is bad, which is answered. */
+static bool set_name(struct reply *r, struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.p[i] < '!' || name.p[i] > '~') {
+            resp_error(r->out,
+                       "ERR Client names cannot contain spaces, newlines or special characters.");
+            return false;
+        }
+    if (r->peer) {
+        free(r->peer->user);
+        r->peer->user = name.len ? strndup(name.p, name.len) : NULL;
+    }
+    return true;
+}
+
 static void run_hello(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
-    size_t at = 1, auth = 0;
+    size_t at = 1, auth = 0, name = 0;
     int version = proto(r);
     if (q->argc > 1) {
         if (!arg_equals(q->argv[1], "2") && !arg_equals(q->argv[1], "3")) {
@@ -117,9 +133,9 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
         version = q->argv[1].p[0] - '0';
         at = 2;
     }
-    for (; at < q->argc; at++) { /* SETNAME name is taken and not needed */
+    for (; at < q->argc; at++) {
         if (arg_equals(q->argv[at], "setname") && at + 1 < q->argc) {
-            at++;
+            name = ++at;
         } else if (arg_equals(q->argv[at], "auth") && at + 2 < q->argc) {
             auth = at + 1;
             at += 2;
@@ -134,6 +150,8 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
         guard_refuse_resp(r, &why, q->argv[auth]);
         return;
     }
+    if (name && !set_name(r, q->argv[name]))
+        return;
     if (r->peer)
         r->peer->proto = (uint8_t)version;
     resp_map(r->out, version, 7);
@@ -166,18 +184,8 @@ static void run_client(struct service_ctx *ctx, const struct resp_request *q, st
         else
             resp_null(r->out, proto(r));
     } else if (arg_equals(sub, "setname") && q->argc == 3) {
-        for (size_t i = 0; i < q->argv[2].len; i++)
-            if (q->argv[2].p[i] < '!' || q->argv[2].p[i] > '~') {
-                resp_error(
-                    r->out,
-                    "ERR Client names cannot contain spaces, newlines or special characters.");
-                return;
-            }
-        if (r->peer) {
-            free(r->peer->user);
-            r->peer->user = q->argv[2].len ? strndup(q->argv[2].p, q->argv[2].len) : NULL;
-        }
-        resp_simple(r->out, "OK");
+        if (set_name(r, q->argv[2]))
+            resp_simple(r->out, "OK");
     } else if (arg_equals(sub, "setinfo") || arg_equals(sub, "no-evict") ||
                arg_equals(sub, "no-touch")) {
         resp_simple(r->out, "OK");
@@ -188,15 +196,33 @@ static void run_client(struct service_ctx *ctx, const struct resp_request *q, st
     }
 }
 
-/* redis-benchmark asks for two settings before it starts; there are none to tell. */
+/* What tools ask for before they start; redis-benchmark warns when the first two are not told. */
 static void run_config(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
+    static const char *const told[][2] = { { "save", "" },
+                                           { "appendonly", "yes" },
+                                           { "databases", "1" } };
+    enum { TOLD = sizeof told / sizeof told[0] };
     (void)ctx;
-    if (arg_equals(q->argv[1], "get"))
-        resp_map(r->out, proto(r), 0);
-    else
+    if (!arg_equals(q->argv[1], "get") || q->argc < 3) {
         resp_error(r->out,
                    "ERR only CONFIG GET is supported; firnd's settings are in firnd.yaml(5)");
+        return;
+    }
+    bool wanted[TOLD] = { false };
+    size_t n = 0;
+    for (size_t i = 2; i < q->argc; i++)
+        for (size_t k = 0; k < TOLD; k++)
+            if (arg_equals(q->argv[i], told[k][0]) && !wanted[k]) {
+                wanted[k] = true;
+                n++;
+            }
+    resp_map(r->out, proto(r), n);
+    for (size_t k = 0; k < TOLD; k++)
+        if (wanted[k]) {
+            resp_bulk_str(r->out, told[k][0]);
+            resp_bulk_str(r->out, told[k][1]);
+        }
 }
 
 static void run_info(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -373,7 +399,7 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     j->name_len = name.len;
     j->want = n;
     j->create = create;
-    int e = ticket_take(ctx->desk, &w->ticket, loop_now_ms(ctx->loop));
+    int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
         /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */
         w->reply = reply_defer(r, DEFER_PIPELINED);
@@ -616,7 +642,8 @@ static const struct command commands[] = {
     { "auth", -2, run_auth, "fast", "connection", "Show a token" },
     { "client", -2, run_client, "fast", "connection", "Name and number of this connection" },
     { "command", -1, run_command, "readonly", "server", "The commands that there are" },
-    { "config", -2, run_config, "readonly", "server", "Settings; none are told" },
+    { "config", -2, run_config, "readonly", "server",
+      "Settings that tools ask for: CONFIG GET name" },
     { "echo", 2, run_echo, "fast", "connection", "Say it again" },
     { "firn.inspect", 2, run_inspect, "readonly", "firn", "What an ID says" },
     { "firn.next", -2, run_next, "write", "firn",

@@ -56,17 +56,19 @@ static void answered(struct job *j)
     w->done(w);
 }
 
-int ticket_take(struct ticket_desk *d, struct ticket_wait *w, uint64_t now_ms)
+int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint64_t now_ms)
 {
     struct job *j = &w->job;
-    bool fetch;
     j->period = 0;
-    j->result = ranges_take(coordinator_ranges(d->coordinator), j->name, j->name_len, j->want,
-                            now_ms, &j->range, &j->record, &fetch);
-    if (fetch)
-        fetch_ahead(d, j);
-    if (j->result == 0)
-        return 0;
+    if (!behind) {
+        bool fetch;
+        j->result = ranges_take(coordinator_ranges(d->coordinator), j->name, j->name_len, j->want,
+                                now_ms, &j->range, &j->record, &fetch);
+        if (fetch)
+            fetch_ahead(d, j);
+        if (j->result == 0)
+            return 0;
+    }
     j->what = JOB_TAKE;
     j->done = answered;
     ticket_submit(d, j);
