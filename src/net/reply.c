@@ -148,6 +148,42 @@ void reply_http(struct reply *r, unsigned status, const char *fields, const void
         buf_add(r->out, body, len);
 }
 
+/* One look at the room, copies of known size where possible, three digits at most. */
+void reply_ok(struct reply *r, const char *fields, size_t fields_len, const char *body, size_t len)
+{
+    static const char ok[17] = "HTTP/1.1 200 OK\r\n", length[16] = "Content-Length: ";
+    const struct loop *l = r->loop;
+    if (!r->keep_alive || r->close || l->draining || r->minor == 0 || len > 999) {
+        reply_http(r, 200, fields, body, len);
+        return;
+    }
+    char *start = buf_room(r->out,
+                           sizeof ok + sizeof l->date + fields_len + sizeof length + 7 + len);
+    if (!start)
+        return;
+    char *p = start;
+    memcpy(p, ok, sizeof ok);
+    p += sizeof ok;
+    memcpy(p, l->date, sizeof l->date);
+    p += l->date_len;
+    memcpy(p, fields, fields_len);
+    p += fields_len;
+    memcpy(p, length, sizeof length);
+    p += sizeof length;
+    unsigned n = (unsigned)len;
+    if (n >= 100)
+        *p++ = (char)('0' + n / 100);
+    if (n >= 10)
+        *p++ = (char)('0' + n / 10 % 10);
+    *p++ = (char)('0' + n % 10);
+    memcpy(p, "\r\n\r\n", 4);
+    p += 4;
+    buf_commit(r->out, (size_t)(p - start));
+    r->body_at = r->out->len;
+    memcpy(p, body, len);
+    buf_commit(r->out, len);
+}
+
 void reply_begin(struct reply *r, unsigned status, const char *fields)
 {
     add_head(r, status, fields);

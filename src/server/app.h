@@ -30,9 +30,20 @@ struct app {
     _Atomic uint32_t conns_open;
     _Atomic bool draining;
     char address[PORTS][PEER_ADDRESS_BUF]; /* the first of each port, as bound */
+    char store_text[256]; /* which store, for people: settings may be freed by a reload */
+    char name[65];        /* this node's */
 };
 
 struct resp_wait;
+struct http_wait;
+
+enum { HTTP_ROUTES_MAX = 32 };
+
+struct http_counter { /* of one route on one loop; read by any thread */
+    _Atomic uint64_t requests, errors;
+};
+
+#define FIRND_VERSION "0.1.0"
 
 struct service_ctx {
     struct app *app;
@@ -40,10 +51,16 @@ struct service_ctx {
     struct minter *minter;
     struct ticket_desk *desk;
     struct outbox *outbox;
-    uint64_t *numbers; /* room for limits.ids_per_request */
-    size_t index;      /* of the loop */
+    uint64_t *numbers;  /* room for numbers_max */
+    size_t numbers_max; /* limits.ids_per_request at the start */
+    size_t index;       /* of the loop */
     const struct firn_kind *ticket_kind;
-    struct resp_wait *resp_idle; /* resp_commands.c's pool */
+    const struct firn_kind *snowflake_kind;
+    struct resp_wait *resp_idle;            /* resp_commands.c's pool */
+    struct http_wait *http_idle, *http_all; /* http_wait.c's pool, and all that it ever made */
+    uint32_t http_waits;
+    struct http_counter
+        http[HTTP_ROUTES_MAX]; /* index as in http_route_name(); the last: no route */
 };
 
 /* http_routes.c and resp_commands.c: the two tables. */
@@ -51,6 +68,13 @@ void http_handle(struct service_ctx *ctx, const struct http_request *req, struct
 void resp_handle(struct service_ctx *ctx, const struct resp_request *req, struct reply *r);
 
 void resp_waits_free(struct service_ctx *ctx);
+
+/* Before any loop starts, and after the coordinator ended. */
+void http_init(struct service_ctx *ctx);
+void http_done(struct service_ctx *ctx);
+
+/* "GET /v1/ids/{kind}" for the counters; NULL behind the last. */
+const char *http_route_name(size_t i);
 
 /* metrics.c: all metrics in the Prometheus text format. */
 void metrics_write(struct app *app, struct buf *out);

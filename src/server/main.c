@@ -107,6 +107,8 @@ static int start_loops(struct firn_diag *d)
                            .header_ms = (uint32_t)c->limits.header_ms,
                            .idle_http_ms = (uint32_t)c->limits.idle_ms,
                            .drain_ms = (uint32_t)c->limits.drain_ms };
+    snprintf(app.store_text, sizeof app.store_text, "%s", c->store);
+    snprintf(app.name, sizeof app.name, "%s", c->name);
     app.ctx = calloc(app.loops, sizeof *app.ctx);
     if (!app.ctx)
         return FIRN_ENOMEM;
@@ -114,7 +116,9 @@ static int start_loops(struct firn_diag *d)
         struct service_ctx *ctx = &app.ctx[i];
         *ctx = (struct service_ctx){ .app = &app, .index = i };
         ctx->ticket_kind = firn_kind_find("ticket", 6);
-        ctx->numbers = calloc(c->limits.ids_per_request, sizeof *ctx->numbers);
+        ctx->numbers_max = c->limits.ids_per_request;
+        ctx->numbers = calloc(ctx->numbers_max, sizeof *ctx->numbers);
+        http_init(ctx);
         runners[i].service = (struct service){ ctx, http_handle, resp_handle, on_turn, on_closed };
         int r = ctx->numbers ? minter_new(&app.plan, &app.board, (uint32_t)i, &ctx->minter)
                              : FIRN_ENOMEM;
@@ -144,7 +148,7 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
         int r = listen_open(address, fds, app.loops, d);
         if (r) {
             if (!d->text[0])
-                snprintf(d->text, sizeof d->text, "cannot listen on %s", address);
+                snprintf(d->text, sizeof d->text, "cannot listen on %.150s", address);
             return r;
         }
         if (i == 0)
@@ -334,6 +338,7 @@ static void stop(void)
         outbox_free(app.ctx[i].outbox);
         minter_free(app.ctx[i].minter);
         resp_waits_free(&app.ctx[i]);
+        http_done(&app.ctx[i]);
         free(app.ctx[i].numbers);
     }
     free(app.ctx);

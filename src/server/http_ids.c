@@ -1,0 +1,459 @@
+/*
+ * Minting over HTTP. What a request asks for is collected and checked in struct order; then one of
+ * three ways: numbers of this loop's generators, texts of a mint, tickets of a sequence, which may have
+ * to wait for the store.
+ */
+#include "server/http_call.h"
+#include "firn/dated.h"
+#include "firn/prefixed.h"
+#include "firn/tsid.h"
+
+#include <stdio.h>
+
+struct order {
+    const struct firn_kind *kind;
+    struct answer answer;
+    uint64_t n, shard, length;
+    const char *seq;
+    size_t seq_len;
+};
+
+/* --- reading the request --- */
+
+/* What makes sense with a kind, besides n and prefix. */
+static uint32_t kind_params(const struct firn_kind *kind)
+{
+    static const struct {
+        const char *kind;
+        uint32_t params;
+    } rows[] = {
+        { "snowflake", PARAM(SHARD) | PARAM(ENCODING) },
+        { "sonyflake", PARAM(ENCODING) },
+        { "uuidv3", PARAM(NAMESPACE) | PARAM(NAME) },
+        { "uuidv5", PARAM(NAMESPACE) | PARAM(NAME) },
+        { "nanoid", PARAM(LENGTH) },
+        { "cuid2", PARAM(LENGTH) },
+        { "ticket", PARAM(SEQ) | PARAM(ENCODING) },
+        { "dated", PARAM(SEQ) },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].kind, kind->name) == 0)
+            return rows[i].params | PARAM(N) | PARAM(KIND) | PARAM(PREFIX);
+    return PARAM(N) | PARAM(KIND) | PARAM(PREFIX);
+}
+
+static bool params_fit(struct call *c, const struct firn_kind *kind)
+{
+    uint32_t fit = kind_params(kind);
+    for (int i = 0; i < PARAMS_N; i++)
+        if (c->q.value[i].p && !(fit >> i & 1)) {
+            call_fail(c, PROBLEM_PARAMETER, "%s means nothing for kind %s: leave it out",
+                      http_params[i].name, kind->name);
+            return false;
+        }
+    return true;
+}
+
+static bool read_number(struct call *c, enum param which, uint64_t min, uint64_t max, uint64_t *out)
+{
+    struct slice v = c->q.value[which];
+    if (!v.p)
+        return true;
+    uint64_t n;
+    int r = http_u64(v, UINT64_MAX, &n);
+    if (r == 0 && n >= min && n <= max) {
+        *out = n;
+        return true;
+    }
+    const char *name = http_params[which].name;
+    if (r == FIRN_EFORMAT)
+        call_fail(c, PROBLEM_PARAMETER, "%s must be a whole number from %llu to %llu, digits only",
+                  name, (unsigned long long)min, (unsigned long long)max);
+    else if (which == PARAM_N && (r || n > max))
+        call_fail(c, PROBLEM_TOO_MANY,
+                  "n may be at most %llu: split the request, or raise limits.ids_per_request",
+                  (unsigned long long)max);
+    else
+        call_fail(c, PROBLEM_PARAMETER, "%s must be from %llu to %llu", name,
+                  (unsigned long long)min, (unsigned long long)max);
+    return false;
+}
+
+static bool read_kind(struct call *c, const char *name, size_t len, const struct firn_kind **out)
+{
+    const struct firn_kind *kind = firn_kind_find(name, len);
+    if (kind && (kind->flags & FIRN_KIND_MAKES)) {
+        *out = kind;
+        return true;
+    }
+    size_t n;
+    const struct firn_kind *all = firn_kinds(&n);
+    const char *near = nearest_row(name, len, all, n, sizeof *all);
+    int shown = (int)(len < 40 ? len : 40);
+    if (kind)
+        call_fail(c, PROBLEM_KIND, "%s can be read (/v1/inspect) but not made; /v1/kinds lists all",
+                  kind->name);
+    else
+        call_fail(c, PROBLEM_KIND, "there is no kind '%.*s'%s%s (/v1/kinds lists all)", shown, name,
+                  near ? "; did you mean " : "", near ? near : "");
+    return false;
+}
+
+static bool read_encoding(struct call *c, struct answer *a)
+{
+    struct slice v = c->q.value[PARAM_ENCODING];
+    if (!v.p)
+        return true;
+    a->codec = firn_codec_find(v.p, v.len);
+    if (a->codec) {
+        if (strcmp(a->codec->name, "decimal") == 0)
+            a->codec = NULL; /* there is a faster way */
+        return true;
+    }
+    size_t n;
+    const struct firn_codec *all = firn_codec_list(&n);
+    const char *near = nearest_row(v.p, v.len, all, n, sizeof *all);
+    call_fail(c, PROBLEM_PARAMETER, "there is no encoding '%.*s'%s%s (/v1/kinds lists them)",
+              (int)(v.len < 40 ? v.len : 40), v.p, near ? "; did you mean " : "", near ? near : "");
+    return false;
+}
+
+static bool read_prefix(struct call *c, struct order *o)
+{
+    struct slice v = c->q.value[PARAM_PREFIX];
+    struct firn_diag d = { 0, "" };
+    if (!v.p || v.len == 0)
+        return true;
+    if (v.len > 63 || strcmp(o->kind->name, "typeid") == 0) {
+        if (v.len <= 63)
+            return true; /* the type is the mint's to check */
+        call_fail(c, PROBLEM_PARAMETER, "the prefix has at most 63 characters");
+        return false;
+    }
+    if (firn_prefix_check(v.p, v.len, &d) != 0) {
+        call_fail(c, PROBLEM_PARAMETER, "prefix: %s", d.text);
+        return false;
+    }
+    o->answer.prefix = v.p;
+    o->answer.prefix_len = v.len;
+    return true;
+}
+
+/* Can the answer be written in the format that Accept asks for, and is it within bounds? */
+static bool check_format(struct call *c, const struct order *o)
+{
+    const struct answer *a = &o->answer;
+    if (a->format == ANSWER_OCTETS && o->kind->bits != 64) {
+        call_fail(
+            c, PROBLEM_ACCEPT,
+            "application/octet-stream is for 64-bit IDs (snowflake, sonyflake, tsid, ticket), "
+            "not for %s; ask for text/plain or application/json",
+            o->kind->name);
+        return false;
+    }
+    if (a->format == ANSWER_OCTETS && (a->codec || a->prefix)) {
+        call_fail(c, PROBLEM_ACCEPT,
+                  "octets have no encoding and no prefix: leave them out, or ask for text/plain");
+        return false;
+    }
+    size_t prefix = c->q.value[PARAM_PREFIX].len;
+    size_t text_max = o->length ? o->length + prefix + 1 : 40 + prefix + 1;
+    uint64_t bytes = answer_bytes(a, o->n, text_max);
+    if (bytes > ANSWER_BYTES_MAX) {
+        call_fail(
+            c, PROBLEM_TOO_MANY,
+            "that would be an answer of up to %llu bytes, and %d is the most: ask for n=%llu at a time",
+            (unsigned long long)bytes, ANSWER_BYTES_MAX,
+            (unsigned long long)(o->n * (ANSWER_BYTES_MAX - 4096) / bytes));
+        return false;
+    }
+    return true;
+}
+
+static bool read_order(struct call *c, struct order *o)
+{
+    const struct query *q = &c->q;
+    o->answer = (struct answer){ .format = answer_format(c->req->accept),
+                                 .list = q->value[PARAM_N].p != NULL };
+    o->n = 1;
+    o->shard = o->length = 0;
+    struct slice seq = q->value[PARAM_SEQ];
+    o->seq = seq.p ? seq.p : DEFAULT_SEQUENCE;
+    o->seq_len = seq.p ? seq.len : sizeof DEFAULT_SEQUENCE - 1;
+    return params_fit(c, o->kind) && read_number(c, PARAM_N, 1, c->ctx->numbers_max, &o->n) &&
+           read_number(c, PARAM_SHARD, 0, UINT32_MAX, &o->shard) &&
+           read_number(c, PARAM_LENGTH, 1, 255, &o->length) && read_encoding(c, &o->answer) &&
+           read_prefix(c, o) && check_format(c, o);
+}
+
+/* --- numbers --- */
+
+struct tsid_texts {
+    const struct answer *answer;
+    const uint64_t *ids;
+};
+
+static int tsid_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
+{
+    const struct tsid_texts *t = user;
+    const struct answer *a = t->answer;
+    struct firn_tsid tsid = firn_tsid_from_u64(t->ids[i]);
+    size_t at = 0;
+    if (a->prefix) {
+        memcpy(out, a->prefix, a->prefix_len);
+        at = a->prefix_len;
+        out[at++] = '_';
+    }
+    firn_tsid_format(&tsid, out + at);
+    return (int)(at + FIRN_TSID_TEXT_LEN);
+}
+
+static void mint_numbers(struct call *c, const struct order *o, enum leased which)
+{
+    uint64_t *ids = c->ctx->numbers;
+    size_t have = 0;
+    while (have < o->n) {
+        size_t some = 0;
+        int r = minter_numbers(c->ctx->minter, which, o->shard, ids + have, o->n - have, &some);
+        if (r == FIRN_ERANGE) {
+            call_fail(c, PROBLEM_PARAMETER, "shard: %s", mint_trouble(c->ctx->app, r));
+            return;
+        }
+        if (r) {
+            call_fail(c, PROBLEM_NOT_READY, "%s", mint_trouble(c->ctx->app, r));
+            return;
+        }
+        have += some;
+    }
+    minter_count(c->ctx->minter, o->kind, have);
+    if (which != LEASED_TSID || o->answer.format == ANSWER_OCTETS) {
+        answer_numbers(c->r, &o->answer, ids, have);
+        return;
+    }
+    struct tsid_texts t = { &o->answer, ids };
+    if (answer_texts(c->r, &o->answer, have, tsid_text, &t) != 0)
+        call_fail(c, PROBLEM_INTERNAL, "a TSID could not be written");
+}
+
+/* --- texts --- */
+
+static int mint_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
+{
+    (void)i;
+    size_t len;
+    int r = firn_mint_text(user, out, &len);
+    return r ? r : (int)len;
+}
+
+/* A mint with options of this request, or the loop's own. NULL: the problem is answered. */
+static struct firn_mint *open_mint(struct call *c, const struct order *o, bool *own)
+{
+    const struct query *q = &c->q;
+    struct firn_mint *m = NULL;
+    *own = q->value[PARAM_PREFIX].len || q->value[PARAM_LENGTH].p || q->value[PARAM_NAME].p ||
+           q->value[PARAM_NAMESPACE].p || (kind_params(o->kind) & PARAM(NAME));
+    if (!*own) {
+        m = minter_mint(c->ctx->minter, o->kind);
+        if (!m)
+            call_fail(c, PROBLEM_BUSY, "no memory to mint with: ask again in a moment");
+        return m;
+    }
+    struct firn_mint_opts opts = FIRN_MINT_OPTS_INIT;
+    struct firn_diag d = { 0, "" };
+    opts.prefix = q->value[PARAM_PREFIX].p;
+    opts.name = q->value[PARAM_NAME].p;
+    opts.name_space = q->value[PARAM_NAMESPACE].p;
+    opts.length = (uint32_t)o->length;
+    int r = firn_mint_new(o->kind, &opts, &m, &d);
+    if (r == 0)
+        return m;
+    call_fail(c, r == FIRN_ENOMEM ? PROBLEM_BUSY : PROBLEM_PARAMETER, "%s: %s", o->kind->name,
+              d.text[0] ? d.text : firn_error_message(r));
+    return NULL;
+}
+
+static void mint_texts(struct call *c, const struct order *o)
+{
+    bool own;
+    if (o->n > 1 && (kind_params(o->kind) & PARAM(NAME))) {
+        call_fail(c, PROBLEM_PARAMETER, "a name has one %s: leave n out", o->kind->name);
+        return;
+    }
+    struct firn_mint *m = open_mint(c, o, &own);
+    if (!m)
+        return;
+    int r = answer_texts(c->r, &o->answer, o->n, mint_text, m);
+    if (r)
+        call_fail(c, PROBLEM_NOT_READY, "%s: %s", o->kind->name, firn_error_message(r));
+    else
+        minter_count(c->ctx->minter, o->kind, o->n);
+    if (own)
+        firn_mint_free(m);
+}
+
+/* --- tickets --- */
+
+struct dated_texts {
+    const struct answer *answer;
+    const struct seq_range *range;
+    struct firn_dated id;
+};
+
+static int dated_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
+{
+    struct dated_texts *t = user;
+    const struct answer *a = t->answer;
+    size_t at = 0;
+    if (a->prefix) {
+        memcpy(out, a->prefix, a->prefix_len);
+        at = a->prefix_len;
+        out[at++] = '_';
+    }
+    t->id.number = t->range->first + i * t->range->step;
+    size_t len = firn_dated_format(&t->id, out + at);
+    return len ? (int)(at + len) : FIRN_ERANGE;
+}
+
+/* The numbers came, or an error. */
+static void answer_ticket(struct http_wait *w, struct reply *r)
+{
+    struct job *j = &w->ticket.job;
+    /* A list that the sequence's end cut short is answered with what there is: it is taken already. */
+    if (j->result && !(j->result == FIRN_EOVERFLOW && j->range.count > 0)) {
+        http_wait_fail(w, r);
+        return;
+    }
+    struct dated_texts t = { .answer = &w->answer, .range = &j->range };
+    minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
+    if (!j->period || dated_note_parse(j->record.note, &t.id.reset, &t.id.digits) != 0) {
+        answer_range(r, &w->answer, &j->range);
+        return;
+    }
+    t.id.period = j->period;
+    j->result = answer_texts(r, &w->answer, j->range.count, dated_text, &t);
+    if (j->result)
+        http_wait_fail(w, r);
+}
+
+static void ticket_came(struct ticket_wait *t)
+{
+    struct http_wait *w = (struct http_wait *)(void *)t;
+    if (w->reply) {
+        answer_ticket(w, w->reply);
+        reply_done(w->reply);
+    }
+    http_wait_free(w);
+}
+
+/* Octets and encodings are for plain numbers; a dated sequence must say so before a number is taken. */
+static void described(struct http_wait *w)
+{
+    struct job *j = &w->ticket.job;
+    uint32_t reset, digits;
+    if (j->result) {
+        http_wait_fail(w, w->reply);
+    } else if (dated_note_parse(j->record.note, &reset, &digits) == 0) {
+        call_count_error(w->ctx, w->route);
+        problem_reply(w->reply, PROBLEM_ACCEPT, "",
+                      "sequence %s is dated: its IDs are texts; ask for text/plain or "
+                      "application/json, without encoding",
+                      j->name);
+    } else {
+        w->ticket.done = ticket_came;
+        int r = ticket_take(w->ctx->desk, &w->ticket, loop_now_ms(w->ctx->loop));
+        if (r == FIRN_EAGAIN) {
+            ticket_desk_turn(w->ctx->desk); /* no request may follow in this turn of the loop */
+            return;
+        }
+        j->result = r;
+        answer_ticket(w, w->reply);
+    }
+    http_wait_done(w);
+}
+
+static void take(struct call *c, const struct order *o)
+{
+    if (!record_name_ok(o->seq, o->seq_len)) {
+        call_fail(c, PROBLEM_PARAMETER, "a sequence's name has 1 to %d of A-Z a-z 0-9 . _ : -",
+                  RECORD_NAME_MAX);
+        return;
+    }
+    if (o->n > SEQ_TAKE_MAX) {
+        call_fail(c, PROBLEM_TOO_MANY, "at most %d numbers can be taken at once", SEQ_TAKE_MAX);
+        return;
+    }
+    struct http_wait *w = http_wait_new(c, o->seq, o->seq_len);
+    if (!w)
+        return;
+    w->answer = o->answer;
+    if (o->answer.prefix) { /* the request is gone when the number comes */
+        memcpy(w->prefix, o->answer.prefix, o->answer.prefix_len);
+        w->answer.prefix = w->prefix;
+    }
+    w->ticket.job.want = o->n;
+    w->ticket.exact = o->n > 1;
+    w->ticket.done = ticket_came;
+    if (o->answer.format == ANSWER_OCTETS || o->answer.codec) {
+        w->ticket.job.what = JOB_DESCRIBE;
+        http_wait_submit(c, w, described);
+        return;
+    }
+    int r = ticket_take(c->ctx->desk, &w->ticket, loop_now_ms(c->ctx->loop));
+    if (r == FIRN_EAGAIN) {
+        w->reply = reply_defer(c->r, DEFER_PIPELINED);
+        if (!w->reply) /* the number that comes is lost, as if the client had gone; not repeated */
+            call_fail(c, PROBLEM_BUSY, "no memory to wait with: ask again in a moment");
+        return;
+    }
+    w->ticket.job.result = r;
+    answer_ticket(w, c->r);
+    http_wait_free(w);
+}
+
+/* --- routes --- */
+
+static void mint(struct call *c, struct order *o)
+{
+    if (!read_order(c, o))
+        return;
+    enum leased which = minter_leased(o->kind);
+    if (which != LEASED_N)
+        mint_numbers(c, o, which);
+    else if (o->kind == c->ctx->ticket_kind)
+        take(c, o);
+    else if (strcmp(o->kind->name, "dated") != 0)
+        mint_texts(c, o);
+    else if (c->q.value[PARAM_SEQ].p)
+        take(c, o);
+    else
+        call_fail(c, PROBLEM_PARAMETER,
+                  "dated IDs are counted by a sequence: create one with POST /v1/sequences and "
+                  "\"dated\", then add seq=NAME");
+}
+
+void route_generate(struct call *c)
+{
+    struct order o;
+    struct slice kind = c->q.value[PARAM_KIND];
+    bool tickets = c->q.value[PARAM_SEQ].p || (c->r->peer && c->r->peer->tag == PORT_TICKET);
+    o.kind = tickets ? c->ctx->ticket_kind : c->ctx->snowflake_kind;
+    if (!kind.p || read_kind(c, kind.p, kind.len, &o.kind))
+        mint(c, &o);
+}
+
+void route_ids(struct call *c)
+{
+    struct order o;
+    if (read_kind(c, c->arg, c->arg_len, &o.kind))
+        mint(c, &o);
+}
+
+void route_sequence_next(struct call *c)
+{
+    struct order o = { .kind = c->ctx->ticket_kind };
+    if (!read_order(c, &o))
+        return;
+    o.seq = c->arg;
+    o.seq_len = c->arg_len;
+    take(c, &o);
+}

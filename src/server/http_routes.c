@@ -1,0 +1,382 @@
+/*
+ * The HTTP API: one table of routes. It dispatches, counts, suggests, answers 405 with the right Allow
+ * and is described by /openapi.json. The way of a request: the short cut for the commonest one, then
+ * path, method, parameters, handler. Whatever is wrong with a request is answered here or in the
+ * handler as a problem with its cure.
+ */
+#include "server/http_call.h"
+#include "server/nearest.h"
+#include "server/json_write.h"
+
+#include <stdio.h>
+
+#define MINT_PARAMS                                                                              \
+    (PARAM(N) | PARAM(SEQ) | PARAM(SHARD) | PARAM(ENCODING) | PARAM(PREFIX) | PARAM(NAMESPACE) | \
+     PARAM(NAME) | PARAM(LENGTH))
+
+#define BOTH (ALLOW_GET | ALLOW_POST)
+
+static const struct route routes[] = {
+    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS, 0, "/generate", route_generate,
+      MINT_PARAMS | PARAM(KIND), "generate", "IDs",
+      "The next ID: a Snowflake, or on the ticket port a ticket number", "Minted" },
+    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS, 0, "/v1/ids/{kind}", route_ids, MINT_PARAMS,
+      "mint", "IDs", "The next ID of a kind", "Minted" },
+    { BOTH, ROUTE_MINTS | ROUTE_READY | ROUTE_FINDS, 0, "/v1/sequences/{name}/next",
+      route_sequence_next, PARAM(N) | PARAM(ENCODING) | PARAM(PREFIX), "takeTicket", "Sequences",
+      "The next number of a sequence", "Minted" },
+    { ALLOW_GET, ROUTE_READY, 0, "/v1/sequences", route_sequences, 0, "listSequences", "Sequences",
+      "All sequences", "Sequences" },
+    { ALLOW_POST, ROUTE_BODY | ROUTE_READY, 201, "/v1/sequences", route_sequence_create, 0,
+      "createSequence", "Sequences", "Create a sequence", "Sequence" },
+    { ALLOW_GET, ROUTE_READY | ROUTE_FINDS, 0, "/v1/sequences/{name}", route_sequence, 0,
+      "describeSequence", "Sequences", "One sequence: its settings and how far it is", "Sequence" },
+    { ALLOW_GET, 0, 0, "/v1/inspect/{id}", route_inspect, PARAM(KIND) | PARAM(LAYOUT), "inspect",
+      "Knowledge", "What a text says when it is read as an ID: all plausible readings, best first",
+      "Inspection" },
+    { ALLOW_GET, 0, 0, "/v1/layouts", route_layouts, 0, "listLayouts", "Knowledge",
+      "The 64-bit layouts with their limits, and the one that this server serves", "Layouts" },
+    { ALLOW_GET, 0, 0, "/v1/kinds", route_kinds, 0, "listKinds", "Knowledge",
+      "The kinds of IDs, and the encodings of numbers", "Kinds" },
+    { ALLOW_GET, 0, 0, "/v1/node", route_node, 0, "describeNode", "Operation",
+      "This server: its slot, its window of timestamps, its clock, its store", "Node" },
+    { ALLOW_GET, 0, 0, "/healthz", route_healthz, 0, "health", "Operation",
+      "200 while the process runs", "Health" },
+    { ALLOW_GET, ROUTE_READY, 0, "/readyz", route_readyz, 0, "ready", "Operation",
+      "200 while IDs can be made, else 503 with the reason", "Health" },
+    { ALLOW_GET, 0, 0, "/metrics", route_metrics, 0, "metrics", "Operation",
+      "Metrics in the Prometheus text format", "text/plain" },
+    { ALLOW_GET, 0, 0, "/openapi.json", route_openapi, 0, "openapi", "Operation",
+      "This description", "application/json" },
+    { ALLOW_GET, ROUTE_HOME, 0, "/", route_home, 0, "home", "Operation",
+      "The start page, on the home port", "text/html" },
+};
+
+enum { ROUTES_N = sizeof routes / sizeof routes[0] };
+_Static_assert(ROUTES_N < (int)HTTP_ROUTES_MAX, "the last counter is for requests without a route");
+
+const struct param_row http_params[PARAMS_N] = {
+#define X(name, text, schema, about) { text, schema, about },
+    PARAMS(X)
+#undef X
+};
+
+const struct route *http_routes(size_t *out_n)
+{
+    *out_n = ROUTES_N;
+    return routes;
+}
+
+static char names[ROUTES_N][64]; /* written before the loops start, then constant */
+
+static void name_routes(void)
+{
+    for (size_t i = 0; i < ROUTES_N; i++)
+        snprintf(names[i], sizeof names[i], "%s%s%s %s", routes[i].allow & ALLOW_GET ? "GET" : "",
+                 routes[i].allow == BOTH ? "|" : "", routes[i].allow & ALLOW_POST ? "POST" : "",
+                 routes[i].path);
+}
+
+const char *http_route_name(size_t i)
+{
+    return i < ROUTES_N ? names[i] : i == ROUTES_N ? "none" : NULL;
+}
+
+/* --- counting --- */
+
+static struct http_counter *counter(struct service_ctx *ctx, const struct route *route)
+{
+    return &ctx->http[route ? route - routes : ROUTES_N];
+}
+
+/* One writer: a load and a store are enough. */
+static void bump(_Atomic uint64_t *c)
+{
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+void call_count_error(struct service_ctx *ctx, const struct route *route)
+{
+    bump(&counter(ctx, route)->errors);
+}
+
+/* --- matching --- */
+
+static bool path_matches(const char *pattern, struct slice path, struct slice *arg)
+{
+    const char *p = path.p, *end = p + path.len;
+    for (; *pattern; pattern++) {
+        if (*pattern == '{') {
+            const char *stop = p;
+            while (stop < end && *stop != '/')
+                stop++;
+            if (stop == p)
+                return false;
+            *arg = (struct slice){ p, (size_t)(stop - p) };
+            p = stop;
+            while (*pattern != '}')
+                pattern++;
+        } else if (p == end || *p++ != *pattern) {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+const struct route *http_route_find(enum http_method m, struct slice path, int port,
+                                    struct slice *arg, unsigned *allow)
+{
+    unsigned want = m == METHOD_GET || m == METHOD_HEAD ? ALLOW_GET
+                    : m == METHOD_POST                  ? ALLOW_POST
+                                                        : 0;
+    *allow = 0;
+    for (size_t i = 0; i < ROUTES_N; i++) {
+        const struct route *t = &routes[i];
+        struct slice found = { NULL, 0 };
+        if (!path_matches(t->path, path, &found) || ((t->flags & ROUTE_HOME) && port != PORT_HOME))
+            continue;
+        *allow |= t->allow;
+        if (t->allow & want) {
+            *arg = found;
+            return t;
+        }
+    }
+    return NULL;
+}
+
+/* How far a path is from a pattern: segment by segment, so that an argument costs nothing. */
+static size_t path_distance(const char *pattern, struct slice path, char *out, size_t cap)
+{
+    struct slice rest = { pattern, strlen(pattern) }, want, have;
+    size_t distance = 0, len = 0;
+    while (http_path_next(&rest, &want)) {
+        bool there = http_path_next(&path, &have);
+        bool braces = want.len && want.p[0] == '{';
+        if (!there || (braces && have.len == 0))
+            distance += want.len + 1;
+        else if (!braces)
+            distance += edit_distance(want.p, want.len, have.p, have.len);
+        struct slice part = braces && there && have.len && have.len < 80 ? have : want;
+        if (len + part.len + 2 > cap)
+            break;
+        out[len++] = '/';
+        memcpy(out + len, part.p, part.len);
+        len += part.len;
+    }
+    while (http_path_next(&path, &have))
+        distance += have.len + 1;
+    out[len] = '\0';
+    return distance;
+}
+
+void http_route_suggest(struct slice path, char out[SUGGEST_BUF])
+{
+    size_t best = (size_t)-1;
+    char text[SUGGEST_BUF];
+    out[0] = '\0';
+    for (size_t i = 0; i < ROUTES_N; i++) {
+        size_t d = path_distance(routes[i].path, path, text, sizeof text);
+        if (d < best && !(routes[i].flags & ROUTE_HOME)) {
+            best = d;
+            memcpy(out, text, sizeof text);
+        }
+    }
+}
+
+const char *nearest_row(const char *p, size_t len, const void *rows, size_t n, size_t stride)
+{
+    const char *found = NULL;
+    size_t best = (size_t)-1;
+    for (size_t i = 0; i < n; i++) { /* a row begins with its name */
+        const char *name;
+        memcpy(&name, (const char *)rows + i * stride, sizeof name);
+        size_t d = edit_distance(p, len, name, strlen(name));
+        if (d < best) {
+            best = d;
+            found = name;
+        }
+    }
+    return found && edit_is_slip(best, strlen(found)) ? found : NULL;
+}
+
+/* --- parameters --- */
+
+static int param_find(struct slice name, uint32_t allowed)
+{
+    for (int i = 0; i < PARAMS_N; i++)
+        if (allowed >> i & 1 && strlen(http_params[i].name) == name.len &&
+            memcmp(http_params[i].name, name.p, name.len) == 0)
+            return i;
+    return -1;
+}
+
+static void unknown_param(struct call *c, struct slice name)
+{
+    char known[256] = "";
+    size_t len = 0, best = (size_t)-1;
+    const char *near = NULL;
+    for (int i = 0; i < PARAMS_N; i++) {
+        if (!(c->route->params >> i & 1))
+            continue;
+        const char *p = http_params[i].name;
+        size_t d = edit_distance(name.p, name.len, p, strlen(p));
+        if (d < best) {
+            best = d;
+            near = p;
+        }
+        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "", p);
+    }
+    int shown = (int)(name.len < 40 ? name.len : 40);
+    if (!near)
+        call_fail(c, PROBLEM_PARAMETER, "%s takes no parameters, and '%.*s' is one: leave it out",
+                  c->route->path, shown, name.p);
+    else if (edit_is_slip(best, strlen(near)))
+        call_fail(c, PROBLEM_PARAMETER, "there is no parameter '%.*s'; did you mean %s?", shown,
+                  name.p, near);
+    else
+        call_fail(c, PROBLEM_PARAMETER, "there is no parameter '%.*s'; %s takes %s", shown, name.p,
+                  c->route->path, known);
+}
+
+/* Decodes all parameters of a query or form. False: the problem is answered. */
+static bool read_params(struct call *c, struct slice query)
+{
+    struct slice name, value;
+    struct query *q = &c->q;
+    while (http_query_next(&query, &name, &value)) {
+        int i = param_find(name, c->route->params);
+        if (i < 0) {
+            unknown_param(c, name);
+            return false;
+        }
+        if (q->value[i].p) {
+            call_fail(c, PROBLEM_PARAMETER, "%s is there twice: which one counts is unclear",
+                      http_params[i].name);
+            return false;
+        }
+        size_t len = 0;
+        char *to = q->text + q->used;
+        if (http_decode(value, true, to, sizeof q->text - q->used, &len) != 0) {
+            call_fail(c, PROBLEM_PARAMETER,
+                      "the value of %s is too long or not percent-encoded properly",
+                      http_params[i].name);
+            return false;
+        }
+        q->value[i] = (struct slice){ to, len };
+        q->used += len + 1;
+    }
+    return true;
+}
+
+/* --- answering --- */
+
+struct buf *call_json(struct call *c, unsigned status, const char *fields)
+{
+    char head[512];
+    snprintf(head, sizeof head, "Content-Type: application/json\r\n%s", fields);
+    reply_begin(c->r, status, head);
+    buf_add(c->r->out, "{", 1);
+    return c->r->out;
+}
+
+void call_json_end(struct call *c)
+{
+    buf_add(c->r->out, "}\n", 2);
+    reply_end(c->r);
+}
+
+static void no_route(struct call *c)
+{
+    char near[SUGGEST_BUF];
+    struct slice path = c->req->path;
+    http_route_suggest(path, near);
+    call_fail(c, PROBLEM_ROUTE,
+              "there is nothing at %.*s; the nearest is %s; /openapi.json lists all",
+              (int)(path.len < 200 ? path.len : 200), path.p, near);
+}
+
+static void wrong_method(struct call *c, unsigned allow)
+{
+    static const char *const texts[] = { "", "GET, HEAD", "POST", "GET, HEAD, POST" };
+    char field[64];
+    snprintf(field, sizeof field, "Allow: %s\r\n", texts[allow]);
+    call_count_error(c->ctx, NULL);
+    problem_reply(c->r, PROBLEM_METHOD, field, "%s is not for this path; use %s",
+                  http_method_name(c->req->method), texts[allow]);
+}
+
+/* A POST of a form is a query in the body. */
+static bool read_form(struct call *c)
+{
+    struct slice body = c->req->body;
+    if (c->req->method != METHOD_POST || body.len == 0 || (c->route->flags & ROUTE_BODY))
+        return true;
+    if (!http_names_type(c->req->content_type, "application/x-www-form-urlencoded")) {
+        call_fail(
+            c, PROBLEM_MEDIA,
+            "give the parameters in the query (?n=3), or as application/x-www-form-urlencoded");
+        return false;
+    }
+    return read_params(c, body);
+}
+
+static void dispatch(struct call *c)
+{
+    unsigned allow;
+    struct slice arg = { NULL, 0 };
+    int port = c->r->peer ? c->r->peer->tag : PORT_HOME;
+    c->route = http_route_find(c->req->method, c->req->path, port, &arg, &allow);
+    bump(&counter(c->ctx, c->route)->requests);
+    if (!c->route) {
+        if (allow)
+            wrong_method(c, allow);
+        else
+            no_route(c);
+        return;
+    }
+    c->arg_len = 0;
+    c->q.used = 0;
+    for (int i = 0; i < PARAMS_N; i++)
+        c->q.value[i] = (struct slice){ NULL, 0 };
+    if (http_decode(arg, false, c->arg, sizeof c->arg, &c->arg_len) != 0) {
+        call_fail(c, PROBLEM_PARAMETER,
+                  "the last part of the path is too long or not percent-encoded properly");
+        return;
+    }
+    if (read_params(c, c->req->query) && read_form(c))
+        c->route->run(c);
+}
+
+/* GET /generate, nothing else said, on a port of Snowflakes: by far the most frequent request. */
+static bool short_cut(struct service_ctx *ctx, const struct http_request *req, struct reply *r)
+{
+    uint64_t id;
+    if (req->path.len != 9 || memcmp(req->path.p, "/generate", 9) != 0 || req->query.p ||
+        req->method > METHOD_HEAD || r->peer->tag == PORT_TICKET ||
+        answer_format(req->accept) != ANSWER_JSON ||
+        minter_number(ctx->minter, LEASED_SNOWFLAKE, &id) != 0)
+        return false;
+    minter_count(ctx->minter, ctx->snowflake_kind, 1);
+    bump(&ctx->http[0].requests);
+    answer_one(r, id);
+    return true;
+}
+
+void http_handle(struct service_ctx *ctx, const struct http_request *req, struct reply *r)
+{
+    if (short_cut(ctx, req, r))
+        return;
+    struct call c; /* large: what is used of it is set in dispatch() */
+    c.ctx = ctx;
+    c.req = req;
+    c.r = r;
+    c.route = NULL;
+    dispatch(&c);
+}
+
+void http_init(struct service_ctx *ctx)
+{
+    name_routes();
+    ctx->snowflake_kind = firn_kind_find("snowflake", 9);
+}

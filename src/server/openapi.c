@@ -1,0 +1,279 @@
+/*
+ * /openapi.json, OpenAPI 3.1: paths, methods and parameters come from the table of routes, so that they
+ * cannot differ from what is served; the schemas of the answers stand here.
+ */
+#include "server/http_call.h"
+#include "server/json_write.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#define STRING    "{\"type\":\"string\"}"
+#define INTEGER   "{\"type\":\"integer\"}"
+#define BOOLEAN   "{\"type\":\"boolean\"}"
+#define TIME      "{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"
+#define DIGITS    "{\"type\":\"string\",\"pattern\":\"^[0-9]+$\"}"
+#define LIST(of)  "{\"type\":\"array\",\"items\":" of "}"
+#define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
+#define OBJECT(required, members) \
+    "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
+
+#define SEQUENCE_MEMBERS                                                                \
+    "\"name\":" STRING ",\"mode\":{\"enum\":[\"gapless\",\"range\"]},\"start\":" DIGITS \
+    ",\"step\":" INTEGER ",\"offset\":" INTEGER ",\"max\":" DIGITS ",\"next\":" DIGITS  \
+    ",\"left\":" DIGITS ",\"dated\":" REF("Dated")
+
+#define LAYOUT_MEMBERS                                                                      \
+    "\"name\":" STRING ",\"about\":" STRING ",\"layout\":" STRING ",\"epoch\":" TIME        \
+    ",\"ends\":" TIME ",\"tick_us\":" INTEGER ",\"bits\":{\"type\":\"object\","             \
+    "\"additionalProperties\":" INTEGER "},\"slots\":" INTEGER ",\"ids_per_tick\":" INTEGER \
+    ",\"ids_per_second\":" INTEGER ",\"sorts_by_time\":" BOOLEAN ",\"signed\":" BOOLEAN     \
+    ",\"decode_only\":" BOOLEAN
+
+static const struct {
+    const char *name, *text;
+} schemas[] = {
+    { "Minted",
+      "{\"description\":\"One ID, or with n a list. IDs are strings: many readers of JSON round "
+      "above 2^53.\",\"oneOf\":[" OBJECT("\"id\"", "\"id\":" STRING) "," OBJECT(
+          "\"ids\"", "\"ids\":" LIST(STRING)) "]}" },
+    { "Dated", OBJECT("\"reset\"", "\"reset\":{\"enum\":[\"day\",\"month\",\"year\"]},"
+                                   "\"digits\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":18,"
+                                   "\"default\":6}") },
+    { "Sequence",
+      OBJECT("\"name\",\"mode\",\"start\",\"step\",\"offset\",\"max\"", SEQUENCE_MEMBERS) },
+    { "NewSequence",
+      "{\"type\":\"object\",\"required\":[\"name\"],\"additionalProperties\":false,\"properties\":{"
+      "\"name\":{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9._:-]{1,64}$\"},"
+      "\"mode\":{\"enum\":[\"gapless\",\"range\"],\"default\":\"gapless\"},"
+      "\"start\":" REF("Number") ",\"step\":" REF("Number") ",\"offset\":" REF(
+          "Number") ",\"max\":" REF("Number") ",\"dated\":" REF("Dated") "}}" },
+    { "Number", "{\"description\":\"A whole number, bare or as a string of digits.\",\"oneOf\":["
+                "{\"type\":\"integer\",\"minimum\":0}," DIGITS "]}" },
+    { "Sequences", OBJECT("\"sequences\"", "\"sequences\":" LIST(REF("Sequence"))) },
+    { "Reading",
+      OBJECT("\"kind\",\"text\",\"fields\"",
+             "\"kind\":" STRING ",\"layout\":" STRING ",\"score\":" INTEGER ",\"text\":" STRING
+             ",\"time\":" TIME ",\"number\":" DIGITS ",\"hex\":" STRING ",\"fields\":" LIST(
+                 OBJECT("\"name\",\"value\"", "\"name\":" STRING ",\"value\":" STRING
+                                              ",\"bit\":" INTEGER ",\"bits\":" INTEGER))) },
+    { "Inspection",
+      OBJECT("\"id\",\"readings\"", "\"id\":" STRING ",\"readings\":" LIST(REF("Reading"))) },
+    { "Layout", OBJECT("\"layout\"", LAYOUT_MEMBERS) },
+    { "Layouts", OBJECT("\"served\",\"layouts\"",
+                        "\"served\":" REF("Layout") ",\"layouts\":" LIST(REF("Layout"))) },
+    { "Kinds",
+      OBJECT(
+          "\"kinds\",\"encodings\"",
+          "\"kinds\":" LIST(OBJECT(
+              "\"name\"",
+              "\"name\":" STRING ",\"about\":" STRING ",\"bits\":" INTEGER ",\"makes\":" BOOLEAN
+              ",\"time\":" BOOLEAN ",\"sorts_by_time\":" BOOLEAN
+              ",\"encodings\":" BOOLEAN)) ",\"encodings\":" LIST(OBJECT("\"name\"",
+                                                                        "\"name\":" STRING
+                                                                        ",\"about\":" STRING
+                                                                        ",\"width\":" INTEGER
+                                                                        ",\"sorts\":" BOOLEAN))) },
+    { "Node",
+      OBJECT(
+          "\"name\",\"version\",\"ready\",\"slot\",\"window\",\"clock\"",
+          "\"name\":" STRING ",\"version\":" STRING ",\"ready\":" BOOLEAN ",\"reason\":" STRING
+          ",\"slot\":{\"type\":[\"integer\",\"null\"]},\"state\":" STRING
+          ",\"window\":{\"type\":[\"object\",\"null\"],\"properties\":{\"from_tick\":" DIGITS
+          ",\"until_tick\":" DIGITS ",\"from\":" TIME ",\"until\":" TIME "}},\"clock\":" OBJECT(
+              "\"state\"",
+              "\"state\":{\"enum\":[\"wait\",\"ok\",\"held\",\"suspect\"]},"
+              "\"behind_ms\":" INTEGER
+              ",\"now\":" TIME) ",\"layout\":" STRING
+                                ",\"store\":" OBJECT(
+                                    "\"url\"",
+                                    "\"url\":" STRING
+                                    ",\"errors\":" INTEGER) ",\"loops\":" INTEGER
+                                                            ",\"lanes\":" INTEGER
+                                                            ",\"connections\":" INTEGER
+                                                            ",\"ids_per_request\":" INTEGER
+                                                            ",\"listen\":{\"type\":\"object\",\"additionalProperties\":" STRING
+                                                            "},\"started\":" TIME
+                                                            ",\"uptime_s\":" INTEGER) },
+    { "Health", OBJECT("\"status\"", "\"status\":" STRING ",\"reason\":" STRING) },
+    { "Problem",
+      OBJECT("\"type\",\"title\",\"status\",\"detail\"",
+             "\"type\":{\"type\":\"string\",\"format\":\"uri\"},\"title\":" STRING
+             ",\"status\":" INTEGER
+             ",\"detail\":{\"type\":\"string\",\"description\":\"The cause and the cure.\"}") },
+};
+
+static const struct {
+    const char *name, *about;
+} tags[] = {
+    { "IDs", "Making IDs. Every answer is fresh: no cache may keep it." },
+    { "Sequences", "Ticket numbers: gapless, or in ranges; plain or with a date in front." },
+    { "Knowledge", "What IDs say, which kinds and layouts there are." },
+    { "Operation", "How the server is." },
+};
+
+static void write_param(struct buf *b, const char *in, const char *name, const char *about,
+                        const char *schema)
+{
+    json_add_comma(b);
+    buf_add(b, "{", 1);
+    json_add_member(b, "name", name);
+    json_add_member(b, "in", in);
+    json_add_bool(b, "required", in[0] == 'p');
+    json_add_member(b, "description", about);
+    json_add_name(b, "schema");
+    buf_add_str(b, schema);
+    buf_add(b, "}", 1);
+}
+
+static void write_params(struct buf *b, const struct route *t)
+{
+    const char *open = strchr(t->path, '{');
+    json_add_name(b, "parameters");
+    buf_add(b, "[", 1);
+    if (open) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(open + 1, "}"), open + 1);
+        const char *about = strcmp(name, "kind") == 0 ? "The kind of ID; /v1/kinds lists them."
+                            : strcmp(name, "id") == 0 ? "The text to read."
+                                                      : "The sequence's name.";
+        write_param(b, "path", name, about, STRING);
+    }
+    for (int i = 0; i < PARAMS_N; i++)
+        if (t->params >> i & 1)
+            write_param(b, "query", http_params[i].name, http_params[i].about,
+                        http_params[i].schema);
+    buf_add(b, "]", 1);
+}
+
+static void write_success(struct buf *b, const struct route *t)
+{
+    buf_addf(b, "\"%u\":{\"description\":\"Done.\"", t->status ? t->status : 200);
+    if (t->flags & ROUTE_MINTS)
+        buf_add_str(b, ",\"headers\":{\"Cache-Control\":{\"description\":\"no-store\",\"schema\":"
+                       "{\"const\":\"no-store\"}}}");
+    buf_add_str(b, ",\"content\":{");
+    if (strchr(t->schema, '/'))
+        buf_addf(b, "\"%s\":{\"schema\":%s}", t->schema,
+                 strcmp(t->schema, "application/json") == 0 ? "{\"type\":\"object\"}" : STRING);
+    else
+        buf_addf(b, "\"application/json\":{\"schema\":" REF("%s") "}", t->schema);
+    if (t->flags & ROUTE_MINTS)
+        buf_add_str(b,
+                    ",\"text/plain\":{\"schema\":{\"type\":\"string\",\"description\":"
+                    "\"A line each.\"}},\"application/octet-stream\":{\"schema\":{\"description\":"
+                    "\"64-bit integers, high byte first; for 64-bit kinds.\"}}");
+    buf_add_str(b, "}}");
+}
+
+static void write_responses(struct buf *b, const struct route *t)
+{
+    static const char *const problem =
+        ":{\"description\":\"%s\",\"content\":{\"application/problem+json\":{\"schema\":" REF(
+            "Problem") "}}}";
+    const struct {
+        bool may;
+        const char *status, *about;
+    } rows[] = {
+        { true, "400",
+          "Something in the request is not understood; the detail says what and how it should be." },
+        { t->flags & ROUTE_FINDS, "404", "There is no such kind or sequence." },
+        { t->flags & ROUTE_MINTS, "406", "These IDs cannot be written in the format asked for." },
+        { t->flags & (ROUTE_MINTS | ROUTE_BODY), "409",
+          "The sequence has no number left, or exists with other settings." },
+        { t->flags & (ROUTE_MINTS | ROUTE_BODY), "415", "The body is of another type." },
+        { t->flags & ROUTE_READY, "503", "Not now; Retry-After says when to try again." },
+        { true, "default", "Any other problem." },
+    };
+    buf_add_str(b, ",\"responses\":{");
+    write_success(b, t);
+    if (t->flags & ROUTE_BODY)
+        buf_add_str(b,
+                    ",\"200\":{\"description\":\"It exists with the same settings.\",\"content\":{"
+                    "\"application/json\":{\"schema\":" REF("Sequence") "}}}");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!rows[i].may)
+            continue;
+        buf_addf(b, ",\"%s\"", rows[i].status);
+        buf_addf(b, problem, rows[i].about);
+    }
+    buf_add(b, "}", 1);
+}
+
+static void write_operation(struct buf *b, const struct route *t, const char *method)
+{
+    bool post = method[0] == 'p';
+    json_add_name(b, method);
+    buf_add(b, "{", 1);
+    json_add_name(b, "operationId");
+    buf_addf(b, "\"%s%s\"", t->id, post && (t->allow & ALLOW_GET) ? "Post" : "");
+    json_add_member(b, "summary", t->summary);
+    json_add_name(b, "tags");
+    buf_addf(b, "[\"%s\"]", t->tag);
+    write_params(b, t);
+    if (t->flags & ROUTE_BODY)
+        buf_add_str(
+            b,
+            ",\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{"
+            "\"schema\":" REF(
+                "NewSequence") ",\"examples\":{\"gapless\":{\"value\":"
+                               "{\"name\":\"orders\",\"mode\":\"gapless\",\"start\":100001}},\"dated\":{"
+                               "\"value\":{\"name\":\"invoice\",\"dated\":{\"reset\":\"day\",\"digits\":6}}"
+                               "}}}}}");
+    write_responses(b, t);
+    buf_add(b, "}", 1);
+}
+
+static void write_paths(struct buf *b)
+{
+    size_t n;
+    const struct route *all = http_routes(&n);
+    buf_add_str(b, ",\"paths\":{");
+    for (size_t i = 0; i < n; i++) {
+        size_t first = 0;
+        while (strcmp(all[first].path, all[i].path) != 0)
+            first++;
+        if (first < i)
+            continue; /* written with the first of its path */
+        json_add_name(b, all[i].path);
+        buf_add(b, "{", 1);
+        for (size_t k = i; k < n; k++) {
+            if (strcmp(all[k].path, all[i].path) != 0)
+                continue;
+            if (all[k].allow & ALLOW_GET)
+                write_operation(b, &all[k], "get");
+            if (all[k].allow & ALLOW_POST)
+                write_operation(b, &all[k], "post");
+        }
+        buf_add(b, "}", 1);
+    }
+    buf_add(b, "}", 1);
+}
+
+void route_openapi(struct call *c)
+{
+    struct buf *b = call_json(c, 200, "Cache-Control: no-cache\r\n");
+    json_add_member(b, "openapi", "3.1.0");
+    buf_add_str(b, ",\"info\":{\"title\":\"firnd\",\"version\":\"" FIRND_VERSION
+                   "\",\"summary\":\"Unique IDs: Snowflakes, tickets and every common kind\","
+                   "\"description\":\"Every port serves everything; they differ in what /generate "
+                   "gives. HEAD works wherever GET does.\",\"license\":{\"name\":\"MIT\","
+                   "\"identifier\":\"MIT\"}},\"servers\":[{\"url\":\"/\"}],\"security\":[],"
+                   "\"tags\":[");
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+        json_add_comma(b);
+        buf_add(b, "{", 1);
+        json_add_member(b, "name", tags[i].name);
+        json_add_member(b, "description", tags[i].about);
+        buf_add(b, "}", 1);
+    }
+    buf_add(b, "]", 1);
+    write_paths(b);
+    buf_add_str(b, ",\"components\":{\"schemas\":{");
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        json_add_name(b, schemas[i].name);
+        buf_add_str(b, schemas[i].text);
+    }
+    buf_add_str(b, "}}");
+    call_json_end(c);
+}

@@ -1,0 +1,44 @@
+/*
+ * problem.h - errors of the HTTP API as application/problem+json (RFC 9457): what went wrong and what
+ * to do about it. The rows of one table; the type is stable, the detail is for people.
+ */
+#ifndef FIRN_SERVER_PROBLEM_H
+#define FIRN_SERVER_PROBLEM_H
+
+#include "net/service.h"
+
+/* name, status, slug of the type, title */
+#define PROBLEMS(X)                                                              \
+    X(PARAMETER, 400, "bad-parameter", "A parameter is not understood")          \
+    X(BODY, 400, "bad-body", "The body is not understood")                       \
+    X(TOO_MANY, 400, "too-many", "More was asked for than one request may have") \
+    X(ROUTE, 404, "no-such-route", "There is nothing at this path")              \
+    X(KIND, 404, "no-such-kind", "There is no such kind of ID")                  \
+    X(SEQUENCE, 404, "no-such-sequence", "There is no such sequence")            \
+    X(METHOD, 405, "method-not-allowed", "The path is right, the method is not") \
+    X(ACCEPT, 406, "not-acceptable", "These IDs cannot be written that way")     \
+    X(EXISTS, 409, "sequence-exists", "The sequence exists with other settings") \
+    X(EXHAUSTED, 409, "exhausted", "There is no number left")                    \
+    X(MEDIA, 415, "unsupported-body", "A body of this type is not taken")        \
+    X(INTERNAL, 500, "internal", "The server failed")                            \
+    X(NOT_READY, 503, "not-ready", "No ID can be made at the moment")            \
+    X(STORE, 503, "store", "The store does not answer")                          \
+    X(BUSY, 503, "busy", "The server has too much to do")
+
+enum problem {
+#define X(name, status, slug, title) PROBLEM_##name,
+    PROBLEMS(X)
+#undef X
+        PROBLEMS_N
+};
+
+unsigned problem_status(enum problem p);
+
+/* The whole answer; 503 says to come back in a second. `fields` are more header lines, or "". */
+__attribute__((format(printf, 4, 5))) void problem_reply(struct reply *r, enum problem p,
+                                                         const char *fields, const char *fmt, ...);
+
+/* Only the body. */
+void problem_write(struct buf *b, enum problem p, const char *detail);
+
+#endif
