@@ -391,7 +391,6 @@ static void take(struct call *c, const struct order *o)
         w->answer.prefix = w->prefix;
     }
     w->ticket.job.want = o->n;
-    w->ticket.exact = o->n > 1;
     w->ticket.done = ticket_came;
     if (o->answer.format == ANSWER_OCTETS || o->answer.codec) {
         w->ticket.job.what = JOB_DESCRIBE;

@@ -35,7 +35,6 @@ struct http_wait *http_wait_new(struct call *c, const char *name, size_t len)
     struct job *j = &w->ticket.job;
     *j = (struct job){ .want = 1, .name_len = len };
     memcpy(j->name, name, len);
-    w->ticket.exact = false;
     w->reply = NULL;
     w->route = c->route;
     w->answer = (struct answer){ .format = ANSWER_JSON };
