@@ -1,4 +1,10 @@
+# libfirn alone needs no OpenSSL; firn::firn-seal-* do. COMPONENTS seal makes it a must.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
-find_dependency(OpenSSL 3 COMPONENTS Crypto)
+if("seal" IN_LIST firn_FIND_COMPONENTS AND firn_FIND_REQUIRED_seal)
+  find_dependency(OpenSSL 3 COMPONENTS Crypto)
+else()
+  find_package(OpenSSL 3 QUIET COMPONENTS Crypto)
+endif()
+set(firn_seal_FOUND ${OpenSSL_FOUND})
 include(${CMAKE_CURRENT_LIST_DIR}/firn-targets.cmake)

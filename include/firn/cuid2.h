@@ -36,7 +36,7 @@ FIRN_API void firn_cuid2_init(struct firn_cuid2_gen *g, const void *host, size_t
 FIRN_API FIRN_MUSTUSE int firn_cuid2(struct firn_cuid2_gen *g, size_t len, uint64_t unix_ms,
                                      struct firn_rng *rng, char *out);
 
-/* 0 if the text could be a CUID2: a letter a-z, then 1 to 31 of 0-9a-z. FIRN_EFORMAT: it could not. */
+/* 0 if the text could be a CUID2: a letter a-z, then 1 to 31 of 0-9a-z. FIRN_EFORMAT: it cannot. */
 FIRN_API FIRN_MUSTUSE int firn_cuid2_check(const char *p, size_t len);
 
 #ifdef __cplusplus

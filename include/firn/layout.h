@@ -114,8 +114,8 @@ FIRN_API int64_t firn_layout_end_us(const struct firn_layout *l);
 /* 1 if IDs sort by time: the time field is above all others. */
 FIRN_API int firn_layout_sortable(const struct firn_layout *l);
 
-/* Whether an ID of layout `a` stamped at `now_unix_us` or later can equal one of layout `b`. 1: yes,
- * and `*out_id` is the smallest such ID; 0: never. */
+/* Whether an ID of layout `a` can equal one of layout `b`, both stamped at `now_unix_us` or later. 1:
+ * yes, and `*out_id` is the smallest such ID; 0: never. IDs that exist already are not considered. */
 FIRN_API int firn_layout_collide(const struct firn_layout *a, const struct firn_layout *b,
                                  int64_t now_unix_us, uint64_t *out_id);
 

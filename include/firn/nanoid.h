@@ -1,7 +1,7 @@
 /*
- * firn/nanoid.h - NanoID: random characters of an alphabet, 21 of A-Za-z0-9_- unless asked otherwise.
- * Every character is equally likely, whatever the alphabet's size. All functions may be called from
- * any thread, with a struct firn_rng of that thread; a prepared alphabet may be shared.
+ * firn/nanoid.h - NanoID: random characters of an alphabet, 21 of A-Za-z0-9_- unless asked
+ * otherwise. Every character is equally likely, whatever the alphabet's size. All functions may be
+ * called from any thread, with a struct firn_rng of that thread; a prepared alphabet may be shared.
  */
 #ifndef FIRN_NANOID_H
 #define FIRN_NANOID_H

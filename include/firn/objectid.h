@@ -25,9 +25,9 @@ struct firn_objectid {
     uint8_t b[12]; /* high byte first: 4 seconds, 5 random, 3 counter */
 };
 
-struct
-    firn_objectid_gen { /* all private: complete only so that it can live in your stack or struct */
-    uint64_t random_;   /* 40 bits, drawn once */
+/* All private: complete only so that it can live in your stack or struct. */
+struct firn_objectid_gen {
+    uint64_t random_; /* 40 bits, drawn once */
     uint32_t second_;
     uint32_t left_;    /* counters that this second still has */
     uint32_t counter_; /* the next one */

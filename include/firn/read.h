@@ -46,7 +46,8 @@ struct firn_read_field {
 };
 
 struct firn_reading {
-    const struct firn_kind *kind;
+    const struct firn_kind
+        *kind;        /* as asked; a UUID of any version is told as its version's kind */
     char layout[16];  /* kind snowflake: the preset's name, or "custom"; otherwise empty */
     int32_t has_time; /* 1: unix_us is when it was made */
     int32_t score;    /* of firn_detect(): 0..100, how plausible this reading is */

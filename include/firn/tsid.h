@@ -1,8 +1,8 @@
 /*
- * firn/tsid.h - TSID: 42 bits of milliseconds since 2020 and 22 bits that are random, or a node and a
- * counter. It sorts by time as a number, as bytes and as its text, 13 digits of Crockford base 32.
- * Functions without a generator may be called from any thread; a generator belongs to one thread,
- * and a child of fork() needs another node number.
+ * firn/tsid.h - TSID: 42 bits of milliseconds since 2020 and 22 bits that are random, or a node and
+ * a counter. It sorts by time as a number, as bytes and as its text, 13 digits of Crockford
+ * base 32. Functions without a generator may be called from any thread; a generator belongs to one
+ * thread, and a child of fork() needs another node number.
  */
 #ifndef FIRN_TSID_H
 #define FIRN_TSID_H
@@ -43,8 +43,8 @@ FIRN_API uint32_t firn_tsid_tail(const struct firn_tsid *id);
 
 FIRN_API int firn_tsid_cmp(const struct firn_tsid *a, const struct firn_tsid *b);
 
-/* Time and 22 random bits, without state: two of one millisecond are the same once in 4 million pairs.
- * FIRN_ERANGE: the time is before the epoch or 139 years after it. */
+/* Time and 22 random bits, without state: two of one millisecond are the same once in 4 million
+ * pairs. FIRN_ERANGE: the time is before the epoch or 139 years after it. */
 FIRN_API FIRN_MUSTUSE int firn_tsid_random(uint64_t epoch_ms, uint64_t unix_ms,
                                            struct firn_rng *rng, struct firn_tsid *out);
 
@@ -58,17 +58,18 @@ struct firn_tsid_gen { /* all private: made by firn_tsid_gen_init() */
 };
 
 /*
- * A generator for one node of 2^node_bits, each with a number of its own; with 0 bits and node 0 all of
- * the tail counts. Usual is 10: 1024 nodes. FIRN_EINVAL: too many bits, or a node that they do not hold.
+ * A generator for one node of 2^node_bits, each with a number of its own; with 0 bits and node 0
+ * all of the tail counts. Usual is 10: 1024 nodes. FIRN_EINVAL: too many bits, or a node that they
+ * do not hold.
  */
 FIRN_API FIRN_MUSTUSE int firn_tsid_gen_init(struct firn_tsid_gen *g, uint64_t epoch_ms,
                                              unsigned node_bits, uint32_t node);
 
 /*
- * The IDs of one generator always rise. The counter starts each millisecond at a random place in its
- * lower half. When it is used up, the time in the IDs goes a millisecond ahead of the clock; when
- * the clock stands or steps back, time stays and the counter goes on. A generator that ran ahead
- * knows it, one made anew does not: start it no sooner than the time of the last ID.
+ * The IDs of one generator always rise. The counter starts each millisecond at a random place in
+ * its lower half. When it is used up, the time in the IDs goes a millisecond ahead of the clock;
+ * when the clock stands or steps back, time stays and the counter goes on. A generator that ran
+ * ahead knows it, one made anew does not: start it no sooner than the time of the last ID.
  * FIRN_ERANGE as above.
  */
 FIRN_API FIRN_MUSTUSE int firn_tsid_next(struct firn_tsid_gen *g, uint64_t unix_ms,

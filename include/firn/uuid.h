@@ -38,8 +38,8 @@ FIRN_API extern const struct firn_uuid firn_uuid_ns_dns, firn_uuid_ns_url, firn_
  * taken: what they are, the functions below tell. FIRN_EFORMAT: it is anything else. */
 FIRN_API FIRN_MUSTUSE int firn_uuid_parse(const char *p, size_t len, struct firn_uuid *out);
 
-/* The same, and the other ways people write one: urn:uuid:..., {...} around the 36 characters, or 32
- * digits without hyphens. */
+/* The same, and the other ways people write one: urn:uuid:..., {...} around the 36 characters, or
+ * 32 digits without hyphens. */
 FIRN_API FIRN_MUSTUSE int firn_uuid_parse_any(const char *p, size_t len, struct firn_uuid *out);
 
 /* Lower case, as the RFC asks of writers, and a NUL. */
@@ -57,8 +57,8 @@ enum firn_uuid_variant {
 
 FIRN_API enum firn_uuid_variant firn_uuid_variant(const struct firn_uuid *id);
 
-/* 0..15; only 1..8 are defined. FIRN_ENOTSUP: the variant is not the RFC's, so the bits mean something
- * else; nil and max are such. */
+/* 0..15; only 1..8 are defined. FIRN_ENOTSUP: the variant is not the RFC's, so the bits mean
+ * something else; nil and max are such. */
 FIRN_API int firn_uuid_version(const struct firn_uuid *id);
 
 /* When the UUID was made, for versions 1, 6 and 7: in Unix milliseconds, or in 100 ns ticks since
@@ -79,8 +79,8 @@ FIRN_API void firn_uuid_v3(const struct firn_uuid *ns, const void *name, size_t 
 FIRN_API void firn_uuid_v5(const struct firn_uuid *ns, const void *name, size_t len,
                            struct firn_uuid *out);
 
-/* The caller's own 122 bits: of `custom` all is kept but the 4 bits of the version (high half of byte
- * 6) and the 2 of the variant (top of byte 8). */
+/* The caller's own 122 bits: of `custom` all is kept but the 4 bits of the version (high half of
+ * byte 6) and the 2 of the variant (top of byte 8). */
 FIRN_API void firn_uuid_v8(const uint8_t custom[16], struct firn_uuid *out);
 
 struct firn_uuid_v7_gen {  /* all private; start from FIRN_UUID_V7_GEN_INIT, or zeros */
@@ -96,8 +96,8 @@ struct firn_uuid_v7_gen {  /* all private; start from FIRN_UUID_V7_GEN_INIT, or 
  * 48 bits of Unix milliseconds, a counter of 26 bits, 48 random bits (RFC 9562 6.2, method 1). The
  * UUIDs of one generator always rise. The counter starts each millisecond at a random place in its
  * lower half. When it is used up, the time in the UUIDs goes a millisecond ahead of the clock; when
- * the clock stands or steps back, time stays and the counter goes on. FIRN_ERANGE: the time does not
- * fit (in the year 10889).
+ * the clock stands or steps back, time stays and the counter goes on. FIRN_ERANGE: the time does
+ * not fit (in the year 10889).
  */
 FIRN_API FIRN_MUSTUSE int firn_uuid_v7(struct firn_uuid_v7_gen *g, uint64_t unix_ms,
                                        struct firn_rng *rng, struct firn_uuid *out);
@@ -110,18 +110,18 @@ struct firn_uuid_gregorian_gen { /* all private: made by firn_uuid_gregorian_ini
     uint64_t reserved_[2];
 };
 
-/* A generator of versions 1 and 6 with a random clock sequence. `node` is the six bytes that tell it
- * from all others, copied; NULL, the better choice, draws random ones and marks them as no hardware
- * address by the multicast bit. */
+/* A generator of versions 1 and 6 with a random clock sequence. `node` is the six bytes that tell
+ * it from all others, copied; NULL, the better choice, draws random ones and marks them as no
+ * hardware address by the multicast bit. */
 FIRN_API void firn_uuid_gregorian_init(struct firn_uuid_gregorian_gen *g, const uint8_t node[6],
                                        struct firn_rng *rng);
 
 /*
- * 60 bits of 100 ns ticks, clock sequence, node. `unix_ticks` is the Unix time in units of 100 ns. One
- * generator never stamps a tick twice nor an earlier one after a later: a clock that stands, steps
- * back or is outrun leaves it a tick ahead for each ID. A step back also changes the clock sequence,
- * as the RFC demands. Version 6 therefore always rises. FIRN_ERANGE: the time does not fit (in the
- * year 5236).
+ * 60 bits of 100 ns ticks, clock sequence, node. `unix_ticks` is the Unix time in units of 100 ns.
+ * One generator never stamps a tick twice nor an earlier one after a later: a clock that stands,
+ * steps back or is outrun leaves it a tick ahead for each ID. A step back also changes the clock
+ * sequence, as the RFC demands. Version 6 therefore always rises. FIRN_ERANGE: the time does not
+ * fit (in the year 5236).
  */
 FIRN_API FIRN_MUSTUSE int firn_uuid_v1(struct firn_uuid_gregorian_gen *g, uint64_t unix_ticks,
                                        struct firn_uuid *out);

@@ -1,7 +1,7 @@
 /*
- * crockford_u128.h - Crockford's base 32 of whole numbers: digits count from the right, so 128 bits take
- * 26 digits of which the first is at most 7, and 64 bits take 13 of which the first is at most F.
- * Strict: no hyphens, no I, L, O, U. TypeID and TSID share it and differ in case.
+ * crockford_u128.h - Crockford's base 32 of whole numbers: digits count from the right, so 128 bits
+ * take 26 digits of which the first is at most 7, and 64 bits take 13 of which the first is at most
+ * F. Strict: no hyphens, no I, L, O, U. TypeID and TSID share it and differ in case.
  */
 #ifndef FIRN_ID_CROCKFORD_U128_H
 #define FIRN_ID_CROCKFORD_U128_H
@@ -12,7 +12,7 @@
 #define FIRN__CROCKFORD_UPPER "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 #define FIRN__CROCKFORD_LOWER "0123456789abcdefghjkmnpqrstvwxyz"
 
-/* Values of lower case digits and, in firn__crockford_any, of upper case ones too; 0xff elsewhere. */
+/* Values of lower case digits, in firn__crockford_any of upper case ones too; 0xff elsewhere. */
 extern const uint8_t firn__crockford_lower[256], firn__crockford_any[256];
 
 /* One digit that is no digit sets bits above the low five of `*seen`. The value may be cut off. */
@@ -20,6 +20,7 @@ static inline unsigned __int128 crockford_read(const uint8_t value[256], const c
                                                unsigned *seen)
 {
     unsigned __int128 v = 0;
+#pragma GCC unroll 26 /* callers pass a constant: shifts of known width, no loop */
     for (size_t i = 0; i < len; i++) {
         unsigned digit = value[(uint8_t)p[i]];
         *seen |= digit;
@@ -30,10 +31,9 @@ static inline unsigned __int128 crockford_read(const uint8_t value[256], const c
 
 static inline void crockford_write(const char *digits, unsigned __int128 v, char *out, size_t len)
 {
-    while (len > 0) {
-        out[--len] = digits[v & 31];
-        v >>= 5;
-    }
+#pragma GCC unroll 26
+    for (size_t i = 0; i < len; i++)
+        out[len - 1 - i] = digits[(unsigned)(v >> 5 * i) & 31];
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* cuid2_hash.h - the part of CUID2 that its inputs decide, so that tests can compare it with others. */
+/* cuid2_hash.h - the part of CUID2 that its inputs decide, so that tests can compare it with
+ * others. */
 #ifndef FIRN_ID_CUID2_HASH_H
 #define FIRN_ID_CUID2_HASH_H
 

@@ -23,9 +23,14 @@ static uint64_t tick_of(const struct firn_gen *g, uint64_t ns)
     return ns < g->epoch_ns_ ? 0 : (ns - g->epoch_ns_) / g->tick_ns_;
 }
 
+/* A window may begin at a tick that no clock of 64-bit nanoseconds ever shows: that is "never". */
 static uint64_t tick_start_ns(const struct firn_gen *g, uint64_t tick)
 {
-    return g->epoch_ns_ + tick * g->tick_ns_;
+    uint64_t ns;
+    if (__builtin_mul_overflow(tick, g->tick_ns_, &ns) ||
+        __builtin_add_overflow(ns, g->epoch_ns_, &ns))
+        return UINT64_MAX;
+    return ns;
 }
 
 /* From which reading on the clock may go on in tick_. Borrowing takes any: it holds the time. */
@@ -132,8 +137,15 @@ int firn_gen_next_shard(struct firn_gen *g, uint64_t shard, uint64_t *out_id)
 /* A loop without branches or memory but the output: compilers make vectors of it. */
 static void fill_run(uint64_t *ids, size_t n, uint64_t first, uint64_t step)
 {
-    for (size_t i = 0; i < n; i++)
-        ids[i] = first + i * step;
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    pair a = { first, first + step }, b = a + 2 * step;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4, a += 4 * step, b += 4 * step) {
+        memcpy(ids + i, &a, sizeof a);
+        memcpy(ids + i + 2, &b, sizeof b);
+    }
+    for (first += i * step; i < n; i++, first += step)
+        ids[i] = first;
 }
 
 int firn_gen_fill(struct firn_gen *g, uint64_t *ids, size_t n, size_t *out_n)

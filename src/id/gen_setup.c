@@ -58,7 +58,9 @@ int firn__gen_setup(const struct firn_layout *l, const struct firn_gen_opts *opt
     s.lane_count = seq_count / lanes;
     s.lane_first = s.lane_count * o.lane;
     s.tick_ns = l->tick_us * 1000;
-    s.epoch_ns = (uint64_t)l->epoch_ms * 1000000;
+    /* After the year 2554 nanoseconds do not fit: no clock has reached such an epoch. */
+    if (__builtin_mul_overflow((uint64_t)l->epoch_ms, UINT64_C(1000000), &s.epoch_ns))
+        return FIRN_ECLOCK;
     s.wait_max_ns = or_default(o.wait_max_ms, WAIT_MAX_MS) * UINT64_C(1000000);
     s.backstep_ns = or_default(o.backstep_max_ms, BACKSTEP_MAX_MS) * UINT64_C(1000000);
     if (o.policy == FIRN_POLICY_BORROW)

@@ -1,22 +1,20 @@
-/*
- * KSUID. The 160-bit number is cut into 7, 10 and 10 base62 digits, each part a 64-bit number. Writing
- * cuts those on into pairs of digits, which fit lanes of 16 bits, and then turns sixteen digits at once
- * into characters.
- */
+/* KSUID. The 160-bit number is cut into 7, 10 and 10 base62 digits, each part a 64-bit number. */
 #include "firn/ksuid.h"
-#include "id/alphabet.h"
 #include "id/bytes.h"
 #include "id/lanes.h"
 #include "id/radix.h"
 #include "id/rng_take.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 enum { HEAD = 7, PART = 10 };
 _Static_assert(HEAD + 2 * PART == FIRN_KSUID_TEXT_LEN, "the cut");
 
-#define POW2  3844u
-#define POW4  14776336u
-#define POW8  218340105584896u
-#define POW10 839299365868340224u
+#define RADIX_4    14776336u           /* 62^4 */
+#define RADIX_8    218340105584896u    /* 62^8 */
+#define RADIX_PART 839299365868340224u /* 62^10 */
 
 int firn_ksuid_make(uint64_t unix_ms, struct firn_rng *rng, struct firn_ksuid *out)
 {
@@ -30,16 +28,36 @@ int firn_ksuid_make(uint64_t unix_ms, struct firn_rng *rng, struct firn_ksuid *o
     return 0;
 }
 
-/* `n` digits to a number; what is not a digit sets the top bit of *bad. */
-static inline uint64_t read_part(const char *p, int n, uint64_t *bad)
+/* Characters to digits; what is none is marked in *bad. */
+static inline lanes from_base62(lanes c, lanes *bad)
 {
-    uint64_t v = 0;
-    for (int i = 0; i < n; i++) {
-        uint64_t digit = alphabet_digit(firn__base62_digits, p[i]);
-        *bad |= digit;
-        v = v * 62 + digit;
-    }
-    return v;
+    lanes folded = c | 0x20;
+    lanes digit = (c > '0' - 1) & (c < '9' + 1);
+    lanes letter = (folded > 'a' - 1) & (folded < 'z' + 1);
+    lanes lower = letter & (c > 'Z');
+    *bad |= ~(digit | letter);
+    return (lanes)((lanes_bytes)c - '0' - ((lanes_bytes)letter & ('A' - '9' - 1)) -
+                   ((lanes_bytes)lower & ('a' - 'Z' - 1)));
+}
+
+/* Two times eight digits, the first in the lowest byte, to numbers: neighbours join, then pairs, then
+ * fours. */
+static inline lanes_words join_16(lanes digits)
+{
+#if defined(__SSE2__)
+    __m128i d = (__m128i)digits;
+    __m128i two = _mm_add_epi16(
+        _mm_mullo_epi16(_mm_and_si128(d, _mm_set1_epi16(0xff)), _mm_set1_epi16(62)),
+        _mm_srli_epi16(d, 8));
+    __m128i four = _mm_madd_epi16(two, _mm_set1_epi32(1 << 16 | 62 * 62));
+    return (lanes_words)_mm_add_epi64(_mm_mul_epu32(four, _mm_set1_epi32(RADIX_4)),
+                                      _mm_srli_epi64(four, 32));
+#else
+    lanes_words x = (lanes_words)digits;
+    x = (x & 0x00ff00ff00ff00ffu) * 62 + (x >> 8 & 0x00ff00ff00ff00ffu);
+    x = (x & 0x0000ffff0000ffffu) * (62 * 62) + (x >> 16 & 0x0000ffff0000ffffu);
+    return (x & 0xffffffffu) * RADIX_4 + (x >> 32);
+#endif
 }
 
 int firn_ksuid_parse(const char *p, size_t len, struct firn_ksuid *out)
@@ -48,63 +66,83 @@ int firn_ksuid_parse(const char *p, size_t len, struct firn_ksuid *out)
         return FIRN_EINVAL;
     if (len != FIRN_KSUID_TEXT_LEN)
         return FIRN_EFORMAT;
-    uint64_t bad = 0;
-    uint64_t a = read_part(p, HEAD, &bad);
-    uint64_t b = read_part(p + HEAD, PART, &bad);
-    uint64_t c = read_part(p + HEAD + PART, PART, &bad);
-    if (bad >> 63)
+    uint32_t four;
+    uint64_t second;
+    memcpy(&four, p, sizeof four);
+    memcpy(&second, p + 3, sizeof second);
+    lanes bad = { 0 }; /* 3 characters behind zeros, and 8; then two times 8 */
+    lanes head = (lanes)(lanes_words){ (uint64_t)four << 40 | 0x3030303030u, second };
+    lanes_words h = join_16(from_base62(head, &bad));
+    lanes_words t = join_16(from_base62(lanes_load(p + 11), &bad));
+    if (lanes_any(bad))
         return FIRN_EFORMAT;
-
-    radix_u128 ab = (radix_u128)a * POW10 + b; /* below 62^17, 102 bits */
-    radix_u128 low = (radix_u128)(uint64_t)ab * POW10 + c;
-    radix_u128 high = (ab >> 64) * POW10 + (uint64_t)(low >> 64);
-    if (high >> 96)
+    radix_u128 top = (radix_u128)h[0] * RADIX_8 + h[1];
+    radix_u128 low16 = (radix_u128)t[0] * RADIX_8 + t[1];
+    /* top, of 66 bits, times 62^16, of 96, in halves of 62^8 that keep every product in 128 bits */
+    radix_u128 low = (radix_u128)(uint64_t)top * RADIX_8;
+    radix_u128 mid = (radix_u128)(uint64_t)(top >> 64) * RADIX_8 + (uint64_t)(low >> 64);
+    radix_u128 sum0 = (radix_u128)(uint64_t)low * RADIX_8 + (uint64_t)low16;
+    radix_u128 sum1 = (radix_u128)(uint64_t)mid * RADIX_8 + (uint64_t)(sum0 >> 64) +
+                      (uint64_t)(low16 >> 64);
+    uint64_t high = (uint64_t)(mid >> 64) * RADIX_8 + (uint64_t)(sum1 >> 64);
+    if (high >> 32)
         return FIRN_ERANGE;
-    store_be32(out->b, (uint32_t)(high >> 64));
-    store_be64(out->b + 4, (uint64_t)high);
-    store_be64(out->b + 12, (uint64_t)low);
+    store_be32(out->b, (uint32_t)high);
+    store_be64(out->b + 4, (uint64_t)sum1);
+    store_be64(out->b + 12, (uint64_t)sum0);
     return 0;
 }
 
-/* Four digits as two pairs, the first in the lower 16 bits. */
-static inline uint64_t two_pairs(uint32_t v)
+#if defined(__SSE2__)
+
+/* Two numbers below 62^8 to eight characters each. Every step splits all fields in two at once; each
+ * factor is the reciprocal, rounded up at a width where no field of its step shows the error. */
+static inline lanes write_16(uint64_t a, uint64_t b)
 {
-    uint32_t first = v / POW2;
-    return first | (v - first * POW2) << 16;
+    uint64_t a4 = a / RADIX_4, b4 = b / RADIX_4;
+    __m128i x = _mm_set_epi64x((int64_t)(b4 | (b - b4 * RADIX_4) << 32),
+                               (int64_t)(a4 | (a - a4 * RADIX_4) << 32));
+    const __m128i by_62_2 = _mm_set1_epi32(17877076); /* 2^36 / 62^2 */
+    __m128i even = _mm_srli_epi64(_mm_mul_epu32(x, by_62_2), 36);
+    __m128i odd = _mm_srli_epi64(_mm_mul_epu32(_mm_srli_epi64(x, 32), by_62_2), 36);
+    __m128i q = _mm_or_si128(even, _mm_slli_epi64(odd, 32));
+    __m128i rest = _mm_sub_epi16(x, _mm_mullo_epi16(q, _mm_set1_epi32(62 * 62)));
+    x = _mm_or_si128(q, _mm_slli_epi32(rest, 16));
+    q = _mm_srli_epi16(_mm_mulhi_epu16(x, _mm_set1_epi16(16913)), 4); /* 2^20 / 62 */
+    rest = _mm_sub_epi16(x, _mm_mullo_epi16(q, _mm_set1_epi16(62)));
+    lanes v = (lanes)_mm_or_si128(q, _mm_slli_epi16(rest, 8));
+    return v + '0' + ((v > 9) & ('A' - '9' - 1)) + ((v > 35) & ('a' - 'Z' - 1));
 }
 
-static inline uint64_t four_pairs(uint64_t v)
+#else
+
+static inline lanes write_16(uint64_t a, uint64_t b)
 {
-    uint32_t first = (uint32_t)(v / POW4);
-    return two_pairs(first) | two_pairs((uint32_t)(v - (uint64_t)first * POW4)) << 32;
+    static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    char text[16];
+    radix_write(a, 62, 8, alphabet, text);
+    radix_write(b, 62, 8, alphabet, text + 8);
+    return lanes_load(text);
 }
 
-/* Eight pairs to sixteen characters. */
-static inline lanes pairs_to_text(uint64_t low, uint64_t high)
-{
-    typedef uint16_t pairs __attribute__((vector_size(16)));
-    pairs v = (pairs)(lanes_words){ low, high };
-    pairs first = v / 62;
-    lanes digits = (lanes)(first | (v - first * 62) << 8);
-    return digits + '0' + ((digits > 9) & ('A' - '9' - 1)) + ((digits > 35) & ('a' - 'Z' - 1));
-}
+#endif
 
 void firn_ksuid_format(const struct firn_ksuid *id, char out[FIRN_KSUID_TEXT_BUF])
 {
-    static const struct radix part = RADIX_INIT(POW10, PART, 4);
+    static const struct radix part = RADIX_INIT(RADIX_PART, PART, 4);
     radix_u128 v = (radix_u128)load_be64(id->b + 4) << 64 | load_be64(id->b + 12);
     uint64_t c = radix_cut(load_be32(id->b), &v, &part);
     uint64_t b = radix_cut(0, &v, &part);
-    uint64_t a = (uint64_t)v;
-
-    /* a: the first digit and pairs 1..3, b: pairs 4..8, c: pairs 9..13 */
-    uint64_t a3 = a / POW4, b2 = b / POW8, c2 = c / POW8, first = a3 / POW2;
-    uint64_t pair1_4 = (a3 - first * POW2) | two_pairs((uint32_t)(a - a3 * POW4)) << 16 | b2 << 48;
-    uint64_t pair5_8 = four_pairs(b - b2 * POW8);
-    uint64_t pair10_13 = four_pairs(c - c2 * POW8);
-    out[0] = (char)(first + (first < 10 ? '0' : first < 36 ? 'A' - 10 : 'a' - 36));
-    lanes_store(out + 1, pairs_to_text(pair1_4, pair5_8));
-    lanes_store(out + 11, pairs_to_text(pair5_8 >> 16 | c2 << 48, pair10_13));
+    uint64_t b2 = b / RADIX_8, c2 = c / RADIX_8; /* the parts are 7, 2 + 8 and 2 + 8 digits */
+    lanes_words rest = (lanes_words)write_16((uint64_t)v, b2 * (62 * 62) + c2);
+    lanes_words eights = (lanes_words)write_16(b - b2 * RADIX_8, c - c2 * RADIX_8);
+    uint64_t text = rest[0] >> 8;
+    memcpy(out, &text, 8);
+    text = rest[1] >> 32;
+    memcpy(out + 7, &text, 2);
+    text >>= 16;
+    memcpy(out + 17, &text, 2);
+    lanes_store_halves(out + 9, out + 19, (lanes)eights);
     out[FIRN_KSUID_TEXT_LEN] = '\0';
 }
 

@@ -59,7 +59,7 @@ static inline lanes lanes_to_lower(lanes digits)
 
 static inline lanes lanes_between(lanes c, int8_t first, int8_t last)
 {
-    return (c >= first) & (c <= last);
+    return (c > (int8_t)(first - 1)) & (c < (int8_t)(last + 1)); /* SSE2 has no >= */
 }
 
 /* Characters 0-9 and a..last to digits; what is neither is marked in *bad. Bytes above 127 are

@@ -5,6 +5,8 @@
 #include "firn/layout.h"
 #include "id/diag.h"
 
+#define EPOCH_MAX_MS INT64_C(253402300799999) /* the end of the year 9999: what the text can say */
+
 static uint64_t low_mask(unsigned width)
 {
     return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
@@ -75,6 +77,8 @@ int firn_layout_check(const struct firn_layout *l, int64_t now_unix_ms, struct f
         return firn__diag(
             diag, FIRN_ERANGE, 0,
             "bit 63 is used, so IDs turn negative as int64: keep it unused or say ;unsigned");
+    if (l->epoch_ms < 0 || l->epoch_ms > EPOCH_MAX_MS)
+        return firn__diag(diag, FIRN_ERANGE, 0, "the epoch must lie in the years 1970 to 9999");
     if (now_unix_ms > 0 && l->epoch_ms > now_unix_ms)
         return firn__diag(diag, FIRN_ERANGE, 0, "the epoch lies in the future");
     return 0;

@@ -1,4 +1,4 @@
-/* MD5: four rounds of sixteen steps; a round is its mixing function, its shifts and its word order. */
+/* MD5: four rounds of sixteen steps; a round has its mixing function, shifts and word order. */
 #include "id/md5.h"
 #include "id/bytes.h"
 #include "id/hash64.h"

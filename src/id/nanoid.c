@@ -1,6 +1,6 @@
 /*
- * NanoID: random bytes are masked down to the next power of two and thrown away when they still fall
- * outside the alphabet. A remainder would be quicker and favour the first characters.
+ * NanoID: random bytes are masked down to the next power of two and thrown away when they still
+ * fall outside the alphabet. A remainder would be quicker and favour the first characters.
  */
 #include "firn/nanoid.h"
 #include "id/rng_take.h"
@@ -54,6 +54,13 @@ int firn_nanoid(const struct firn_nanoid_alphabet *a, size_t len, struct firn_rn
     if (!a)
         a = &firn_nanoid_default;
     uint8_t random[FIRN_NANOID_LEN_MAX];
+    if (a->size_ == (size_t)a->mask_ + 1) { /* no byte is thrown away: nothing to wait for */
+        firn__rng_take(rng, random, len);
+        for (size_t i = 0; i < len; i++)
+            out[i] = (char)a->char_[random[i] & a->mask_];
+        out[len] = '\0';
+        return 0;
+    }
     for (size_t n = 0; n < len;) { /* more than half of the bytes are kept: it ends soon */
         size_t draw = len - n;
         firn__rng_take(rng, random, draw);

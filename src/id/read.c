@@ -21,6 +21,7 @@
 #include "id/diag.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,30 +102,40 @@ static void set_text(struct firn_reading *r, const char *p, size_t len)
 
 /* --- readers --- */
 
+/* The fields of each version, in the order of their bits; variant and version stand in all of them. */
 static void uuid_fields(const struct firn_uuid *u, int version, struct firn_reading *r)
 {
     uint64_t ms, ticks;
     uint16_t clock_seq;
-    uint8_t node[6];
+    uint8_t node[6], low[8];
+    unsigned middle = (u->b[6] & 0x0fu) << 8 | u->b[7]; /* the 12 bits behind the version */
+    memcpy(low, u->b + 8, sizeof low);
+    low[0] &= 0x3f; /* the 62 bits behind the variant */
     if (version == 7 && firn_uuid_unix_ms(u, &ms) == 0) {
         add_time(r, 0, 48, (int64_t)ms * 1000, 3);
         add_number(r, "version", 48, 4, 7);
-        add_hex(r, "random", 52, 76, u->b + 6, 10);
+        add_field(r, "rand_a", 52, 12, "%03x", middle);
+        add_number(r, "variant", 64, 2, u->b[8] >> 6);
+        add_hex(r, "rand_b", 66, 62, low, sizeof low);
     } else if (firn_uuid_ticks(u, &ticks) == 0 && firn_uuid_clock_seq(u, &clock_seq) == 0 &&
                firn_uuid_node(u, node) == 0) {
         int64_t us = ((int64_t)ticks - (int64_t)FIRN_UUID_UNIX_EPOCH_TICKS) / 10;
         add_time(r, 0, 48, us, 6);
         add_number(r, "version", 48, 4, (uint64_t)version);
+        add_field(r, version == 6 ? "time_low" : "time_high", 52, 12, "%03x", middle);
+        add_number(r, "variant", 64, 2, u->b[8] >> 6);
         add_number(r, "clock_seq", 66, 14, clock_seq);
         add_hex(r, "node", 80, 48, node, 6);
     } else {
         static const char *const what[9] = {
             [3] = "md5", [4] = "random", [5] = "sha1", [8] = "custom"
         };
-        const char *name = version >= 0 && version <= 8 && what[version] ? what[version] : "bits";
+        const char *name = version <= 8 && what[version] ? what[version] : "bits";
         add_hex(r, name, 0, 48, u->b, 6);
         add_number(r, "version", 48, 4, (uint64_t)version);
-        add_hex(r, name, 66, 62, u->b + 8, 8);
+        add_field(r, name, 52, 12, "%03x", middle);
+        add_number(r, "variant", 64, 2, u->b[8] >> 6);
+        add_hex(r, name, 66, 62, low, sizeof low);
     }
 }
 
@@ -139,7 +150,7 @@ static int read_uuid(const char *p, size_t len, const struct firn_layout *l,
         return r;
     set_bytes(out, u.b, sizeof u.b);
     firn_uuid_format(&u, out->text);
-    int version = firn_uuid_version(&u);
+    int version = firn_uuid_version(&u); /* negative: not the RFC's variant */
     if (firn_uuid_cmp(&u, &firn_uuid_nil) == 0)
         add_field(out, "nil", 0, 128, "all zeros: no ID");
     else if (firn_uuid_cmp(&u, &firn_uuid_max) == 0)
@@ -263,7 +274,8 @@ static int read_typeid(const char *p, size_t len, const struct firn_layout *l,
     char uuid[FIRN_UUID_TEXT_BUF];
     firn_uuid_format(&t.uuid, uuid);
     add_field(out, "uuid", 0, 0, "%s", uuid);
-    uuid_fields(&t.uuid, firn_uuid_version(&t.uuid), out);
+    if (firn_uuid_version(&t.uuid) >= 0)
+        uuid_fields(&t.uuid, firn_uuid_version(&t.uuid), out);
     return 0;
 }
 
@@ -298,6 +310,13 @@ static int read_number(uint64_t id, const struct firn_layout *l, struct firn_rea
     return 0;
 }
 
+/* Member by member: the struct has padding, whose bytes a copy need not keep. */
+static bool same_layout(const struct firn_layout *a, const struct firn_layout *b)
+{
+    return memcmp(a->field, b->field, sizeof a->field) == 0 && a->flags == b->flags &&
+           a->tick_us == b->tick_us && a->epoch_ms == b->epoch_ms;
+}
+
 static void name_layout(const struct firn_layout *l, struct firn_reading *out)
 {
     size_t n;
@@ -306,7 +325,7 @@ static void name_layout(const struct firn_layout *l, struct firn_reading *out)
     for (size_t i = 0; i < n; i++) {
         struct firn_layout preset;
         if (firn_layout_parse(presets[i].text, strlen(presets[i].text), 0, &preset, NULL) == 0 &&
-            memcmp(&preset, l, sizeof preset) == 0) {
+            same_layout(&preset, l)) {
             snprintf(out->layout, sizeof out->layout, "%s", presets[i].name);
             return;
         }
@@ -472,16 +491,24 @@ const struct firn_kind *firn_kind_find(const char *name, size_t len)
     return NULL;
 }
 
-/* "uuidv4" asks for more than a UUID: the version must be that one. */
-static int check_version(const struct firn_kind *kind, const struct firn_reading *r,
-                         struct firn_diag *diag)
+/* "uuidv4" asks for more than a UUID: the version must be that one. A reading as "uuid" is told the
+ * kind of its version, where there is one. */
+static int settle_version(const struct firn_kind *kind, struct firn_reading *r,
+                          struct firn_diag *diag)
 {
-    if (strncmp(kind->name, "uuidv", 5) != 0)
+    if (strncmp(kind->name, "uuid", 4) != 0)
         return 0;
     struct firn_uuid u;
     memcpy(u.b, r->bytes, sizeof u.b);
-    int version = firn_uuid_version(&u), want = kind->name[5] - '0';
-    if (version == want)
+    int version = firn_uuid_version(&u);
+    char name[8] = "uuidv?";
+    name[5] = version >= 0 && version <= 9 ? (char)('0' + version) : '?';
+    const struct firn_kind *exact = firn_kind_find(name, 6);
+    if (strcmp(kind->name, "uuid") == 0) {
+        r->kind = exact ? exact : kind;
+        return 0;
+    }
+    if (exact == kind)
         return 0;
     return version < 0 ? firn__diag(diag, FIRN_EFORMAT, 0, "a UUID without a version")
                        : firn__diag(diag, FIRN_EFORMAT, 0, "a UUID of version %d", version);
@@ -501,7 +528,7 @@ int firn_read(const struct firn_kind *kind, const char *p, size_t len,
     r.kind = kind;
     int e = readers[kind - kinds](p, len, layout, &r, &why);
     if (e == 0)
-        e = check_version(kind, &r, &why);
+        e = settle_version(kind, &r, &why);
     if (e == 0)
         *out = r;
     else

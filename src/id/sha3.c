@@ -1,6 +1,6 @@
 /*
- * Keccak-f[1600] on 25 lanes, lane (x, y) at index x + 5 * y, and the sponge around it: the message is
- * added into the first 72 bytes of the state, which is permuted each time they are full.
+ * Keccak-f[1600] on 25 lanes, lane (x, y) at index x + 5 * y, and the sponge around it: the message
+ * is added into the first 72 bytes of the state, which is permuted each time they are full.
  */
 #include "id/sha3.h"
 #include "id/bytes.h"
@@ -27,26 +27,36 @@ static const uint64_t round_constants[ROUNDS] = {
     0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
 };
 
+/* A round without loops: its tables become constants and most lanes registers, in under half the
+ * time. */
+#define UNROLL _Pragma("GCC unroll 24")
+
 static void permute(uint64_t s[25])
 {
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t column[5];
+        UNROLL
         for (int x = 0; x < 5; x++)
             column[x] = s[x] ^ s[x + 5] ^ s[x + 10] ^ s[x + 15] ^ s[x + 20];
+        UNROLL
         for (int x = 0; x < 5; x++) { /* theta */
             uint64_t d = column[(x + 4) % 5] ^ rotl(column[(x + 1) % 5], 1);
+            UNROLL
             for (int y = 0; y < 25; y += 5)
                 s[x + y] ^= d;
         }
         uint64_t moving = s[1];
+        UNROLL
         for (int t = 0; t < 24; t++) { /* rho and pi */
             uint64_t next = s[lanes[t]];
             s[lanes[t]] = rotl(moving, turns[t]);
             moving = next;
         }
+        UNROLL
         for (int y = 0; y < 25; y += 5) { /* chi */
             uint64_t row[5];
             memcpy(row, s + y, sizeof row);
+            UNROLL
             for (int x = 0; x < 5; x++)
                 s[x + y] = row[x] ^ (~row[(x + 1) % 5] & row[(x + 2) % 5]);
         }

@@ -63,19 +63,19 @@ struct rule {
     write_fn *write;          /* NULL: a power of two, see bits */
     uint8_t radix, bits;      /* one of write and bits is set */
     uint8_t tail64, tail128;  /* zero bits behind the value in the last character */
-    uint8_t chunk_digits_max; /* digits that 64 bits surely hold */
+    uint8_t chunk_digits_max; /* radix to that power fits 64 bits */
 };
 
 static const struct rule rules[CODECS] = {
     { firn__any_case_digits, write_10, 10, 0, 0, 0, 19 },
-    { firn__any_case_digits, NULL, 16, 4, 0, 0, 0 },
-    { firn__crockford_digits, NULL, 32, 5, 0, 0, 0 },
-    { firn__crockford_digits, NULL, 32, 5, 0, 0, 0 },
-    { firn__any_case_digits, NULL, 32, 5, 1, 2, 0 },
+    { firn__any_case_digits, NULL, 16, 4, 0, 0, 15 },
+    { firn__crockford_digits, NULL, 32, 5, 0, 0, 12 },
+    { firn__crockford_digits, NULL, 32, 5, 0, 0, 12 },
+    { firn__any_case_digits, NULL, 32, 5, 1, 2, 12 },
     { firn__any_case_digits, write_36, 36, 0, 0, 0, 12 },
     { firn__base58_digits, write_58, 58, 0, 0, 0, 10 },
     { firn__base62_digits, write_62, 62, 0, 0, 0, 10 },
-    { firn__base64url_digits, NULL, 64, 6, 2, 4, 0 },
+    { firn__base64url_digits, NULL, 64, 6, 2, 4, 10 },
 };
 
 /* 2^64 leaves 12 when divided by 37, and the halves are small enough after that. */
@@ -103,27 +103,8 @@ static void write_bits(u128 v, unsigned bits, unsigned tail, unsigned width, con
         out[--width] = alphabet[(unsigned)v & mask];
 }
 
-static int read_bits(const struct rule *rule, unsigned tail, const char *p, size_t len, u128 *out)
-{
-    u128 v = 0;
-    uint64_t bad = 0, over = 0, digit = 0;
-    for (size_t i = 0; i < len; i++) {
-        unsigned shift = i + 1 < len ? rule->bits : rule->bits - tail;
-        digit = alphabet_digit(rule->digits, p[i]);
-        bad |= digit >= rule->radix;
-        over |= (uint64_t)(v >> (128 - shift));
-        v = v << shift | (i + 1 < len ? digit : digit >> tail);
-    }
-    if (bad || (digit & ((1u << tail) - 1)))
-        return FIRN_EFORMAT;
-    if (over)
-        return FIRN_ERANGE;
-    *out = v;
-    return 0;
-}
-
 /* Chunks of digits in 64 bits, joined in 128. */
-static int read_radix(const struct rule *rule, const char *p, size_t len, u128 *out)
+static int read_number(const struct rule *rule, const char *p, size_t len, u128 *out)
 {
     u128 v = 0;
     uint64_t bad = 0;
@@ -144,6 +125,19 @@ static int read_radix(const struct rule *rule, const char *p, size_t len, u128 *
     if (over)
         return FIRN_ERANGE;
     *out = v;
+    return 0;
+}
+
+/* Bytes: the last character ends in `tail` bits that belong to no byte. The others are fewer than 128
+ * bits, so this cannot overflow. */
+static int read_bytes(const struct rule *rule, unsigned tail, const char *p, size_t len, u128 *out)
+{
+    uint64_t last = alphabet_digit(rule->digits, p[len - 1]);
+    u128 v;
+    int r = read_number(rule, p, len - 1, &v);
+    if (r != 0 || last >= rule->radix || (last & ((1u << tail) - 1)))
+        return FIRN_EFORMAT;
+    *out = v << (rule->bits - tail) | last >> tail;
     return 0;
 }
 
@@ -199,8 +193,8 @@ static int decode(const struct firn_codec *codec, const char *p, size_t len, uns
 
     u128 v;
     size_t digits = len - codec->checked;
-    int r = rule->write ? read_radix(rule, p, digits, &v)
-                        : read_bits(rule, wide ? rule->tail128 : rule->tail64, p, digits, &v);
+    unsigned tail = wide ? rule->tail128 : rule->tail64;
+    int r = tail ? read_bytes(rule, tail, p, digits, &v) : read_number(rule, p, digits, &v);
     if (codec->checked && (r == 0 || r == FIRN_ERANGE) && check_value(p[digits]) > 36)
         return FIRN_EFORMAT;
     if (r != 0)

@@ -1,9 +1,9 @@
 /*
- * Versions 1 and 6: 60 bits of 100 ns since 1582-10-15, cut up by 1 and in order in 6, then 14 bits of
- * clock sequence and 48 of node.
- * What all of this protects: one generator never stamps a tick twice. last_ticks_ only rises, so this
- * holds without the clock sequence; that tells generators of one node apart, and readers that the
- * clock was set back.
+ * Versions 1 and 6: 60 bits of 100 ns since 1582-10-15, cut up by 1 and in order in 6, then 14 bits
+ * of clock sequence and 48 of node.
+ * What all of this protects: one generator never stamps a tick twice. last_ticks_ only rises, so
+ * this holds without the clock sequence; that tells generators of one node apart, and readers that
+ * the clock was set back.
  */
 #include "firn/uuid.h"
 #include "id/rng_take.h"

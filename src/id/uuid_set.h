@@ -5,8 +5,8 @@
 #include "firn/uuid.h"
 #include "id/bytes.h"
 
-/* The halves of a UUID as integers, with 48 | version | 12 and variant | 62 bits. One store of all 16
- * bytes: a reader that soon loads them at once would wait for two stores to retire. */
+/* The halves of a UUID as integers, with 48 | version | 12 and variant | 62 bits. One store of all
+ * 16 bytes: a reader that soon loads them at once would wait for two stores to retire. */
 static inline void uuid_set(struct firn_uuid *out, uint64_t version, uint64_t high, uint64_t low)
 {
     typedef uint64_t halves __attribute__((vector_size(16)));

@@ -26,7 +26,7 @@ static inline uint64_t load64(const char *p)
     return v;
 }
 
-/* Two digits in 16 bits to one byte in their low half; `*ok` loses bits where one is no hex digit. */
+/* Two digits in 16 bits to one byte in their low half; `*ok` loses bits where one is no digit. */
 static inline words8 hex_pairs(bytes16 c, bytes16 *ok)
 {
     bytes16 digit = c - '0', letter = (c | 0x20) - 'a';

@@ -1,8 +1,8 @@
 /*
- * Version 7: 48 bits ms | version | counter, high 12 bits | variant | counter, low 14 bits | 48 random.
+ * Version 7: 48 bits ms | version | counter's high 12 | variant | counter's low 14 | 48 random.
  * What all of this protects: (ms, counter) of one generator only moves forward, whatever the clock
- * does. The counter starts with its top bit clear, so half its range, 33 million IDs, is left for any
- * one millisecond.
+ * does. The counter starts with its top bit clear, so half its range, 33 million IDs, is
+ * left for any one millisecond.
  */
 #include "firn/uuid.h"
 #include "id/rng_take.h"

@@ -110,7 +110,7 @@ static int memory_cas_many(struct firn_store *s, const struct firn_cas *want, si
 
 static int memory_cas(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d)
 {
-    int result, r = memory_cas_many(s, want, 1, &result, d);
+    int result = 0, r = memory_cas_many(s, want, 1, &result, d);
     return r ? r : result;
 }
 

@@ -1,5 +1,6 @@
 /*
- * CUID2 beside its reference implementation, which was given these times, counters, salts and letters.
+ * CUID2 beside its reference implementation, which was given these times, counters, salts and
+ * letters.
  */
 #include "t.h"
 

@@ -1,7 +1,7 @@
 /*
- * Known answers of the hashes, as `openssl dgst` gives them. The last row of each hash stands for all
- * lengths from 0 to 300, and so for every way a message can end in a block: it is the hash of those
- * 301 hashes joined, where byte i of each message is 7 * i mod 256.
+ * Known answers of the hashes, as `openssl dgst` gives them. The last row of each hash stands for
+ * all lengths from 0 to 300, and so for every way a message can end in a block: it is the hash of
+ * those 301 hashes joined, where byte i of each message is 7 * i mod 256.
  */
 #include "t.h"
 

@@ -123,7 +123,8 @@ T_TEST(rfc9562_a6_version_7)
 
 T_TEST(rfc9562_b1_version_8_of_time)
 {
-    /* custom_a 0x2489e9ad2ee2, custom_b 0xe00, custom_c 0x0ec932d5f69181c0; other bits do not matter */
+    /* custom_a 0x2489e9ad2ee2, custom_b 0xe00, custom_c 0x0ec932d5f69181c0; other bits do not
+     * matter */
     static const uint8_t custom[16] = { 0x24, 0x89, 0xe9, 0xad, 0x2e, 0xe2, 0xfe, 0x00,
                                         0xce, 0xc9, 0x32, 0xd5, 0xf6, 0x91, 0x81, 0xc0 };
     struct firn_uuid id;

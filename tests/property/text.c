@@ -47,6 +47,36 @@ T_TEST(codec_round_trip)
     }
 }
 
+/* Texts of long runs of the first and the last digit: numbers just beside multiples of the powers of the
+ * radix, where a quotient that is one too large or too small would show. */
+T_TEST(codec_runs_of_digits)
+{
+    size_t n;
+    const struct firn_codec *list = firn_codec_list(&n);
+    for (uint64_t i = t_scale(1000000); i > 0; i--) {
+        const struct firn_codec *c = &list[i % n];
+        size_t last = strlen(c->alphabet) - 1, at = 0;
+        char text[FIRN_CODEC_TEXT_BUF] = "", again[FIRN_CODEC_TEXT_BUF];
+        if (c->checked || c->exact)
+            continue;
+        while (at < c->width128) {
+            char digit =
+                c->alphabet[t_random_below(3) ? t_random_below(2) * last : t_random_below(last)];
+            for (uint64_t run = t_random_below(14); run > 0 && at < c->width128; run--)
+                text[at++] = digit;
+        }
+        struct firn_u128 v;
+        if (!c->padded && text[0] == '0')
+            text[0] = '1';
+        int r = firn_codec_decode128(c, text, at, &v);
+        T_OK(r == 0 || r == FIRN_ERANGE, "%s '%s'", c->name, text);
+        if (r != 0)
+            continue;
+        T_EQ(firn_codec_encode128(c, v, again, sizeof again, NULL), 0);
+        T_STR(again, text, "%s", c->name);
+    }
+}
+
 static int sign(int v)
 {
     return (v > 0) - (v < 0);

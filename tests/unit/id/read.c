@@ -187,8 +187,9 @@ T_TEST(detect_ranks_by_shape_and_time)
         const char *text, *kind;
         const char *layout; /* one that must be among the readings: the number alone cannot tell */
     } best[] = {
-        { "017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "uuid", "" },
-        { "{017F22E2-79B0-7CC3-98C4-DC0C0C07398F}", "uuid", "" },
+        { "017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "uuidv7", "" },
+        { "{017F22E2-79B0-7CC3-98C4-DC0C0C07398F}", "uuidv7", "" },
+        { "00000000-0000-0000-0000-000000000000", "uuid", "" },
         { "01ARZ3NDEKTSV4RRFFQ69G5FAV", "ulid", "" },
         { "0ujtsYcgvSTl8PAuAdqWYSMnLOv", "ksuid", "" },
         { "9m4e2mr0ui3e8a215n4g", "xid", "" },

@@ -118,7 +118,7 @@ T_TEST(uuid_parse_truncated)
         }
 }
 
-/* Every byte at every place: the vectors of the parser know exactly the 22 digits and the hyphens. */
+/* Every byte at every place: the parser's vectors know exactly the 22 digits and the hyphens. */
 T_TEST(uuid_parse_every_byte)
 {
     for (size_t at = 0; at < FIRN_UUID_TEXT_LEN; at++)

@@ -1,0 +1,42 @@
+/* firn version */
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/output.h"
+#include "cli/say.h"
+#include "cli/version.h"
+
+struct version {
+    bool json;
+};
+
+static const struct opt opts[] = { OPT_JSON(struct version, json), { .name = NULL } };
+
+const struct usage version_usage = {
+    .name = "version",
+    .examples = "  firn version\n"
+                "  firn --version\n",
+    .synopsis = "firn version [--json]",
+    .about = "Prints the version.\n",
+    .opts = opts,
+};
+
+int cmd_version(int argc, char **argv)
+{
+    struct version v = { 0 };
+    int operands, r = options_parse(&version_usage, argc, argv, &v, &operands);
+    if (r >= 0)
+        return r;
+    if (operands > 0)
+        return say_trouble("it takes nothing but --json");
+    if (v.json) {
+        struct json j;
+        json_init(&j, stdout);
+        json_begin(&j, NULL, '{');
+        json_text(&j, "version", FIRN_VERSION);
+        json_end(&j, '}');
+        json_done(&j);
+    } else {
+        puts("firn " FIRN_VERSION);
+    }
+    return output_finish(STATUS_OK);
+}

@@ -1,0 +1,29 @@
+/* commands.h - the commands, each in a file of its own, and the table that main.c keeps of them. */
+#ifndef FIRN_CLI_COMMANDS_H
+#define FIRN_CLI_COMMANDS_H
+
+#include "cli/options.h"
+
+extern const struct command commands[]; /* ends with a NULL name */
+
+/* The row of that name, or NULL. */
+const struct command *command_find(const char *name);
+
+/* argv[0] is the command's name; the answer is the exit status. */
+int cmd_bench(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+int cmd_convert(int argc, char **argv);
+int cmd_gen(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_inspect(int argc, char **argv);
+int cmd_layout(int argc, char **argv);
+int cmd_seal(int argc, char **argv);
+int cmd_unseal(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+extern const struct usage bench_usage, compare_usage, completion_usage, convert_usage, gen_usage,
+    help_usage, inspect_usage, layout_usage, seal_usage, unseal_usage, verify_usage, version_usage;
+
+#endif

@@ -1,0 +1,16 @@
+/* duration.h - nanoseconds as people read them: 873 ns, 41.2 us, 3.07 ms, 1.50 s. */
+#ifndef FIRN_CLI_DURATION_H
+#define FIRN_CLI_DURATION_H
+
+#include <stdint.h>
+
+#define DURATION_BUF 24
+
+/* Three digits that count. Returns `out`. */
+const char *duration_text(uint64_t ns, char out[DURATION_BUF]);
+
+/* A count with a comma between thousands, as in 1,234,567. Returns `out`. */
+#define GROUPED_BUF 28
+const char *grouped_text(uint64_t n, char out[GROUPED_BUF]);
+
+#endif

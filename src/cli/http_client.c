@@ -1,0 +1,259 @@
+/*
+ * One exchange: connect if there is no connection, send, read until the answer is whole. What fails is
+ * tried again after a pause, on a fresh connection. A kept connection that the server has closed in
+ * the meantime is no failure: it is opened again at once.
+ */
+#include "cli/http_client.h"
+#include "cli/http_answer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 16 * 1024, STALE = 1 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((format(printf, 3, 4))) static int fail(struct http_client *c, int error,
+                                                      const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(c->why, sizeof c->why, fmt, args);
+    va_end(args);
+    return error;
+}
+
+static void hang_up(struct http_client *c)
+{
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+    c->len = c->taken = 0;
+}
+
+int http_client_init(struct http_client *c, const char *url)
+{
+    *c = (struct http_client){ .fd = -1 };
+    const char *wrong = url_parse(url, &c->url);
+    if (wrong)
+        return fail(c, FIRN_EFORMAT, "%s", wrong);
+    struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+    int r = getaddrinfo(c->url.host, c->url.port, &hints, &c->where);
+    if (r != 0)
+        return fail(c, FIRN_ENOENT, "%s", gai_strerror(r));
+    c->room = READ_BYTES;
+    c->buf = malloc(c->room);
+    return c->buf ? 0 : fail(c, FIRN_ENOMEM, "out of memory");
+}
+
+void http_client_done(struct http_client *c)
+{
+    if (!c->buf && !c->where)
+        return; /* zeroed: 0 is not a connection of ours */
+    hang_up(c);
+    if (c->where)
+        freeaddrinfo(c->where);
+    free(c->buf);
+    *c = (struct http_client){ .fd = -1 };
+}
+
+/* Wait for `events` until the deadline. */
+static int wait_for(struct http_client *c, short events, uint64_t deadline_ns, const char *what)
+{
+    for (;;) {
+        uint64_t now = now_ns();
+        if (now >= deadline_ns)
+            return fail(c, FIRN_EIO, "%s within %d s", what, HTTP_CLIENT_TIMEOUT_MS / 1000);
+        struct pollfd p = { .fd = c->fd, .events = events };
+        int r = poll(&p, 1, (int)((deadline_ns - now + 999999) / 1000000));
+        if (r > 0)
+            return 0;
+        if (r < 0 && errno != EINTR)
+            return fail(c, FIRN_EIO, "%s", strerror(errno));
+    }
+}
+
+static int try_address(struct http_client *c, const struct addrinfo *a, uint64_t deadline_ns)
+{
+    c->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (c->fd < 0)
+        return fail(c, FIRN_EIO, "%s", strerror(errno));
+    int on = 1, error = 0, r = 0;
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(c->fd, a->ai_addr, a->ai_addrlen) != 0)
+        error = errno;
+    if (error == EINPROGRESS) {
+        socklen_t len = sizeof error;
+        r = wait_for(c, POLLOUT, deadline_ns, "no connection");
+        error = 0;
+        if (r == 0)
+            getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    }
+    if (r == 0 && error)
+        r = fail(c, FIRN_EIO, "%s", strerror(error));
+    if (r != 0)
+        hang_up(c);
+    return r;
+}
+
+static int dial(struct http_client *c, uint64_t deadline_ns)
+{
+    int r = FIRN_EIO;
+    for (const struct addrinfo *a = c->where; a; a = a->ai_next)
+        if ((r = try_address(c, a, deadline_ns)) == 0)
+            return 0;
+    return r;
+}
+
+static int send_request(struct http_client *c, uint64_t deadline_ns)
+{
+    char text[URL_TARGET_MAX + URL_HOST_MAX + 128];
+    size_t len = (size_t)snprintf(text, sizeof text,
+                                  "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n",
+                                  c->url.target, c->url.authority);
+    for (size_t at = 0; at < len;) {
+        ssize_t n = send(c->fd, text + at, len - at, MSG_NOSIGNAL);
+        if (n >= 0) {
+            at += (size_t)n;
+        } else if (errno == EAGAIN) {
+            int r = wait_for(c, POLLOUT, deadline_ns, "the request was not taken");
+            if (r != 0)
+                return r;
+        } else if (errno == EPIPE || errno == ECONNRESET) {
+            return STALE;
+        } else if (errno != EINTR) {
+            return fail(c, FIRN_EIO, "%s", strerror(errno));
+        }
+    }
+    return 0;
+}
+
+/* More bytes of the answer: 0, STALE at the end of the stream, or an error. */
+static int more(struct http_client *c, uint64_t deadline_ns)
+{
+    if (c->room - c->len < READ_BYTES) {
+        if (c->room > (size_t)HTTP_ANSWER_BODY_MAX + HTTP_ANSWER_HEAD_MAX)
+            return fail(c, FIRN_EFORMAT, "the answer is too long");
+        char *bigger = realloc(c->buf, 2 * c->room);
+        if (!bigger)
+            return fail(c, FIRN_ENOMEM, "out of memory");
+        c->buf = bigger;
+        c->room *= 2;
+    }
+    for (;;) {
+        ssize_t n = recv(c->fd, c->buf + c->len, c->room - c->len, 0);
+        if (n > 0) {
+            c->len += (size_t)n;
+            return 0;
+        }
+        if (n == 0 || errno == ECONNRESET)
+            return STALE;
+        if (errno != EAGAIN && errno != EINTR)
+            return fail(c, FIRN_EIO, "%s", strerror(errno));
+        int r = wait_for(c, POLLIN, deadline_ns, "no answer");
+        if (r != 0)
+            return r;
+    }
+}
+
+/* Reads one whole answer; STALE only if not a byte of it came. */
+static int read_answer(struct http_client *c, uint64_t deadline_ns, struct http_head *head,
+                       char **out_body, size_t *out_len)
+{
+    bool eof = false;
+    for (;;) {
+        ssize_t n = http_answer_head(c->buf, c->len, head);
+        ssize_t body = FIRN_EAGAIN;
+        size_t len = 0;
+        if (n > 0) {
+            *out_body = c->buf + n;
+            size_t have = c->len - (size_t)n;
+            if (head->framing == FRAMED_BY_CHUNKS)
+                body = http_answer_chunks(*out_body, have, &len);
+            else if (head->framing == FRAMED_BY_LENGTH && have >= head->body_len)
+                body = (ssize_t)(len = head->body_len);
+            else if (head->framing == FRAMED_BY_CLOSE && eof)
+                body = (ssize_t)(len = have);
+        }
+        if (n == FIRN_EFORMAT || body == FIRN_EFORMAT)
+            return fail(c, FIRN_EFORMAT, "the answer is not HTTP/1.1");
+        if (body >= 0) {
+            c->taken = (size_t)n + (size_t)body;
+            *out_len = len;
+            return 0;
+        }
+        if (eof)
+            return c->len == 0 ? STALE : fail(c, FIRN_EIO, "the connection ended within an answer");
+        int r = more(c, deadline_ns);
+        if (r == STALE)
+            eof = true;
+        else if (r != 0)
+            return r;
+    }
+}
+
+static int exchange(struct http_client *c, const char **out_body, size_t *out_len)
+{
+    struct http_head head;
+    char *body = NULL;
+    size_t len = 0;
+    int r = STALE;
+    if (c->taken < c->len)
+        hang_up(c); /* bytes that nobody asked for: the connection cannot be trusted */
+    c->len = c->taken = 0;
+    for (bool kept = c->fd >= 0; r == STALE; kept = false) {
+        uint64_t start = now_ns();
+        uint64_t deadline_ns = start + HTTP_CLIENT_TIMEOUT_MS * UINT64_C(1000000);
+        if (c->fd < 0 && (r = dial(c, deadline_ns)) != 0)
+            return r;
+        if ((r = send_request(c, deadline_ns)) == 0)
+            r = read_answer(c, deadline_ns, &head, &body, &len);
+        c->answer_ns = now_ns() - start;
+        if (r != 0)
+            hang_up(c);
+        if (r == STALE && !kept)
+            return fail(c, FIRN_EIO, "the server closed the connection without an answer");
+    }
+    if (r != 0)
+        return r;
+    if (head.close) {
+        close(c->fd); /* the body stays in the buffer */
+        c->fd = -1;
+        c->len = c->taken;
+    }
+    if (head.status != 200) {
+        r = fail(c, head.status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP, "status %u", head.status);
+        return r;
+    }
+    *out_body = body;
+    *out_len = len;
+    return 0;
+}
+
+int http_client_get(struct http_client *c, const char **out_body, size_t *out_len)
+{
+    int r;
+    for (c->retries = 0;; c->retries++) {
+        r = exchange(c, out_body, out_len);
+        if ((r != FIRN_EIO && r != FIRN_EAGAIN) || c->retries == HTTP_CLIENT_RETRIES)
+            break;
+        struct timespec pause = { .tv_sec = HTTP_CLIENT_PAUSE_MS / 1000 };
+        while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
+            ;
+    }
+    return r == FIRN_EAGAIN ? FIRN_ENOTSUP : r;
+}

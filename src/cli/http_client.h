@@ -1,0 +1,42 @@
+/*
+ * http_client.h - a small blocking HTTP/1.1 client that keeps its connection.
+ * GET only, one URL a client, whole answers. Time-outs and retries are the mission's: 2 s to connect,
+ * 2 s for an answer, then 3 more attempts, 1 s apart. Minting twice loses a number, never repeats
+ * one, so a retry is safe. A client belongs to one thread.
+ */
+#ifndef FIRN_CLI_HTTP_CLIENT_H
+#define FIRN_CLI_HTTP_CLIENT_H
+
+#include "cli/url.h"
+#include "firn/error.h"
+
+#include <netdb.h>
+#include <stdint.h>
+
+enum {
+    HTTP_CLIENT_TIMEOUT_MS = 2000,
+    HTTP_CLIENT_RETRIES = 3,
+    HTTP_CLIENT_PAUSE_MS = 1000,
+};
+
+struct http_client {
+    struct url url;
+    struct addrinfo *where;
+    int fd; /* -1: not connected */
+    char *buf;
+    size_t len, room;   /* of buf: bytes held */
+    size_t taken;       /* bytes of the last answer, to be dropped */
+    uint64_t answer_ns; /* how long the last successful exchange took, without retries before it */
+    unsigned retries;   /* of the last call */
+    char why[256];      /* what went wrong, for people; no full stop */
+};
+
+/* FIRN_EFORMAT: not a URL. FIRN_ENOENT: the host has no address. FIRN_ENOMEM. `why` is set. */
+FIRN_MUSTUSE int http_client_init(struct http_client *c, const char *url);
+void http_client_done(struct http_client *c);
+
+/* GET the URL; the body of a 200, borrowed until the next call. FIRN_EIO: no connection or no answer
+ * in time, after all attempts. FIRN_EFORMAT: what came is not HTTP. FIRN_ENOTSUP: another status. */
+FIRN_MUSTUSE int http_client_get(struct http_client *c, const char **out_body, size_t *out_len);
+
+#endif

@@ -1,0 +1,299 @@
+#include "cli/id_body.h"
+#include "id/bytes.h"
+
+#include <string.h>
+
+/* Decimal digits only, without leading zeros, within 64 bits. */
+static bool number(const char *p, size_t len, uint64_t *out)
+{
+    uint64_t n = 0;
+    if (len == 0 || len > 20 || (p[0] == '0' && len > 1))
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        unsigned d = (unsigned)(p[i] - '0');
+        if (d > 9)
+            return false;
+        if (len == 20 && (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, d, &n)))
+            return false;
+        if (len < 20) /* cannot overflow */
+            n = 10 * n + d;
+    }
+    *out = n;
+    return true;
+}
+
+/* ---- JSON: just the two shapes ---- */
+
+struct json_at {
+    const char *p, *end;
+};
+
+static void blanks(struct json_at *j)
+{
+    while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\r' || *j->p == '\t'))
+        j->p++;
+}
+
+static bool mark(struct json_at *j, char c)
+{
+    blanks(j);
+    if (j->p == j->end || *j->p != c)
+        return false;
+    j->p++;
+    return true;
+}
+
+static bool string(struct json_at *j, const char **out_p, size_t *out_len)
+{
+    if (!mark(j, '"'))
+        return false;
+    const char *start = j->p;
+    for (; j->p < j->end && *j->p != '"'; j->p++)
+        if (*j->p < ' ' || *j->p > '~' || *j->p == '\\')
+            return false;
+    if (j->p == j->end)
+        return false;
+    *out_p = start;
+    *out_len = (size_t)(j->p++ - start);
+    return true;
+}
+
+/* A string, or the digits of a number. */
+static bool value(struct json_at *j, const char **out_p, size_t *out_len)
+{
+    blanks(j);
+    if (j->p < j->end && *j->p == '"')
+        return string(j, out_p, out_len);
+    uint64_t n;
+    const char *start = j->p;
+    while (j->p < j->end && *j->p >= '0' && *j->p <= '9')
+        j->p++;
+    *out_p = start;
+    *out_len = (size_t)(j->p - start);
+    return number(start, *out_len, &n);
+}
+
+static bool key(struct json_at *j, const char *want)
+{
+    const char *name;
+    size_t len;
+    return mark(j, '{') && string(j, &name, &len) && len == strlen(want) &&
+           memcmp(name, want, len) == 0 && mark(j, ':');
+}
+
+static bool ends(struct json_at *j)
+{
+    if (!mark(j, '}'))
+        return false;
+    blanks(j);
+    return j->p == j->end;
+}
+
+static bool one(const char *p, size_t len, const char **out_p, size_t *out_len)
+{
+    struct json_at j = { p, p + len };
+    return key(&j, "id") && value(&j, out_p, out_len) && ends(&j);
+}
+
+int id_body_one(const char *p, size_t len, char out[ID_BODY_TEXT_BUF])
+{
+    const char *text;
+    size_t text_len;
+    if (!one(p, len, &text, &text_len) || text_len == 0 || text_len > ID_BODY_TEXT_MAX)
+        return FIRN_EFORMAT;
+    memcpy(out, text, text_len);
+    out[text_len] = '\0';
+    return 0;
+}
+
+static int each_json(const char *p, size_t len, id_body_fn *each, void *user)
+{
+    const char *text;
+    size_t text_len;
+    uint64_t id;
+    if (one(p, len, &text, &text_len)) {
+        if (!number(text, text_len, &id))
+            return FIRN_EFORMAT;
+        each(id, user);
+        return 0;
+    }
+    struct json_at j = { p, p + len };
+    if (!key(&j, "ids") || !mark(&j, '['))
+        return FIRN_EFORMAT;
+    do {
+        if (!value(&j, &text, &text_len) || !number(text, text_len, &id))
+            return FIRN_EFORMAT;
+        each(id, user);
+    } while (mark(&j, ','));
+    return mark(&j, ']') && ends(&j) ? 0 : FIRN_EFORMAT;
+}
+
+/* ---- lines and integers ---- */
+
+static int each_line(const char *p, size_t len, id_body_fn *each, void *user)
+{
+    uint64_t id;
+    for (const char *end = p + len; p < end;) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        if (!nl || !number(p, (size_t)(nl - p), &id))
+            return FIRN_EFORMAT; /* also a last line that was cut short */
+        each(id, user);
+        p = nl + 1;
+    }
+    return len ? 0 : FIRN_EFORMAT;
+}
+
+static int each_bytes(const char *p, size_t len, id_body_fn *each, void *user)
+{
+    if (len == 0 || len % 8 != 0)
+        return FIRN_EFORMAT;
+    for (size_t i = 0; i < len; i += 8)
+        each(load_be64(p + i), user);
+    return 0;
+}
+
+int id_body_each(enum id_body_form form, const char *p, size_t len, id_body_fn *each, void *user)
+{
+    switch (form) {
+    case ID_BODY_JSON:
+        return each_json(p, len, each, user);
+    case ID_BODY_LINES:
+        return each_line(p, len, each, user);
+    case ID_BODY_BYTES:
+        return each_bytes(p, len, each, user);
+    }
+    return FIRN_EINVAL;
+}
+
+/* ---- the Redis protocol ---- */
+
+enum { RESP_LINE_MAX = 64 * 1024, RESP_ELEMENTS_MAX = 1 << 24, RESP_BULK_MAX = 64 << 20 };
+
+/* The number in the line of a length; -1 stands for RESP2's null. */
+static bool length(const char *p, size_t len, int64_t max, int64_t *out)
+{
+    uint64_t n;
+    if (len == 2 && p[0] == '-' && p[1] == '1') {
+        *out = -1;
+        return true;
+    }
+    if (!number(p, len, &n) || n > (uint64_t)max)
+        return false;
+    *out = (int64_t)n;
+    return true;
+}
+
+struct resp_at {
+    const char *p;
+    size_t len, at;
+    uint64_t open; /* elements still to come */
+    id_body_fn *each;
+    void *user;
+    struct resp_answer answer;
+};
+
+static void text(struct resp_at *r, const char *p, size_t len)
+{
+    uint64_t id;
+    if (!number(p, len, &id)) {
+        r->answer.other = true;
+        return;
+    }
+    r->answer.count++;
+    if (r->each)
+        r->each(id, r->user);
+}
+
+/* One element: what it opens is added to r->open. */
+static int element(struct resp_at *r)
+{
+    const char *p = r->p + r->at;
+    size_t len = r->len - r->at;
+    if (len == 0)
+        return FIRN_EAGAIN;
+    const char *nl = memchr(p, '\n', len);
+    if (!nl)
+        return len > RESP_LINE_MAX ? FIRN_EFORMAT : FIRN_EAGAIN;
+    if (nl - p < 2 || nl[-1] != '\r')
+        return FIRN_EFORMAT;
+    size_t used = (size_t)(nl + 1 - p), line_len = used - 3;
+    int64_t n;
+    switch (p[0]) {
+    case ':':
+        text(r, p + 1, line_len);
+        break;
+    case '-':
+        r->answer.error = true;
+        break;
+    case '+':
+    case '_':
+    case '#':
+    case ',':
+    case '(':
+        r->answer.other = true;
+        break;
+    case '$':
+    case '=':
+    case '!':
+        if (!length(p + 1, line_len, RESP_BULK_MAX, &n))
+            return FIRN_EFORMAT;
+        if (n < 0) {
+            r->answer.other = true;
+            break;
+        }
+        if (len - used < (size_t)n + 2)
+            return FIRN_EAGAIN;
+        if (memcmp(p + used + n, "\r\n", 2) != 0)
+            return FIRN_EFORMAT;
+        if (p[0] == '!')
+            r->answer.error = true;
+        else
+            text(r, p + used, (size_t)n);
+        used += (size_t)n + 2;
+        break;
+    case '*':
+    case '~':
+    case '>':
+    case '%':
+        if (!length(p + 1, line_len, RESP_ELEMENTS_MAX, &n))
+            return FIRN_EFORMAT;
+        if (n > 0)
+            r->open += (uint64_t)n << (p[0] == '%');
+        if (r->open > 2 * RESP_ELEMENTS_MAX)
+            return FIRN_EFORMAT;
+        break;
+    default:
+        return FIRN_EFORMAT;
+    }
+    r->at += used;
+    return 0;
+}
+
+static int whole(struct resp_at *r)
+{
+    for (r->open = 1; r->open > 0; r->open--) {
+        int error = element(r);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+ssize_t id_body_resp(const char *p, size_t len, id_body_fn *each, void *user,
+                     struct resp_answer *out)
+{
+    struct resp_at r = { .p = p, .len = len };
+    int error = 0;
+    bool plain = len > 0 && p[0] != '*' && p[0] != '~' && p[0] != '>' && p[0] != '%';
+    if (each && !plain) { /* a container may be cut: look before anybody is told */
+        if ((error = whole(&r)) != 0)
+            return error;
+        r = (struct resp_at){ .p = p, .len = len };
+    }
+    r.each = each;
+    r.user = user;
+    if ((error = whole(&r)) != 0)
+        return error;
+    *out = r.answer;
+    return (ssize_t)r.at;
+}

@@ -1,0 +1,51 @@
+#include "cli/output.h"
+#include "cli/say.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int failed(int error)
+{
+    if (error == EPIPE)
+        return STATUS_OK;
+    return say_trouble("cannot write: %s: check where standard output goes", strerror(error));
+}
+
+/* stdio forgets why an earlier write failed; then a full disk is the likely reason, and an attempt
+ * to write again tells. */
+static int stdout_error(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return errno ? errno : EIO;
+}
+
+int output_finish(int status)
+{
+    int error = stdout_error();
+    if (error == 0 || error == EPIPE)
+        return status;
+    return failed(error);
+}
+
+bool output_gone(void)
+{
+    return stdout_error() != 0;
+}
+
+int output_block(const char *p, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(STDOUT_FILENO, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return failed(errno);
+        p += n;
+        len -= (size_t)n;
+    }
+    return -1;
+}

@@ -1,0 +1,18 @@
+/* suggest.h - what somebody who mistyped a word probably meant. */
+#ifndef FIRN_CLI_SUGGEST_H
+#define FIRN_CLI_SUGGEST_H
+
+#include <stddef.h>
+
+struct suggest {
+    const char *typed, *best; /* borrowed; best is NULL while nothing is near */
+    size_t distance;
+};
+
+void suggest_init(struct suggest *s, const char *typed);
+
+/* Consider a candidate, borrowed. The nearest by edit distance wins, the first among equals; one
+ * that differs in more than a third of its letters is no help. */
+void suggest_try(struct suggest *s, const char *candidate);
+
+#endif
