@@ -471,8 +471,9 @@ static void log_changes(struct coordinator *c)
         c->clock_logged = v->clock;
     }
     if (v->fences != c->fences_logged) {
-        log_warn("store_fenced", "cause=%s",
-                 "the store is a copy, was restored, or forgot: IDs go on above all it may have granted");
+        log_warn(
+            "store_fenced", "cause=%s",
+            "the store is a copy, was restored, or forgot: IDs go on above all it may have granted");
         c->fences_logged = v->fences;
     }
     if (v->error != c->error_logged) {

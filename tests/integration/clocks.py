@@ -104,9 +104,9 @@ def off_by_s(number):
 
 def check_state(t, server, state, part):
     """The clock's state in all three places, while IDs are served."""
+    f.wait_for(f"the clock to be {state}", lambda: server.node()["clock"]["state"] == state)
     server.wait_reason(True, part)
     t.equal(server.metric(f'firn_clock_state{{state="{state}"}}'), 1.0, f"the metric of {state}")
-    t.equal(server.node()["clock"]["state"], state, "the clock in /v1/node")
     server.wait_log(f"clock_state state={state}")
 
 

@@ -243,7 +243,7 @@ class Firnd:
         return None
 
     def signal(self, number):
-        os.kill(self.pid, number)
+        self.process.send_signal(number)  # does nothing when it has ended
 
     def kill(self):
         self.signal(signal.SIGKILL)
