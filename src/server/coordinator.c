@@ -54,6 +54,7 @@ struct coordinator {
     enum slot_state state_logged;
     enum clock_state clock_logged;
     int error_logged;
+    uint64_t fences_logged;
 };
 
 static uint64_t mono_ms(void)
@@ -508,6 +509,12 @@ static void log_changes(struct coordinator *c)
             log_warn("clock_state", "state=%s behind_ms=%lld", names[v->clock],
                      (long long)v->behind_ns / 1000000);
         c->clock_logged = v->clock;
+    }
+    if (v->fences != c->fences_logged) {
+        log_warn(
+            "store_fenced", "cause=%s",
+            "the store is a copy, was restored, or forgot: IDs go on above all it may have granted");
+        c->fences_logged = v->fences;
     }
     if (v->error != c->error_logged) {
         if (v->error)
