@@ -16,6 +16,7 @@ test: ## install what is missing, then build and test everything
 
 bench: all ## measure firn beside its peers; writes bench/results/
 	@bench/run
+	@bench/servers
 
 install: all ## install below PREFIX (default /usr/local)
 	@cmake --install build
