@@ -37,7 +37,8 @@ bool app_ready(struct app *app, const char **why)
 const char *mint_trouble(struct app *app, int error)
 {
     const char *why;
-    if (error == FIRN_EAGAIN)
+    /* Ready and no number: others have used up the window, which is extended all the time. */
+    if (error == FIRN_EAGAIN || (error == FIRN_EWINDOW && app_ready(app, &why)))
         return "the layout's IDs for this moment are used up: ask again, or choose a layout with a wider sequence";
     if (error == FIRN_ERANGE)
         return "the shard does not fit, or the layout has no shard field";
