@@ -5,6 +5,8 @@ void clock_f_init(struct clock_f *c, const struct clock_f_params *params)
     *c = (struct clock_f){ .params = *params, .state = CLOCK_WAIT };
 }
 
+enum { STOOD_S = 2 }; /* more than one update apart: a single step back is no standing clock */
+
 static bool near(int64_t a, int64_t b, int64_t by)
 {
     return a - b <= by && b - a <= by;
@@ -45,7 +47,9 @@ static void follow(struct clock_f *c, const struct clock_reading *r, int64_t hig
         target = r->store + skew;
     if (r->store != 0 && target < r->store - skew)
         target = r->store - skew;
-    if (target < now - skew)
+    /* A clock that stands never falls behind by more than F ran ahead of it, so it shows only here. */
+    c->stood_ns_ = r->real > c->last_real_ ? 0 : c->stood_ns_ + (r->boot - c->last_boot_);
+    if (target < now - skew || c->stood_ns_ >= STOOD_S * INT64_C(1000000000))
         c->state = CLOCK_HELD;
     c->off_ns = target - r->mono;
     c->floor_ns = now > target ? now : target;
@@ -61,5 +65,6 @@ enum clock_state clock_f_update(struct clock_f *c, const struct clock_reading *r
     c->behind_ns = c->state == CLOCK_WAIT ? 0 : r->real - clock_f_at(c, r->mono);
     c->last_mono_ = r->mono;
     c->last_boot_ = r->boot;
+    c->last_real_ = r->real;
     return c->state;
 }

@@ -30,7 +30,7 @@ struct clock_f_params {
 enum clock_state {
     CLOCK_WAIT,    /* not started: before the epoch, or not plausible; there is no F */
     CLOCK_OK,      /* follows R */
-    CLOCK_HELD,    /* R is behind F: F stands until R catches up */
+    CLOCK_HELD,    /* R is behind F, or stands: F stands until R catches up */
     CLOCK_SUSPECT, /* R leapt ahead and nobody confirms it: F counts on without R */
 };
 
@@ -39,7 +39,8 @@ struct clock_f {
     enum clock_state state;
     int64_t off_ns, floor_ns; /* F = max(floor, mono + off) */
     int64_t behind_ns;        /* R - F at the last update: negative while held, for the metrics */
-    int64_t last_mono_, last_boot_;
+    int64_t last_mono_, last_boot_, last_real_;
+    int64_t stood_ns_; /* for how long R has not moved on */
 };
 
 /* Not started: clock_f_update() starts it when R is plausible. */

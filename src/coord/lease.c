@@ -252,8 +252,10 @@ int lease_fence(struct lease *l, struct firn_diag *d)
     struct firn_cas cas = { firn_slice(META_KEY, META_KEY_LEN), firn_slice(old, old_len),
                             firn_slice(text, meta_encode(&m, text)) };
     r = firn_store_cas(l->store, &cas, d);
-    if (r == 0)
+    if (r == 0) {
         l->view.fenced_count++;
+        l->view.fences++;
+    }
     return r;
 }
 
@@ -370,6 +372,13 @@ static int scan_one(void *user, struct firn_slice key, struct firn_slice value)
     return 0;
 }
 
+/* The store knows better than the node why it is the wrong one. */
+static void explain_halt(struct lease *l, int result, const struct firn_diag *d)
+{
+    if (result == FIRN_ESTORE && l->node.state == SLOT_HALTED && d->text[0])
+        l->node.diag = *d;
+}
+
 static void do_scan(struct lease *l, uint64_t last, struct firn_diag *d)
 {
     struct clock_reading reading;
@@ -381,6 +390,7 @@ static void do_scan(struct lease *l, uint64_t last, struct firn_diag *d)
     }
     struct slot_now now = read_now(l, last, &reading);
     slot_scan_done(&l->node, &now, r);
+    explain_halt(l, r, d);
     l->view.store_errors += r != 0;
     fail(l, r);
 }
@@ -416,6 +426,7 @@ static void do_read(struct lease *l, uint64_t last, const struct slot_action *a,
     int r = firn_store_read(l->store, firn_slice(key, len), a->fresh, &rec, d);
     struct slot_now now = read_now(l, last, &reading);
     slot_read_done(&l->node, &now, r, rec.value, rec.len);
+    explain_halt(l, r, d);
     l->view.store_errors += r != 0;
     fail(l, r);
 }
@@ -430,6 +441,7 @@ static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, 
     int r = firn_store_cas(l->store, &cas, d);
     struct slot_now now = read_now(l, last, &reading);
     slot_cas_done(&l->node, &now, r);
+    explain_halt(l, r, d);
     l->view.store_errors += r != 0 && r != FIRN_ECONFLICT;
     fail(l, r == FIRN_ECONFLICT ? 0 : r);
 }

@@ -58,6 +58,8 @@ struct lease_view {        /* what the coordinator publishes; a copy after each 
     int64_t behind_ns;
     uint64_t floor_tick, max_drift;                  /* limit = max(F, floor_tick) + max_drift */
     uint64_t fenced_count, twin_count, store_errors; /* for metrics */
+    uint64_t
+        fences; /* of those, how often this process fenced the store: a copy, or a restored one */
     bool ready; /* false from a quarter of the window left, or without any */
 };
 

@@ -1,6 +1,9 @@
 /* What both protocols tell about the server's health. */
 #include "server/app.h"
 
+#include <stdio.h>
+#include <string.h>
+
 bool app_ready(struct app *app, const char **why)
 {
     struct lease_view v;
@@ -10,7 +13,7 @@ bool app_ready(struct app *app, const char **why)
     }
     board_copy(&app->board, &v);
     if (v.ready) {
-        *why = v.clock == CLOCK_HELD      ? "ready; the clock stepped back and is held"
+        *why = v.clock == CLOCK_HELD ? "ready; the clock stepped back or stands still, and is held"
                : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed"
                                           : "ready";
         return true;
@@ -29,8 +32,14 @@ bool app_ready(struct app *app, const char **why)
         [SLOT_RELEASING] = "shutting down",
         [SLOT_CLOSED] = "shut down",
     };
-    *why = v.clock == CLOCK_WAIT ? "the clock is not plausible: waiting for it to be set"
-                                 : reasons[v.state];
+    *why = v.clock == CLOCK_WAIT && v.state != SLOT_START && v.state != SLOT_HALTED
+               ? "the clock is not plausible: waiting for it to be set"
+               : reasons[v.state];
+    if (v.error && v.diag.text[0] && strcmp(*why, v.diag.text) != 0) { /* what exactly is wrong */
+        static _Thread_local char text[sizeof v.diag.text + 128];
+        snprintf(text, sizeof text, "%s (%s)", *why, v.diag.text);
+        *why = text;
+    }
     return false;
 }
 

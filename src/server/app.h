@@ -79,7 +79,8 @@ const char *http_route_name(size_t i);
 /* metrics.c: all metrics in the Prometheus text format. */
 void metrics_write(struct app *app, struct buf *out);
 
-/* Whether IDs can be minted now, as /readyz says it. False: *why (static text) names the reason. */
+/* Whether IDs can be minted now, as /readyz says it. *why names the reason, until
+ * this thread asks again. */
 bool app_ready(struct app *app, const char **why);
 
 /* One sentence for an error of minter_number(s) and its cure, and whether waiting helps. */

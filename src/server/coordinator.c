@@ -54,6 +54,7 @@ struct coordinator {
     enum slot_state state_logged;
     enum clock_state clock_logged;
     int error_logged;
+    uint64_t fences_logged;
 };
 
 static uint64_t mono_ms(void)
@@ -290,7 +291,7 @@ static void finish(struct job *j, int result)
 }
 
 /* Give each job its part of what was granted, in order; a job that asks for more than is left gets
- * nothing. What remains of a range sequence's block is kept in hand. */
+ * nothing, unless it takes fewer too. What remains of a range sequence's block is kept in hand. */
 static void share_out(struct coordinator *c, struct group *g, struct seq_range range)
 {
     struct job *j = g->first;
@@ -298,7 +299,7 @@ static void share_out(struct coordinator *c, struct group *g, struct seq_range r
     while (j) {
         struct job *next = j->next;
         bool enough = j->want <= range.count;
-        uint64_t n = enough ? j->want : 0;
+        uint64_t n = enough ? j->want : j->partial ? range.count : 0;
         j->range = (struct seq_range){ range.first, range.step, n };
         j->record = g->seq->record;
         j->period = g->seq->period;
@@ -306,10 +307,10 @@ static void share_out(struct coordinator *c, struct group *g, struct seq_range r
         range.count -= n;
         taken |= n > 0;
         atomic_fetch_add_explicit(&c->stats.tickets, n, memory_order_relaxed);
-        if (!enough)
-            snprintf(j->diag.text, sizeof j->diag.text,
-                     "sequence %s has fewer numbers left than that", j->name);
-        finish(j, enough ? 0 : FIRN_EOVERFLOW);
+        if (n == 0)
+            snprintf(j->diag.text, sizeof j->diag.text, "sequence %s has %s", j->name,
+                     range.count ? "fewer numbers left than that" : "reached its last number");
+        finish(j, n ? 0 : FIRN_EOVERFLOW);
         j = next;
     }
     if (g->seq->ahead)
@@ -508,6 +509,12 @@ static void log_changes(struct coordinator *c)
             log_warn("clock_state", "state=%s behind_ms=%lld", names[v->clock],
                      (long long)v->behind_ns / 1000000);
         c->clock_logged = v->clock;
+    }
+    if (v->fences != c->fences_logged) {
+        log_warn(
+            "store_fenced", "cause=%s",
+            "the store is a copy, was restored, or forgot: IDs go on above all it may have granted");
+        c->fences_logged = v->fences;
     }
     if (v->error != c->error_logged) {
         if (v->error)

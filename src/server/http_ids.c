@@ -318,8 +318,7 @@ static int dated_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
 static void answer_ticket(struct http_wait *w, struct reply *r)
 {
     struct job *j = &w->ticket.job;
-    /* A list that the sequence's end cut short is answered with what there is: it is taken already. */
-    if (j->result && !(j->result == FIRN_EOVERFLOW && j->range.count > 0)) {
+    if (j->result) {
         http_wait_fail(w, r);
         return;
     }
@@ -393,6 +392,7 @@ static void take(struct call *c, const struct order *o)
         w->answer.prefix = w->prefix;
     }
     w->ticket.job.want = o->n;
+    w->ticket.job.partial = true; /* the last numbers of a sequence shall not be lost */
     w->ticket.done = ticket_came;
     if (o->answer.format == ANSWER_OCTETS || o->answer.codec) {
         w->ticket.job.what = JOB_DESCRIBE;

@@ -74,6 +74,26 @@ static void network(struct app *app, struct buf *out)
     one(out, "firn_sent_bytes_total", "counter", "Bytes sent.", (double)sum.bytes_out);
 }
 
+/* By route of the HTTP API; "none" is what had no route: 404 and 405. */
+static void routes(struct app *app, struct buf *out)
+{
+    static const char *const names[] = { "firn_http_requests_total", "firn_http_errors_total" };
+    for (int which = 0; which < 2; which++) {
+        head(out, names[which], "counter",
+             which ? "HTTP answers that were problems, by route." : "HTTP requests, by route.");
+        for (size_t k = 0; http_route_name(k); k++) {
+            uint64_t sum = 0;
+            for (size_t i = 0; i < app->loops; i++) {
+                const struct http_counter *c = &app->ctx[i].http[k];
+                sum += atomic_load_explicit(which ? &c->errors : &c->requests,
+                                            memory_order_relaxed);
+            }
+            buf_addf(out, "%s{route=\"%s\"} %llu\n", names[which], http_route_name(k),
+                     (unsigned long long)sum);
+        }
+    }
+}
+
 static double f_seconds(struct app *app)
 {
     struct board_clock c;
@@ -143,6 +163,7 @@ void metrics_write(struct app *app, struct buf *out)
 {
     ids(app, out);
     network(app, out);
+    routes(app, out);
     lease(app, out);
     tickets(app, out);
     process(app, out);

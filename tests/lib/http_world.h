@@ -107,8 +107,6 @@ static void world_run(struct job *j)
         world_record(j);
         bool few = strcmp(j->name, "short") == 0;
         j->range = (struct seq_range){ 41, 1, few && j->want > 3 ? 3 : j->want };
-        if (few && j->want > 3)
-            j->result = FIRN_EOVERFLOW;
         if (strcmp(j->name, "dated") == 0)
             j->period = 20261116;
     }

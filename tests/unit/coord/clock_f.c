@@ -158,3 +158,20 @@ T_TEST(clock_f_stays_near_the_store)
         T_OK(clock_f_at(&c, r.mono) - r.store >= -10 * S, "at %d s", (int)s);
     }
 }
+
+T_TEST(clock_f_says_when_the_clock_stands)
+{
+    struct clock_f c = started(0);
+    for (int64_t s = 1; s <= 60; s++) {
+        struct clock_reading r = later(s, -s); /* R is T0 for ever */
+        enum clock_state state = clock_f_update(&c, &r, 0);
+        T_EQ(state, s < 2 ? CLOCK_OK : CLOCK_HELD, "second %lld", (long long)s);
+        T_OK(clock_f_at(&c, r.mono) <= T0 + 1 * S, "F stands too");
+    }
+    struct clock_reading r = later(61, 0);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK, "it runs again");
+    r = later(62, -2); /* one small step back is no standing clock */
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK, "back 2 s");
+    r = later(63, -2);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK, "and on");
+}

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""
+A clock that lies: set back an hour, forward a year, frozen, 1970, at run time and across restarts. No ID comes
+twice, firnd goes on where it can, and says what it thinks of the clock in /readyz, /metrics and the log.
+The wall clock is faked by libfaketime from a file that is rewritten at run time; the monotonic one is real.
+"""
+import glob
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
+
+HOUR, DAY = 3600, 86400
+YEAR = 365 * DAY
+EPOCH_MS = 1609459200000  # of the default layout
+KILLS = 40  # more than 16 slots can take while the clock stands
+
+
+class Clock:
+    """The wall clock of the processes started with env()."""
+
+    def __init__(self, test, library):
+        self.path = os.path.join(test.dir, "clock")
+        self.library = library
+        self.set(0)
+
+    def write(self, text):
+        with open(self.path + ".new", "w", encoding="ascii") as out:
+            out.write(text + "\n")
+        os.replace(self.path + ".new", self.path)
+
+    def set(self, offset_s):
+        """Running, off by so much."""
+        self.write(f"{offset_s:+d}")
+
+    def freeze(self, at=None):
+        """Standing; the format of libfaketime is local time."""
+        self.write(time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() if at is None else at)))
+
+    def env(self):
+        # Without the last one libfaketime 0.9.10 takes the end of a monotonic wait for a wall-clock time.
+        return {"LD_PRELOAD": self.library, "FAKETIME_TIMESTAMP_FILE": self.path, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_NO_CACHE": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0"}
+
+
+def find_library(test):
+    """What to preload, or None with the reason said. A sanitizer's run time has to come first."""
+    found = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1") + glob.glob("/usr/lib/faketime/libfaketimeMT.so.1"))
+    if not found:
+        return None, "libfaketime is not installed"
+    needs = subprocess.run(["ldd", os.path.join(test.bin, "firnd")], capture_output=True, text=True, timeout=f.LIMIT,
+                           check=False).stdout
+    first = [w[2] for w in (line.split() for line in needs.splitlines())
+             if len(w) > 2 and w[0].startswith(("libasan", "libtsan", "libubsan"))]
+    library = " ".join(first + [found[0]])
+    clock = Clock(test, library)
+    clock.set(-YEAR)
+    try:
+        said = subprocess.run([os.path.join(test.bin, "firnd"), "--version"], env={**os.environ, **clock.env()},
+                              capture_output=True, text=True, timeout=f.LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return None, "firnd hangs with libfaketime"
+    if said.returncode != 0:
+        return None, f"firnd does not start with libfaketime: {said.stderr.strip()[:300]}"
+    clock.set(0)
+    return clock, ""
+
+
+class Taker:
+    """Takes IDs one after another from several firnds, and remembers all."""
+
+    def __init__(self, test):
+        self.test, self.ids = test, []
+
+    def take(self, server, n=50):
+        c = f.Http(server.snowflake)
+        mine = []
+        for _ in range(n):
+            status, body = c.get("/generate?n=5")
+            if status != 200:
+                c.close()
+                self.test.check(False, f"IDs are served: {body}")
+                return mine
+            mine += [int(i) for i in f.json.loads(body)["ids"]]
+        c.close()
+        self.test.check(all(a < b for a, b in zip(mine, mine[1:])), "IDs rise on a connection")
+        self.ids += mine
+        return mine
+
+    def refused(self, server, part):
+        status, said = f.get(server.snowflake, "/generate")
+        self.test.check(status == 503 and part in str(said), f"an ID is refused with '{part}': {status} {said}")
+
+    def check(self):
+        self.test.equal(len(set(self.ids)), len(self.ids), "IDs are distinct; how many")
+
+
+def off_by_s(number):
+    """How far an ID's time is from now."""
+    return ((number >> 22) + EPOCH_MS) / 1000 - time.time()
+
+
+def check_state(t, server, state, part):
+    """The clock's state in all three places, while IDs are served."""
+    f.wait_for(f"the clock to be {state}", lambda: server.node()["clock"]["state"] == state)
+    server.wait_reason(True, part)
+    t.equal(server.metric(f'firn_clock_state{{state="{state}"}}'), 1.0, f"the metric of {state}")
+    server.wait_log(f"clock_state state={state}")
+
+
+def ticket(server):
+    status, said = f.get(server.ticket, "/generate")
+    return int(said["id"]) if status == 200 else said
+
+
+def at_run_time(t, clock):
+    clock.set(0)
+    server, taker, load = f.Firnd(t, t.state("run"), env=clock.env()).wait_ready(), Taker(t), f.Load(t)
+    load.start(f.resp_ids)
+    load.aim(1, server)
+    tickets = [ticket(server)]
+    for what, step, state, part in (
+            ("back an hour", lambda: clock.set(-HOUR), "held", "stepped back"),
+            ("forward a year", lambda: clock.set(YEAR), "suspect", "leapt ahead"),
+            ("frozen", clock.freeze, "held", "stands still"),
+            ("1970", lambda: clock.freeze(1000), "held", "stepped back")):
+        step()
+        check_state(t, server, state, part)
+        got = taker.take(server)
+        t.check(got and abs(off_by_s(got[-1])) < 10 * 60, f"{what}: the IDs' time stays near: {off_by_s(got[-1])} s")
+        tickets.append(ticket(server))
+        t.check(server.readyz()[0], f"{what}: still ready")
+        clock.set(0)
+        check_state(t, server, "ok", "ready")
+        taker.take(server)
+    load.rest()
+    load.end()
+    taker.ids += load.check_ids(100)
+    taker.check()
+    t.equal(tickets, list(range(100001, 100006)), "tickets count on")
+    t.equal(server.stop(), 0, "it ends cleanly")
+
+
+def across_restarts(t, clock):
+    """Ended and killed with one clock, started with another."""
+    state, taker = t.state("restarts"), Taker(t)
+    clock.set(0)
+    server = f.Firnd(t, state, env=clock.env()).wait_ready()
+    taker.take(server)
+    first = ticket(server)
+    for n, (what, step, part) in enumerate((
+            ("back an hour", lambda: clock.set(-HOUR), "far behind"),
+            ("forward a year", lambda: clock.set(YEAR), "not plausible"),
+            ("1970", lambda: clock.freeze(1000), "not plausible"))):
+        server.kill()
+        step()
+        server = f.Firnd(t, state, env=clock.env())
+        server.wait_reason(False, part)
+        taker.refused(server, part)
+        t.equal(server.metric('firn_slot_state{state="wait_clock"}'), 1.0, f"{what}: the metric of wait_clock")
+        server.wait_log("slot_state state=wait_clock")
+        server.wait_log("lease_trouble error=FIRN_ECLOCK")
+        t.equal(ticket(server), first + 1 + n, f"{what}: tickets need no clock")
+        clock.set(0)
+        server.wait_ready()
+        taker.take(server)
+    taker.check()
+    server.kill()
+    clock.set(YEAR)
+    server = f.Firnd(t, state, env=clock.env())
+    server.wait_reason(False, "not plausible")
+    t.equal(server.stop(), 0, "one that waits for the clock can be ended")
+
+
+def ahead_for_a_while(t, clock):
+    """A week ahead is plausible, so it is followed; back again, another slot serves with the right time."""
+    state, taker = t.state("week"), Taker(t)
+    clock.set(0)
+    server = f.Firnd(t, state, env=clock.env()).wait_ready()
+    taker.take(server)
+    t.equal(server.stop(), 0, "it ends cleanly")
+    clock.set(7 * DAY)
+    server = f.Firnd(t, state, env=clock.env()).wait_ready()
+    got = taker.take(server)
+    t.check(got and off_by_s(got[0]) > 6 * DAY, "a week ahead is taken as it is")
+    server.kill()
+    clock.set(0)
+    server = f.Firnd(t, state, env=clock.env()).wait_ready()
+    got = taker.take(server)
+    t.check(got and abs(off_by_s(got[0])) < 10 * 60, "back in the present on a slot that is not poisoned")
+    taker.check()
+    t.equal(server.stop(), 0, "it ends cleanly")
+
+
+def new_store_in_1970(t, clock):
+    """A machine without a clock battery: nothing until the time is set."""
+    state, taker = t.state("1970"), Taker(t)
+    clock.freeze(1000)
+    server = f.Firnd(t, state, env=clock.env())
+    server.wait_reason(False, "not plausible")
+    server.wait_log("before the layout's epoch")
+    t.equal(server.metric('firn_clock_state{state="wait"}'), 1.0, "the metric of wait")
+    taker.refused(server, "not plausible")
+    t.equal(ticket(server), 100001, "tickets need no clock")
+    clock.set(0)
+    server.wait_ready()
+    got = taker.take(server)
+    t.check(abs(off_by_s(got[0])) < 10 * 60, "IDs of the present, once the clock is set")
+    t.equal(server.stop(), 0, "it ends cleanly")
+
+
+def crash_loop_while_frozen(t, clock):
+    """With a clock that stands each crash uses up ticks that time does not give back, until no slot is left."""
+    state, taker, kills = t.state("frozen"), Taker(t), 0
+    clock.freeze()
+    while True:
+        server = f.Firnd(t, state, env=clock.env())
+        if "state=no_slot" in server.wait_log(["state=active", "state=no_slot"]) or kills == KILLS:
+            break
+        server.wait_ready()
+        taker.take(server, 3)
+        server.kill()
+        kills += 1
+    t.check(kills < KILLS, f"after {kills} crashes every slot lies ahead of the clock")
+    t.say(f"no slot after {kills} crashes")
+    server.wait_reason(False, "every slot is held or ahead of the clock")
+    taker.refused(server, "every slot")
+    t.equal(server.metric('firn_slot_state{state="no_slot"}'), 1.0, "the metric of no_slot")
+    t.equal(server.stop(), 0, "SIGTERM ends one that waits")
+    server = f.Firnd(t, state, env=clock.env())
+    server.wait_reason(False, "every slot is held or ahead of the clock")
+    clock.set(0)
+    server.wait_ready()
+    taker.take(server)
+    taker.check()
+    t.equal(server.stop(), 0, "it ends cleanly")
+
+
+with f.Test("clocks") as test:
+    fake, why = find_library(test)
+    if fake:
+        for part in (at_run_time, across_restarts, ahead_for_a_while, new_store_in_1970, crash_loop_while_frozen):
+            test.section(part, fake)
+    else:
+        print(f"*** NOTHING ABOUT CLOCKS WAS TESTED with {test.bin}: {why}")
