@@ -26,7 +26,8 @@ def run(*args, stdin=None, code=0, limit=LIMIT):
     """A program's output, stdout and stderr. Another exit status than `code` is an error."""
     p = subprocess.run([str(a) for a in args], input=stdin, capture_output=True, timeout=limit, check=False)
     if p.returncode != code:
-        raise ValueError(f"{' '.join(map(str, args))[:120]} ended with {p.returncode}: {(p.stderr + p.stdout)[-500:]!r}")
+        what = " ".join(map(str, args))[:120]
+        raise ValueError(f"{what} ended with {p.returncode}: {(p.stderr + p.stdout)[-500:]!r}")
     return p.stdout, p.stderr.decode(errors="replace")
 
 
@@ -121,7 +122,7 @@ def curl_protocol(t):
     t.check("HTTP/1.1 100 Continue" in talk and "HTTP/1.1 201" in talk, f"Expect: 100-continue: {talk[-600:]}")
 
     out, talk = curl("-v", "--http1.0", snow)
-    t.check(b'"id"' in out and ("Closing connection" in talk or "shutting down" in talk.lower()), f"HTTP/1.0: {talk[-400:]}")
+    t.check(b'"id"' in out and "Closing connection" in talk, f"HTTP/1.0: {talk[-400:]}")
     out, talk = curl("-v", "--http1.0", "-H", "Connection: keep-alive", snow, snow)
     t.check(out.count(b'"id"') == 2 and talk.lower().count("re-using existing connection") == 1,
             f"HTTP/1.0 with keep-alive: {talk[-600:]}")
@@ -142,7 +143,8 @@ def curl_protocol(t):
 
 def wrk(t):
     f = Firnd(t, t.state("wrk")).wait_ready()
-    for url in (f"http://{f.snowflake}/generate", f"http://{f.ticket}/generate", f"http://{f.snowflake}/generate?n=100"):
+    for at in (f"{f.snowflake}/generate", f"{f.ticket}/generate", f"{f.snowflake}/generate?n=100"):
+        url = f"http://{at}"
         out = run("wrk", "-t", 2, "-c", 20, "-d", "1s", "--timeout", "30s", url)[0].decode()
         done = re.search(r"(\d+) requests in", out)
         t.check(done and int(done[1]) > 20 and "Non-2xx" not in out and "Socket errors" not in out, f"wrk {url}: {out}")
@@ -163,7 +165,7 @@ def redis_cli(t):
     t.equal(cli("ping", "a b"), "a b", "PING with an argument")
     t.equal([cli("incr", "visits") for _ in range(3)], ["1", "2", "3"], "INCR")
     t.equal(cli("incrby", "visits", "10"), "13", "INCRBY")
-    t.equal((cli("get", "visits"), cli("get", "visits"), cli("incr", "visits")), ("14", "14", "14"), "GET takes nothing")
+    t.equal([cli(word, "visits") for word in ("get", "get", "incr")], ["14"] * 3, "GET takes nothing")
     t.equal(cli("get", "never-used"), "", "GET of a sequence that is not there")
     t.equal(cli("incr", "default"), "100001", "the sequence default")
     t.equal(cli("firn.next", "ticket"), "100002", "FIRN.NEXT ticket")
@@ -243,7 +245,8 @@ def npm(t):
     if os.path.exists(stamp) and open(stamp, "rb").read() == wanted:
         return
     p = subprocess.run(["npm", "install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund",
-                        "--prefer-offline", "--loglevel=error"], cwd=NODE, capture_output=True, timeout=300, check=False)
+                        "--prefer-offline", "--loglevel=error"],
+                       cwd=NODE, capture_output=True, timeout=300, check=False)
     if t.check(p.returncode == 0, f"npm installs the clients: {(p.stdout + p.stderr).decode()[-600:]}"):
         with open(stamp, "wb") as s:
             s.write(wanted)
@@ -282,7 +285,7 @@ def openapi(t):
     curl("-o", path, f"http://{f.home}/openapi.json")
     p = subprocess.run([os.path.join(NODE, "node_modules", ".bin", "redocly"), "lint", path], cwd=t.dir,
                        capture_output=True, timeout=LIMIT, check=False,
-                       env={**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "CI": "1"})
+                       env={**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"})
     said = (p.stdout + p.stderr).decode()
     t.check(p.returncode == 0 and "Your API description is valid" in said, f"redocly lint: {said[-2000:]}")
     t.check("warning" not in re.sub(r"(?i)deprecation warning", "", said), f"redocly has no warnings: {said[-2000:]}")
@@ -321,7 +324,7 @@ def take_through(t, name, address, firnd):
             thread.start()
         for thread in threads:
             thread.join(LIMIT)
-        t.equal((len(got), sum(got.values())), (200, 200), f"{name} {path}: distinct IDs, answers: {got.most_common(1)}")
+        t.equal((len(got), sum(got.values())), (200, 200), f"{name} {path}: distinct, all; {got.most_common(1)}")
     head = run("curl", "-sS", "--max-time", 30, "-I", f"http://{address}/generate")[0].decode()
     t.check("no-store" in head, f"{name} passes Cache-Control on: {head}")
     t.equal(get(address, "/generate?n=0")[0], 400, f"{name} passes errors on")
@@ -495,7 +498,8 @@ def compare(t):
     f = Firnd(t, t.state("compare")).wait_ready()
     out = run(os.path.join(t.bin, "firn"), "compare", "--rounds", 20, "--snowflake", f"http://{f.snowflake}/generate",
               "--ticket", f"http://{f.ticket}/generate")[0].decode().splitlines()
-    t.equal(out[:2], ["Starting ID generation client...", "Generating IDs from Snowflake and Ticket Server:"], "the beginning")
+    t.equal(out[0], "Starting ID generation client...", "the first line")
+    t.equal(out[1], "Generating IDs from Snowflake and Ticket Server:", "the second")
     rounds = [re.fullmatch(r"Snowflake ID: (\d+), Ticket ID: (\d+)", line) for line in out[2:22]]
     if t.check(len(rounds) == 20 and all(rounds), f"a line a round: {out[2:22]}"):
         t.check(rising([int(m[1]) for m in rounds]), "Snowflake IDs rise")
