@@ -53,6 +53,7 @@ const char *mint_trouble(struct app *app, int error)
         return "the shard does not fit, or the layout has no shard field";
     if (error == FIRN_EEXHAUSTED)
         return "the layout has no timestamps left: choose one with a later epoch";
-    app_ready(app, &why);
+    if (app_ready(app, &why)) /* a burst, faster than the window is extended */
+        return "the timestamps granted so far are used up and more are on their way: ask again in a moment";
     return why;
 }
