@@ -4,6 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The coordinator may be held up in the store while its window runs out: then nobody tells. */
+static bool in_time(struct app *app, const struct lease_view *v)
+{
+    struct board_clock c;
+    board_clock_init(&c, &app->board);
+    int64_t us = (int64_t)(c.base.fine_ns(&c.base) / 1000);
+    return firn_layout_ticks(&app->plan.lease, us) < v->ready_until;
+}
+
 bool app_ready(struct app *app, const char **why)
 {
     struct lease_view v;
@@ -12,7 +21,7 @@ bool app_ready(struct app *app, const char **why)
         return false;
     }
     board_copy(&app->board, &v);
-    if (v.ready) {
+    if (v.ready && in_time(app, &v)) {
         *why = v.clock == CLOCK_HELD ? "ready; the clock stepped back or stands still, and is held"
                : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed"
                                           : "ready";
@@ -46,8 +55,7 @@ bool app_ready(struct app *app, const char **why)
 const char *mint_trouble(struct app *app, int error)
 {
     const char *why;
-    /* Ready and no number: others have used up the window, which is extended all the time. */
-    if (error == FIRN_EAGAIN || (error == FIRN_EWINDOW && app_ready(app, &why)))
+    if (error == FIRN_EAGAIN)
         return "the layout's IDs for this moment are used up: ask again, or choose a layout with a wider sequence";
     if (error == FIRN_ERANGE)
         return "the shard does not fit, or the layout has no shard field";

@@ -10,8 +10,10 @@ import re
 import resource
 import selectors
 import socket
+import sqlite3
 import struct
 import sys
+import tempfile
 import threading
 import time
 
@@ -661,6 +663,34 @@ def flood(t):
     end(t, f)
 
 
+def locked_store(t):
+    """A neighbour that holds the database's lock: IDs end with the window, and /readyz says so before."""
+    f = start(t, "locked")
+    db = sqlite3.connect(os.path.join(f.state, "firn.db"), timeout=LIMIT, isolation_level=None)
+    home, ids = Http(f.home), Http(f.snowflake)
+    t.equal(ids.get("/generate")[0], 200, "an ID while all is well")
+    db.execute("BEGIN IMMEDIATE")
+    seen, late = [], 0
+
+    def dry():
+        before = home.get("/readyz")[0]
+        minted, body = ids.get("/generate")
+        seen.append((before, minted))
+        return minted != 200 and body
+    wait_for("the window to end", dry)
+    late = sum(ready == 200 and minted != 200 for ready, minted in seen)
+    t.equal(late, 0, "times that it was ready and made no ID")
+    t.check((503, 200) in seen, "it is not ready any more while it still makes IDs")
+    t.equal(home.get("/healthz")[0], 200, "/healthz meanwhile")
+    t.check(b"store does not" in dry(), "the reason")
+    db.execute("ROLLBACK")
+    db.close()
+    wait_for("IDs again", lambda: ids.get("/generate")[0] == 200 and f.readyz()[0])
+    home.close()
+    ids.close()
+    end(t, f)
+
+
 def tell_on(s, data):
     s.sendall(data)
     return s.recv(65536)
@@ -669,10 +699,13 @@ def tell_on(s, data):
 def main():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192) if hard > 0 else 8192, hard))
+    if os.access("/dev/shm", os.W_OK):  # other people's disk traffic is not what is tested here
+        tempfile.tempdir = "/dev/shm"
     with Test("misbehave") as t:
         if sanitized(t):
             t.say("a sanitizer is built in: memory is not asserted")
-        for part in (slow_loris, half_open, pipelines, giants, garbage, resp_bombs, truncated, smuggling, deaf, flood):
+        for part in (slow_loris, half_open, pipelines, giants, garbage, resp_bombs, truncated, smuggling, deaf, flood,
+                     locked_store):
             t.section(part)
 
 
