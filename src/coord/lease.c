@@ -520,6 +520,7 @@ static void publish(struct lease *l, uint64_t last)
     v->floor_tick = slot_floor(&l->node, now.f);
     v->max_drift = l->node.params.max_drift;
     v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
+    v->ready_until = v->ready ? v->grant.until - l->node.params.window / 4 : 0;
     if (v->state == SLOT_HALTED) {
         v->error = l->node.why;
         v->diag = l->node.diag;

@@ -61,6 +61,7 @@ struct lease_view {        /* what the coordinator publishes; a copy after each 
     uint64_t
         fences; /* of those, how often this process fenced the store: a copy, or a restored one */
     bool ready; /* false from a quarter of the window left, or without any */
+    uint64_t ready_until; /* and from this tick on, should no step come before it */
 };
 
 struct lease {

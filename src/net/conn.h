@@ -61,7 +61,7 @@ struct conn {
 
     struct reply *first, **last; /* deferred, in the order of their requests */
     uint32_t waiting;            /* how many */
-    size_t held;                 /* bytes of those that are done, but not at the front */
+    size_t held;                 /* their bytes: those that are done, and what is expected */
 
     struct conn *todo_next, **todo_prev;
 };

@@ -69,6 +69,15 @@ struct reply *reply_defer(struct reply *r, enum defer_mode mode)
     return q;
 }
 
+void reply_expect(struct reply *r, size_t len)
+{
+    if (!r->peer || r->held > 0)
+        return;
+    r->held = len;
+    peer_conn(r->peer)->held += len;
+    r->loop->held_bytes += len;
+}
+
 void reply_done(struct reply *r)
 {
     if (r->head && r->own.len > r->body_at && r->body_at > 0)
@@ -79,6 +88,8 @@ void reply_done(struct reply *r)
         return;
     }
     struct conn *c = peer_conn(r->peer);
+    c->held -= r->held;
+    r->loop->held_bytes -= r->held;
     if (c->held + r->own.len > r->loop->opts.out_max_bytes) {
         buf_done(&r->own); /* at once, not when the queue is looked at: many may be done by then */
         r->own.failed = true;

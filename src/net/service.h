@@ -46,7 +46,7 @@ struct reply {
     uint8_t minor;
     struct loop *loop;
     size_t body_at; /* where the body begins in `out` */
-    size_t held;    /* bytes of a done reply that count as unsent */
+    size_t held;    /* bytes that count as unsent: expected, or done */
     struct buf own; /* `out` of a deferred reply */
     struct reply *next;
 };
@@ -97,6 +97,10 @@ enum defer_mode {
 /* Call it in the handler before anything is appended. The reply that it returns takes the place of
  * `r` and belongs to the caller until reply_done(). NULL: no room; answer at once, with a refusal. */
 struct reply *reply_defer(struct reply *r, enum defer_mode mode);
+
+/* How long a deferred answer will be, about. It counts as unsent from now on, so that a peer that asks
+ * for a lot at once is not read from until that is on its way. */
+void reply_expect(struct reply *r, size_t len);
 
 /* The answer is complete. Every deferred reply is done exactly once, also when r->peer is NULL. */
 void reply_done(struct reply *r);

@@ -4,6 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The coordinator may be held up in the store while its window runs out: then nobody tells. */
+static bool in_time(struct app *app, const struct lease_view *v)
+{
+    struct board_clock c;
+    board_clock_init(&c, &app->board);
+    int64_t us = (int64_t)(c.base.fine_ns(&c.base) / 1000);
+    return firn_layout_ticks(&app->plan.lease, us) < v->ready_until;
+}
+
 bool app_ready(struct app *app, const char **why)
 {
     struct lease_view v;
@@ -12,7 +21,7 @@ bool app_ready(struct app *app, const char **why)
         return false;
     }
     board_copy(&app->board, &v);
-    if (v.ready) {
+    if (v.ready && in_time(app, &v)) {
         *why = v.clock == CLOCK_HELD ? "ready; the clock stepped back or stands still, and is held"
                : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed"
                                           : "ready";
@@ -52,6 +61,7 @@ const char *mint_trouble(struct app *app, int error)
         return "the shard does not fit, or the layout has no shard field";
     if (error == FIRN_EEXHAUSTED)
         return "the layout has no timestamps left: choose one with a later epoch";
-    app_ready(app, &why);
+    if (app_ready(app, &why)) /* a burst, faster than the window is extended */
+        return "the timestamps granted so far are used up and more are on their way: ask again in a moment";
     return why;
 }

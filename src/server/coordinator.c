@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 50, WAIT_MS = 5000, KNOWN_MAX = 1024 };
+enum { RETRY_MS = 50, WAIT_MS = 5000, KNOWN_MAX = 1024, FAILURE_LOG_MS = 10000 };
 
 struct outbox {
     struct loop *loop;
@@ -55,6 +55,7 @@ struct coordinator {
     enum clock_state clock_logged;
     int error_logged;
     uint64_t fences_logged;
+    uint64_t failures, failure_logged_ms; /* commits that failed since one did not */
 };
 
 static uint64_t mono_ms(void)
@@ -385,6 +386,27 @@ static void put_back(struct coordinator *c, struct job *j, int error, const stru
     pthread_mutex_unlock(&c->mutex);
 }
 
+/* Tries go on many times a second while a disk is full: the log tells the first, and then one now and
+ * then. */
+static void note_failure(struct coordinator *c, const char *name, int error,
+                         const struct firn_diag *d)
+{
+    atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
+    uint64_t now = mono_ms();
+    if (c->failures++ == 0 || now >= c->failure_logged_ms + FAILURE_LOG_MS) {
+        c->failure_logged_ms = now;
+        log_warn("commit_failed", "sequence=%s error=%s cause=%s failures=%llu", name,
+                 firn_error_name(error), d->text, (unsigned long long)c->failures);
+    }
+}
+
+static void note_success(struct coordinator *c)
+{
+    if (c->failures)
+        log_info("commit_recovered", "failures=%llu", (unsigned long long)c->failures);
+    c->failures = 0;
+}
+
 /* Sort one job into its group. False: it cannot be served in this commit. */
 static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, struct job *j)
 {
@@ -395,6 +417,8 @@ static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, 
         const struct known *k;
         int r = find_known(c, j, group, *n, &k);
         if (r) {
+            if (r != FIRN_EAGAIN && may_heal(r)) /* else it would be tried again without a pause */
+                note_failure(c, j->name, r, &j->diag);
             j->next = NULL;
             put_back(c, j, r, &j->diag);
             return false;
@@ -435,12 +459,11 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
     for (size_t i = 0; i < n; i++) {
         if (job[i].result == 0 || job[i].result == FIRN_EOVERFLOW) {
+            note_success(c);
             share_out(c, &group[i], job[i].range);
             continue;
         }
-        atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
-        log_warn("commit_failed", "sequence=%s error=%s cause=%s", group[i].seq->reg,
-                 firn_error_name(job[i].result), d.text);
+        note_failure(c, group[i].seq->reg, job[i].result, &d);
         if (group[i].seq->ahead) {
             static const struct seq_range none;
             ranges_put(&c->ranges, group[i].seq->name, strlen(group[i].seq->name),

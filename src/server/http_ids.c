@@ -370,6 +370,8 @@ static void described(struct http_wait *w)
     http_wait_done(w);
 }
 
+enum { NUMBER_BYTES = 24 }; /* of a long number with what is around it */
+
 static void take(struct call *c, const struct order *o)
 {
     if (!record_name_ok(o->seq, o->seq_len)) {
@@ -396,7 +398,8 @@ static void take(struct call *c, const struct order *o)
     w->ticket.done = ticket_came;
     if (o->answer.format == ANSWER_OCTETS || o->answer.codec) {
         w->ticket.job.what = JOB_DESCRIBE;
-        http_wait_submit(c, w, described);
+        if (http_wait_submit(c, w, described))
+            reply_expect(w->reply, o->n * NUMBER_BYTES);
         return;
     }
     int r = ticket_take(c->ctx->desk, &w->ticket, reply_behind(c->r), loop_now_ms(c->ctx->loop));
@@ -404,6 +407,8 @@ static void take(struct call *c, const struct order *o)
         w->reply = reply_defer(c->r, DEFER_PIPELINED);
         if (!w->reply) /* the number that comes is lost, as if the client had gone; not repeated */
             call_fail(c, PROBLEM_BUSY, "no memory to wait with: ask again in a moment");
+        else
+            reply_expect(w->reply, o->n * NUMBER_BYTES);
         return;
     }
     w->ticket.job.result = r;

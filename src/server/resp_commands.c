@@ -380,6 +380,8 @@ static bool defer(struct resp_wait *w, struct reply *r)
     return false;
 }
 
+enum { NUMBER_BYTES = 24 }; /* of a long number with what is around it */
+
 static void take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
                  bool create, enum ticket_answer answer, bool one)
 {
@@ -405,6 +407,8 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
         w->reply = reply_defer(r, DEFER_PIPELINED);
         if (!w->reply)
             resp_error(r->out, "TRYAGAIN out of memory");
+        else if (!one)
+            reply_expect(w->reply, n * NUMBER_BYTES);
         return;
     }
     if (e)

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,7 +27,8 @@ def run(*args, stdin=None, code=0, limit=LIMIT):
     """A program's output, stdout and stderr. Another exit status than `code` is an error."""
     p = subprocess.run([str(a) for a in args], input=stdin, capture_output=True, timeout=limit, check=False)
     if p.returncode != code:
-        raise ValueError(f"{' '.join(map(str, args))[:120]} ended with {p.returncode}: {(p.stderr + p.stdout)[-500:]!r}")
+        what = " ".join(map(str, args))[:120]
+        raise ValueError(f"{what} ended with {p.returncode}: {(p.stderr + p.stdout)[-500:]!r}")
     return p.stdout, p.stderr.decode(errors="replace")
 
 
@@ -59,12 +61,12 @@ def head_of(text):
 
 
 def curl_formats(t):
-    f = Firnd(t, t.state("curl"))
+    f = Firnd(t, t.state("curl")).wait_ready()
     snow, ticket = f"http://{f.snowflake}/generate", f"http://{f.ticket}/generate"
 
-    first = json.loads(curl(snow)[0])["id"]
-    second = json.loads(curl(snow)[0])["id"]
-    t.check(first.isdigit() and int(second) > int(first), f"Snowflake IDs are strings and rise: {first} {second}")
+    # Five URLs on one connection: there, IDs rise. Connections may meet different threads of the server.
+    ids = [json.loads(line)["id"] for line in curl(*[snow] * 5)[0].splitlines()]
+    t.check(len(ids) == 5 and all(i.isdigit() for i in ids) and rising([int(i) for i in ids]), f"Snowflake IDs: {ids}")
     t.equal([json.loads(curl(ticket)[0])["id"] for _ in range(3)], ["100001", "100002", "100003"], "tickets")
     t.equal(json.loads(curl(ticket + "?n=3")[0]), {"ids": ["100004", "100005", "100006"]}, "tickets by three")
     t.equal(curl("-H", "Accept: text/plain", ticket)[0], b"100007\n", "a ticket as text")
@@ -73,7 +75,7 @@ def curl_formats(t):
     raw = curl("-H", "Accept: application/octet-stream", snow + "?n=100000")[0]
     ids = [int.from_bytes(raw[i:i + 8], "big") for i in range(0, len(raw), 8)]
     t.equal(len(ids), 100000, "IDs as integers")
-    t.check(rising(ids) and ids[0] > int(second), "IDs as integers rise")
+    t.check(rising(ids), "IDs as integers rise")
 
     for kind in ("uuidv7", "ulid", "ksuid", "nanoid", "objectid", "xid", "tsid", "cuid2", "uuidv4"):
         answer = json.loads(curl(f"{snow}?kind={kind}&n=50")[0])
@@ -88,7 +90,7 @@ def curl_formats(t):
 
 
 def curl_protocol(t):
-    f = Firnd(t, t.state("curl"))
+    f = Firnd(t, t.state("curl")).wait_ready()
     snow, ticket = f"http://{f.snowflake}/generate", f"http://{f.ticket}/generate"
 
     for url, status in ((snow, 200), (ticket, 200), (snow + "?n=0", 400), (snow + "?kind=nope", 404),
@@ -121,7 +123,7 @@ def curl_protocol(t):
     t.check("HTTP/1.1 100 Continue" in talk and "HTTP/1.1 201" in talk, f"Expect: 100-continue: {talk[-600:]}")
 
     out, talk = curl("-v", "--http1.0", snow)
-    t.check(b'"id"' in out and ("Closing connection" in talk or "shutting down" in talk.lower()), f"HTTP/1.0: {talk[-400:]}")
+    t.check(b'"id"' in out and "Closing connection" in talk, f"HTTP/1.0: {talk[-400:]}")
     out, talk = curl("-v", "--http1.0", "-H", "Connection: keep-alive", snow, snow)
     t.check(out.count(b'"id"') == 2 and talk.lower().count("re-using existing connection") == 1,
             f"HTTP/1.0 with keep-alive: {talk[-600:]}")
@@ -141,8 +143,9 @@ def curl_protocol(t):
 
 
 def wrk(t):
-    f = Firnd(t, t.state("wrk"))
-    for url in (f"http://{f.snowflake}/generate", f"http://{f.ticket}/generate", f"http://{f.snowflake}/generate?n=100"):
+    f = Firnd(t, t.state("wrk")).wait_ready()
+    for at in (f"{f.snowflake}/generate", f"{f.ticket}/generate", f"{f.snowflake}/generate?n=100"):
+        url = f"http://{at}"
         out = run("wrk", "-t", 2, "-c", 20, "-d", "1s", "--timeout", "30s", url)[0].decode()
         done = re.search(r"(\d+) requests in", out)
         t.check(done and int(done[1]) > 20 and "Non-2xx" not in out and "Socket errors" not in out, f"wrk {url}: {out}")
@@ -153,7 +156,7 @@ def wrk(t):
 
 
 def redis_cli(t):
-    f = Firnd(t, t.state("redis-cli"))
+    f = Firnd(t, t.state("redis-cli")).wait_ready()
     host, port = f.ticket.split(":")
 
     def cli(*args, **more):
@@ -163,7 +166,7 @@ def redis_cli(t):
     t.equal(cli("ping", "a b"), "a b", "PING with an argument")
     t.equal([cli("incr", "visits") for _ in range(3)], ["1", "2", "3"], "INCR")
     t.equal(cli("incrby", "visits", "10"), "13", "INCRBY")
-    t.equal((cli("get", "visits"), cli("get", "visits"), cli("incr", "visits")), ("14", "14", "14"), "GET takes nothing")
+    t.equal([cli(word, "visits") for word in ("get", "get", "incr")], ["14"] * 3, "GET takes nothing")
     t.equal(cli("get", "never-used"), "", "GET of a sequence that is not there")
     t.equal(cli("incr", "default"), "100001", "the sequence default")
     t.equal(cli("firn.next", "ticket"), "100002", "FIRN.NEXT ticket")
@@ -199,7 +202,7 @@ def redis_cli(t):
 
 
 def redis_benchmark(t):
-    f = Firnd(t, t.state("redis-benchmark"))
+    f = Firnd(t, t.state("redis-benchmark")).wait_ready()
     host, port = f.ticket.split(":")
 
     def bench(*args):
@@ -222,7 +225,7 @@ def redis_benchmark(t):
 
 
 def hiredis(t):
-    f = Firnd(t, t.state("hiredis"))
+    f = Firnd(t, t.state("hiredis")).wait_ready()
     program = os.path.join(os.path.dirname(t.bin), "tests", "client_hiredis")
     if t.check(os.access(program, os.X_OK), "the hiredis client is built: is libhiredis-dev there?"):
         t.equal(run(program, f.ticket.split(":")[1])[0], b"hiredis: as expected\n", "hiredis")
@@ -243,7 +246,8 @@ def npm(t):
     if os.path.exists(stamp) and open(stamp, "rb").read() == wanted:
         return
     p = subprocess.run(["npm", "install", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund",
-                        "--prefer-offline", "--loglevel=error"], cwd=NODE, capture_output=True, timeout=300, check=False)
+                        "--prefer-offline", "--loglevel=error"],
+                       cwd=NODE, capture_output=True, timeout=300, check=False)
     if t.check(p.returncode == 0, f"npm installs the clients: {(p.stdout + p.stderr).decode()[-600:]}"):
         with open(stamp, "wb") as s:
             s.write(wanted)
@@ -252,7 +256,7 @@ def npm(t):
 def node(t):
     """clients.mjs prints "ok ..." or "FAILED ..." lines, and "restart" when it wants firnd to come again."""
     npm(t)
-    f = Firnd(t, t.state("node"))
+    f = Firnd(t, t.state("node")).wait_ready()
     same = [f"--listen-{port}={getattr(f, port)}" for port in ("home", "snowflake", "ticket")]
     p = subprocess.Popen(["node", "clients.mjs", f.home, f.snowflake, f.ticket], cwd=NODE, text=True,
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -263,7 +267,7 @@ def node(t):
         last = line.strip()
         if last == "restart":
             f.kill()
-            f = Firnd(t, t.state("node"), *same)
+            f = Firnd(t, t.state("node"), *same).wait_ready()
             p.stdin.write("done\n")
             p.stdin.flush()
         elif last.startswith("ok "):
@@ -277,12 +281,12 @@ def node(t):
 
 def openapi(t):
     npm(t)
-    f = Firnd(t, t.state("openapi"))
+    f = Firnd(t, t.state("openapi")).wait_ready()
     path = os.path.join(t.dir, "openapi.json")
     curl("-o", path, f"http://{f.home}/openapi.json")
     p = subprocess.run([os.path.join(NODE, "node_modules", ".bin", "redocly"), "lint", path], cwd=t.dir,
                        capture_output=True, timeout=LIMIT, check=False,
-                       env={**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "CI": "1"})
+                       env={**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"})
     said = (p.stdout + p.stderr).decode()
     t.check(p.returncode == 0 and "Your API description is valid" in said, f"redocly lint: {said[-2000:]}")
     t.check("warning" not in re.sub(r"(?i)deprecation warning", "", said), f"redocly has no warnings: {said[-2000:]}")
@@ -321,7 +325,7 @@ def take_through(t, name, address, firnd):
             thread.start()
         for thread in threads:
             thread.join(LIMIT)
-        t.equal((len(got), sum(got.values())), (200, 200), f"{name} {path}: distinct IDs, answers: {got.most_common(1)}")
+        t.equal((len(got), sum(got.values())), (200, 200), f"{name} {path}: distinct, all; {got.most_common(1)}")
     head = run("curl", "-sS", "--max-time", 30, "-I", f"http://{address}/generate")[0].decode()
     t.check("no-store" in head, f"{name} passes Cache-Control on: {head}")
     t.equal(get(address, "/generate?n=0")[0], 400, f"{name} passes errors on")
@@ -381,7 +385,7 @@ http {{
 
 
 def cache_nginx(t):
-    f = Firnd(t, t.state("nginx"))
+    f = Firnd(t, t.state("nginx")).wait_ready()
     address, control = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     p = start(t, address, shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin") or "nginx",
               "-e", f"{t.dir}/nginx-error.log", "-p", t.dir, "-c", nginx_conf(t, f, address, control))
@@ -393,7 +397,7 @@ def cache_nginx(t):
 
 
 def cache_varnish(t):
-    f = Firnd(t, t.state("varnish"))
+    f = Firnd(t, t.state("varnish")).wait_ready()
     address, plain, control = (f"127.0.0.1:{free_port()}" for _ in range(3))
     vcl = os.path.join(t.dir, "default.vcl")
 
@@ -478,7 +482,7 @@ def prometheus_errors(text):
 def prometheus(t):
     bad = "# HELP a x\n# TYPE a counter\na 1\na 1\nb{c=\"d} 2\n"
     t.check(len(prometheus_errors(bad)) >= 3, "the reader sees what is wrong")
-    f = Firnd(t, t.state("prometheus"))
+    f = Firnd(t, t.state("prometheus")).wait_ready()
     out, _ = curl("-i", f"http://{f.home}/metrics")
     line, fields = head_of(out.decode())
     t.check(" 200 " in line and fields["content-type"].startswith("text/plain; version=0.0.4"), f"{line} {fields}")
@@ -492,10 +496,11 @@ def prometheus(t):
 
 
 def compare(t):
-    f = Firnd(t, t.state("compare"))
+    f = Firnd(t, t.state("compare")).wait_ready()
     out = run(os.path.join(t.bin, "firn"), "compare", "--rounds", 20, "--snowflake", f"http://{f.snowflake}/generate",
               "--ticket", f"http://{f.ticket}/generate")[0].decode().splitlines()
-    t.equal(out[:2], ["Starting ID generation client...", "Generating IDs from Snowflake and Ticket Server:"], "the beginning")
+    t.equal(out[0], "Starting ID generation client...", "the first line")
+    t.equal(out[1], "Generating IDs from Snowflake and Ticket Server:", "the second")
     rounds = [re.fullmatch(r"Snowflake ID: (\d+), Ticket ID: (\d+)", line) for line in out[2:22]]
     if t.check(len(rounds) == 20 and all(rounds), f"a line a round: {out[2:22]}"):
         t.check(rising([int(m[1]) for m in rounds]), "Snowflake IDs rise")
@@ -506,6 +511,8 @@ def compare(t):
 
 
 def main():
+    if os.access("/dev/shm", os.W_OK):  # other people's disk traffic is not what is tested here
+        tempfile.tempdir = "/dev/shm"
     with Test("clients") as t:
         for part in (curl_formats, curl_protocol, wrk, redis_cli, redis_benchmark, hiredis, node, openapi, cache_nginx,
                      cache_varnish, prometheus, compare):

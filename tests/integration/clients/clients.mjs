@@ -118,14 +118,15 @@ async function tryRedis(name, client, proto) {
     check(same(piped, from(12, 1000)), `${name}: a pipeline of 1000`, piped)
 
     const ids = await client.call(c, 'FIRN.NEXT', 'snowflake', 'COUNT', '1000')
-    check(ids.length === 1000 && ids.every((i) => typeof i === 'string') && rising(ids), `${name}: FIRN.NEXT COUNT`, ids)
+    check(ids.every((i) => typeof i === 'string'), `${name}: IDs are strings`, ids)
+    check(ids.length === 1000 && rising(ids), `${name}: FIRN.NEXT COUNT`, ids)
     const one = await client.call(c, 'FIRN.NEXT', 'uuidv7')
     check(/^[0-9a-f-]{36}$/.test(one), `${name}: FIRN.NEXT uuidv7`, one)
     const reading = await client.call(c, 'FIRN.INSPECT', ids[0])
     check(JSON.stringify(reading).includes('snowflake'), `${name}: FIRN.INSPECT`, reading)
 
     const hello = await client.call(c, 'HELLO')
-    const said = Array.isArray(hello) ? hello[hello.indexOf('proto') + 1] : hello instanceof Map ? hello.get('proto') : hello.proto
+    const said = Array.isArray(hello) ? hello[hello.indexOf('proto') + 1] : (hello.get?.('proto') ?? hello.proto)
     check(said === proto, `${name}: speaks RESP${proto}`, hello)
     const error = await client.set(c).catch((e) => e)
     check(/unknown command '?set/i.test(error?.message), `${name}: an unknown command is an error`, `${error}`)
@@ -134,7 +135,7 @@ async function tryRedis(name, client, proto) {
     // Several connections on a gapless sequence: together they get every number once.
     const before = Number(await client.get(c, 'default'))
     const many = await times(5, () => client.open())
-    const numbers = (await Promise.all(many.flatMap((m) => from(0, 200).map(() => client.incr(m, 'default'))))).sort((a, b) => a - b)
+    const numbers = (await times(1000, (i) => client.incr(many[i % 5], 'default'))).sort((a, b) => a - b)
     check(same(numbers, from(before, 1000)), `${name}: five connections share a gapless sequence`, numbers)
     await Promise.all(many.map((m) => client.close(m)))
 
@@ -202,7 +203,8 @@ async function tryHttp() {
         const taken = await axios.get(`http://${ticket}/generate?seq=invoices&n=3`)
         check(same(taken.data, { ids: ['7', '8', '9'] }), 'axios: and take from it', taken.data)
         const refused = await axios.get(`${url}?n=0`).catch((e) => e.response)
-        check(refused.status === 400 && refused.headers['content-type'] === 'application/problem+json', 'axios: a problem')
+        const type = refused.headers['content-type']
+        check(refused.status === 400 && type === 'application/problem+json', 'axios: a problem', type)
     })
     await attempt('binary', async () => {
         const answer = await fetch(`${url}?n=1000`, { headers: { Accept: 'application/octet-stream' } })

@@ -16,7 +16,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { DEFERRED_MAX = 4096, BIG_BYTES = 1000 * 1000 };
+enum { DEFERRED_MAX = 4096, BIG_BYTES = 1000 * 1000, EXPECTED_BYTES = 100 * 1000 };
 
 struct service_ctx {
     struct reply *deferred[DEFERRED_MAX];
@@ -55,7 +55,7 @@ static void defer(struct service_ctx *x, struct reply *r, unsigned n, enum defer
     x->deferred[x->deferred_len++] = d;
 }
 
-/* /n/5 answers 5; /d/5 the same, deferred; /s/5 the same, serial; /big a megabyte; /none nothing. */
+/* /n/5 answers 5; /d/5 the same, deferred; /e/5 the same, expected to be long; /s/5 serial; /big a megabyte; /none nothing. */
 static void on_http(struct service_ctx *x, const struct http_request *req, struct reply *r)
 {
     struct slice rest = req->path, kind, number;
@@ -65,7 +65,10 @@ static void on_http(struct service_ctx *x, const struct http_request *req, struc
         n = 0;
     if (kind.len == 1 && kind.p[0] == 'd')
         defer(x, r, (unsigned)n, DEFER_PIPELINED);
-    else if (kind.len == 1 && kind.p[0] == 's')
+    else if (kind.len == 1 && kind.p[0] == 'e') {
+        defer(x, r, (unsigned)n, DEFER_PIPELINED);
+        reply_expect(x->deferred[x->deferred_len - 1], EXPECTED_BYTES);
+    } else if (kind.len == 1 && kind.p[0] == 's')
         defer(x, r, (unsigned)n, DEFER_SERIAL);
     else if (kind.len == 1 && kind.p[0] == 'n')
         answer(r, (unsigned)n);
@@ -450,6 +453,38 @@ T_TEST(conn_deferred_keep_their_order)
     ask(&w, release_all_backwards, NULL);
     hear(other, ":10\r\n-ERR Protocol error: expected '$', got '!'\r\n");
     hear_end(other);
+    world_stop(&w);
+}
+
+/* Answers that will be long are not collected by the thousand: the next requests wait for them. */
+T_TEST(conn_expected_answers_count)
+{
+    static struct world w;
+    world_start(&w, NULL); /* 256 KiB unsent are enough */
+    int fd = dial(&w), other = dial(&w);
+    say(fd, GET("/e/1") GET("/e/2") GET("/e/3") GET("/e/4") GET("/e/5") GET("/e/6") GET("/n/7"));
+    wait_deferred(&w, 3);
+    say(other, GET("/n/1"));
+    hear_number(other, 1);
+    wait_deferred(&w, 3);
+    ask(&w, release_all_backwards, NULL);
+    for (unsigned i = 1; i <= 3; i++)
+        hear_number(fd, i);
+    wait_deferred(&w, 3);
+    say(fd, GET("/n/8"));
+    ask(&w, release_all_backwards, NULL);
+    for (unsigned i = 4; i <= 8; i++)
+        hear_number(fd, i);
+    /* Nor do those count for ever that nobody is left to read. */
+    say(fd, GET("/e/1") GET("/e/2") GET("/e/3"));
+    wait_deferred(&w, 3);
+    close(fd);
+    ask(&w, release_all_backwards, NULL);
+    say(other, GET("/e/9"));
+    wait_deferred(&w, 1);
+    ask(&w, release_all_backwards, NULL);
+    hear_number(other, 9);
+    close(other);
     world_stop(&w);
 }
 
