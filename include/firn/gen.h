@@ -104,7 +104,8 @@ FIRN_API FIRN_MUSTUSE int firn_gen_fill(struct firn_gen *g, uint64_t *ids, size_
 FIRN_API FIRN_MUSTUSE int firn_gen_after(struct firn_gen *g, const struct firn_layout *l,
                                          uint64_t id);
 
-/* From any thread: the window now ends at `until`. It is only ever raised. */
+/* From any thread: the window now ends at `until`, or where the layout's time does. It is only ever
+ * raised. */
 FIRN_API void firn_gen_extend(struct firn_gen *g, uint64_t until);
 FIRN_API void firn_gen_set_floor(struct firn_gen *g, uint64_t floor_tick);
 
@@ -140,7 +141,8 @@ FIRN_API FIRN_MUSTUSE int firn_shared_fill(struct firn_shared *g, uint64_t *ids,
 FIRN_API void firn_shared_extend(struct firn_shared *g, uint64_t until);
 FIRN_API void firn_shared_set_floor(struct firn_shared *g, uint64_t floor_tick);
 
-/* One atomic step with emission: no ID above `*out_last` exists, none comes later. */
+/* One atomic step with emission: no ID above `*out_last` exists, none comes later. Closing again changes
+ * nothing and leaves `*out_last` alone. */
 FIRN_API void firn_shared_close(struct firn_shared *g, uint64_t *out_last);
 
 #ifdef __cplusplus

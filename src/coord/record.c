@@ -320,8 +320,13 @@ bool record_name_ok(const char *p, size_t len)
     for (size_t i = 0; i < len; i++) {
         char c = p[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && c != '.' && c != '_' && c != ':' && c != '-')
+        if (!letter && c != '.' && c != '_' && c != ':' && c != '-' && c != RECORD_INNER)
             return false;
     }
     return true;
+}
+
+bool record_user_name_ok(const char *p, size_t len)
+{
+    return record_name_ok(p, len) && !memchr(p, RECORD_INNER, len);
 }

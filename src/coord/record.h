@@ -91,7 +91,10 @@ size_t seq_key(const char *name, size_t len, char out[RECORD_KEY_BUF]);
 FIRN_MUSTUSE int slot_key_parse(const char *p, size_t len, uint32_t *out_slot);
 
 /* A name for a node or a sequence: 1..RECORD_NAME_MAX of A-Z a-z 0-9 . _ : - and not more; a
- * sequence is a path segment in URLs, so nothing that would need escaping. */
+ * sequence is a path segment in URLs, so nothing that would need escaping. RECORD_INNER is for names that
+ * firn makes of them (the counter of a dated sequence's period), so that no user's name can be one. */
+#define RECORD_INNER '@'
 bool record_name_ok(const char *p, size_t len);
+bool record_user_name_ok(const char *p, size_t len);
 
 #endif

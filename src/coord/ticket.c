@@ -97,6 +97,10 @@ static bool read_record(struct tickets *t, struct ticket_entry *e, struct ticket
         return true;
     if (verdict != SEQ_GRANTED)
         return false;
+    if (got.count < job->least && e->left.count == 0) { /* too few for this one, not for another */
+        e->left = got;
+        return false;
+    }
     hand_out(e, job, got);
     return true;
 }
@@ -117,12 +121,16 @@ static size_t round_of(struct tickets *t, struct ticket_job *job, size_t count, 
         struct ticket_entry *e = entry_of(t, job[i].name, job[i].name_len);
         struct nonce req;
         open[i] = false;
-        if (e->left.count > 0) {
+        if (e->left.count > 0 && e->left.count >= job[i].least) {
             hand_out(e, &job[i], e->left);
             continue;
         }
         if (e->op.base_len == 0 && read_record(t, e, &job[i], d))
             continue;
+        if (seq_left(&e->op.base) < job[i].least) { /* taking the rest would help nobody */
+            job[i].result = FIRN_EOVERFLOW;
+            continue;
+        }
         t->random(t->random_user, req.b, sizeof req.b);
         job[i].result = seq_op_build(&e->op, job[i].want, &req);
         if (job[i].result != 0)
@@ -162,6 +170,8 @@ int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struc
         open[i] = record_name_ok(job[i].name, job[i].name_len) && job[i].want > 0;
         job[i].result = FIRN_EINVAL;
         job[i].range = (struct seq_range){ 0 };
+        job[i].more = false;
+        job[i].least = job[i].least ? job[i].least : 1;
     }
     for (int i = 0; i < ROUNDS_MAX && round_of(t, job, count, open, d) > 0; i++)
         ;
@@ -170,8 +180,25 @@ int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struc
     for (size_t i = 0; i < count; i++) {
         granted |= job[i].result == 0;
         first = first ? first : job[i].result;
+        if (job[i].result == 0) {
+            const struct ticket_entry *e = entry_of(t, job[i].name, job[i].name_len);
+            job[i].more = e->left.count > 0 || e->op.base_len == 0 || seq_left(&e->op.base) > 0;
+        }
     }
     return granted ? 0 : first;
+}
+
+void ticket_return(struct tickets *t, const char *name, size_t name_len, struct seq_range rest)
+{
+    struct ticket_entry *e = entry_of(t, name, name_len);
+    bool joined = e->left.count > 0 && rest.first + rest.count * rest.step == e->left.first;
+    if (rest.count == 0)
+        return;
+    if (joined)
+        rest.count += e->left.count; /* the other part of the same grant */
+    if (joined ||
+        e->left.count < rest.count) /* one piece is kept; a smaller one beside it is a hole */
+        e->left = rest;
 }
 
 int ticket_create(struct tickets *t, const char *name, size_t name_len, const struct seq_spec *spec,

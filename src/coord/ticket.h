@@ -15,8 +15,10 @@ struct ticket_job { /* one sequence's part of a commit */
     const char *name;
     size_t name_len;
     uint64_t want;          /* in: how many numbers, for all that wait on it */
+    uint64_t least;         /* in: fewer in one piece are of no use; 0 means 1 */
     int result;             /* out: 0, or why not: FIRN_ENOENT, FIRN_EOVERFLOW, FIRN_EIO, ... */
-    struct seq_range range; /* out: as many as the sequence had left, in order */
+    struct seq_range range; /* out: at least `least`, at most `want`, in order */
+    bool more;              /* out: there are numbers beyond these, ask again for the rest */
 };
 
 struct ticket_entry;
@@ -38,6 +40,9 @@ void tickets_done(struct tickets *t);
  * meanwhile is found by its nonce and handed out then, so a full disk loses no number. */
 #define TICKET_JOBS_MAX 64
 int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struct firn_diag *d);
+
+/* Numbers of a grant that nobody took: the next commit of that sequence hands them out first. */
+void ticket_return(struct tickets *t, const char *name, size_t name_len, struct seq_range rest);
 
 /* FIRN_ECONFLICT: it exists (then *out, if not NULL, is what exists). */
 FIRN_MUSTUSE int ticket_create(struct tickets *t, const char *name, size_t name_len,

@@ -53,7 +53,7 @@ static bool wait_until(struct firn_gen *g, uint64_t ns, uint64_t *waited_ns)
     if (*waited_ns + nap > g->wait_max_ns_)
         return false;
     g->clock_->sleep_ns(g->clock_, nap);
-    *waited_ns += nap;
+    *waited_ns += firn__slept_ns(now, g->clock_->fine_ns(g->clock_), nap);
     return true;
 }
 
@@ -186,12 +186,12 @@ int firn_gen_after(struct firn_gen *g, const struct firn_layout *l, uint64_t id)
         return FIRN_ERANGE;
     g->tick_ = tick; /* nothing left in it: the next ID enters a later one */
     g->left_ = 0;
-    g->held_ = max_u64(g->held_, tick);
     return 0;
 }
 
 void firn_gen_extend(struct firn_gen *g, uint64_t until)
 {
+    until = until < g->end_ ? until : g->end_; /* beyond it ticks would begin again at 0 */
     uint64_t old = __atomic_load_n(&g->until_, __ATOMIC_RELAXED);
     while (until > old && !__atomic_compare_exchange_n(&g->until_, &old, until, true,
                                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {

@@ -18,6 +18,13 @@ struct gen_setup {
 int firn__gen_setup(const struct firn_layout *l, const struct firn_gen_opts *opts,
                     struct gen_setup *out);
 
+/* How long a nap was: what the clock shows, or what was planned if it does not move forward. Short naps
+ * end early, so the plan alone would use up a caller's patience in no time. */
+static inline uint64_t firn__slept_ns(uint64_t before_ns, uint64_t after_ns, uint64_t planned_ns)
+{
+    return after_ns > before_ns ? after_ns - before_ns : planned_ns;
+}
+
 /* Copy a caller's struct of any age. FIRN_ENOTSUP: it asks for more than this library knows. */
 int firn__sized_copy(void *dst, size_t dst_size, const void *src, size_t src_size);
 

@@ -103,7 +103,7 @@ static int take_slowly(struct firn_shared *g, size_t n, uint64_t *out_word, size
         if (waited_ns + nap > g->wait_max_ns_)
             return r;
         g->clock_->sleep_ns(g->clock_, nap);
-        waited_ns += nap;
+        waited_ns += firn__slept_ns(ns, g->clock_->fine_ns(g->clock_), nap);
     }
 }
 
@@ -158,7 +158,8 @@ int firn_shared_fill(struct firn_shared *g, uint64_t *ids, size_t n, size_t *out
 
 void firn_shared_extend(struct firn_shared *g, uint64_t until)
 {
-    raise(&g->until_, until, __ATOMIC_RELEASE);
+    /* Beyond the end ticks would begin again at 0. */
+    raise(&g->until_, until < g->end_ ? until : g->end_, __ATOMIC_RELEASE);
 }
 
 void firn_shared_set_floor(struct firn_shared *g, uint64_t floor_tick)

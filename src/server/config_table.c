@@ -127,7 +127,7 @@ const struct setting settings[] = {
       .help = "time for a request to arrive, from its first byte on" },
     { "limits.idle_ms", SETTING_UINT, 0, AT(limits.idle_ms), "60000", RANGE(10, YEAR_MS),
       .help = "time between requests before a connection is closed" },
-    { "limits.drain_ms", SETTING_UINT, 0, AT(limits.drain_ms), "10000", RANGE(0, YEAR_MS),
+    { "limits.drain_ms", SETTING_UINT, 0, AT(limits.drain_ms), "10000", RANGE(1, YEAR_MS),
       .help = "time for open requests to end when the server stops" },
 
     { "log.level", SETTING_CHOICE, SETTING_RELOAD, AT(log.level), "info",

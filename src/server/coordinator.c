@@ -50,6 +50,8 @@ struct coordinator {
     pthread_mutex_t mutex; /* guards the inbox and `stop` */
     pthread_cond_t wake;
     struct job *first, **tail;
+    struct job *again, **again_tail; /* to be tried again, before what is in the inbox */
+    bool failed;                     /* the store failed in this run over the jobs */
     bool stop, sleeping;
     enum slot_state state_logged;
     enum clock_state clock_logged;
@@ -154,6 +156,8 @@ struct listing {
 static int list_one(void *user, const char *name, size_t len, const struct seq_record *r)
 {
     struct listing *l = user;
+    if (memchr(name, RECORD_INNER, len))
+        return 0; /* the counter of a period, not a sequence that anybody made */
     if (l->n == l->cap) {
         size_t cap = l->cap ? l->cap * 2 : 64;
         struct job_listed *grown = realloc(l->list, cap * sizeof *grown);
@@ -240,7 +244,7 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
     if (r || period <= k->period)
         return r;
     char name[sizeof k->name + 16];
-    int n = snprintf(name, sizeof name, "%s:%u", k->name, period);
+    int n = snprintf(name, sizeof name, "%s%c%u", k->name, RECORD_INNER, period);
     if (n > RECORD_NAME_MAX) {
         snprintf(d->text, sizeof d->text, "a dated sequence's name has at most 55 characters");
         return FIRN_EINVAL;
@@ -291,16 +295,44 @@ static void finish(struct job *j, int result)
     hand_back(j);
 }
 
-/* Give each job its part of what was granted, in order; a job that asks for more than is left gets
- * nothing, unless it takes fewer too. What remains of a range sequence's block is kept in hand. */
-static void share_out(struct coordinator *c, struct group *g, struct seq_range range)
+/* Worth another try: the store failed, not the request. */
+static bool may_heal(int error)
 {
-    struct job *j = g->first;
-    bool taken = false;
+    return error == FIRN_EUNKNOWN || error == FIRN_EIO || error == FIRN_ECONFLICT ||
+           error == FIRN_EAGAIN || error == FIRN_ENOMEM;
+}
+
+/* Jobs that could not be served now: they are tried again before all others, in their order, or
+ * answered if they are late. */
+static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
+{
+    uint64_t now = mono_ms();
     while (j) {
         struct job *next = j->next;
-        bool enough = j->want <= range.count;
-        uint64_t n = enough ? j->want : j->partial ? range.count : 0;
+        if (may_heal(error) && now < j->deadline_ms && j->what == JOB_TAKE) {
+            j->next = NULL;
+            *c->again_tail = j;
+            c->again_tail = &j->next;
+        } else {
+            j->diag = *d;
+            finish(j, error);
+        }
+        j = next;
+    }
+}
+
+/* Give each job its part of what was granted, in order. The rest is settled before anybody is told, so
+ * that who hears of a number and asks again gets a higher one: a range sequence keeps it in hand, for others
+ * it waits for the next commit. Jobs that got nothing although there is more go back. */
+static void share_out(struct coordinator *c, struct group *g, const struct ticket_job *t)
+{
+    struct seq_range range = t->range;
+    struct job *served = NULL, **tail = &served, *j = g->first;
+    bool taken = false;
+    for (; j; j = j->next) {
+        uint64_t n = j->want <= range.count ? j->want : j->partial ? range.count : 0;
+        if (n == 0 && j->what == JOB_TAKE && t->more)
+            break; /* and all behind it, or they would overtake it */
         j->range = (struct seq_range){ range.first, range.step, n };
         j->record = g->seq->record;
         j->period = g->seq->period;
@@ -308,15 +340,25 @@ static void share_out(struct coordinator *c, struct group *g, struct seq_range r
         range.count -= n;
         taken |= n > 0;
         atomic_fetch_add_explicit(&c->stats.tickets, n, memory_order_relaxed);
-        if (n == 0)
+        j->result = n || j->what == JOB_FETCH ? 0 : FIRN_EOVERFLOW;
+        if (j->result)
             snprintf(j->diag.text, sizeof j->diag.text, "sequence %s has %s", j->name,
                      range.count ? "fewer numbers left than that" : "reached its last number");
-        finish(j, n ? 0 : FIRN_EOVERFLOW);
-        j = next;
+        *tail = j;
+        tail = &j->next;
     }
+    *tail = NULL;
     if (g->seq->ahead)
         ranges_put(&c->ranges, g->seq->name, strlen(g->seq->name), &g->seq->record, &range, taken,
                    mono_ms());
+    else
+        ticket_return(&c->tickets, g->seq->reg, strlen(g->seq->reg), range);
+    while (served) {
+        struct job *next = served->next;
+        hand_back(served);
+        served = next;
+    }
+    put_back(c, j, FIRN_EAGAIN, &(struct firn_diag){ 0, "" });
 }
 
 /* A block may have come since these jobs were sent: those that it serves need no commit, and one that
@@ -352,46 +394,13 @@ static bool serve_from_hand(struct coordinator *c, struct group *g)
     return false;
 }
 
-/* Worth another try: the store failed, not the request. */
-static bool may_heal(int error)
-{
-    return error == FIRN_EUNKNOWN || error == FIRN_EIO || error == FIRN_ECONFLICT ||
-           error == FIRN_EAGAIN || error == FIRN_ENOMEM;
-}
-
-/* Jobs that could not be served now: back to the front of the inbox, or answered if they are late. */
-static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
-{
-    uint64_t now = mono_ms();
-    struct job *keep = NULL, **tail = &keep;
-    while (j) {
-        struct job *next = j->next;
-        if (may_heal(error) && now < j->deadline_ms && j->what == JOB_TAKE) {
-            j->next = NULL;
-            *tail = j;
-            tail = &j->next;
-        } else {
-            j->diag = *d;
-            finish(j, error);
-        }
-        j = next;
-    }
-    if (!keep)
-        return;
-    pthread_mutex_lock(&c->mutex);
-    *tail = c->first;
-    if (!c->first)
-        c->tail = tail;
-    c->first = keep;
-    pthread_mutex_unlock(&c->mutex);
-}
-
 /* Tries go on many times a second while a disk is full: the log tells the first, and then one now and
  * then. */
 static void note_failure(struct coordinator *c, const char *name, int error,
                          const struct firn_diag *d)
 {
     atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
+    c->failed = true;
     uint64_t now = mono_ms();
     if (c->failures++ == 0 || now >= c->failure_logged_ms + FAILURE_LOG_MS) {
         c->failure_logged_ms = now;
@@ -416,8 +425,14 @@ static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, 
     if (i == *n) {
         const struct known *k;
         int r = find_known(c, j, group, *n, &k);
+        if (r == 0 && k->dated && j->plain) {
+            r = FIRN_EINVAL;
+            snprintf(j->diag.text, sizeof j->diag.text,
+                     "%s is dated, its bare numbers come again: FIRN.NEXT dated SEQ %s", j->name,
+                     j->name);
+        }
         if (r) {
-            if (r != FIRN_EAGAIN && may_heal(r)) /* else it would be tried again without a pause */
+            if (r != FIRN_EAGAIN && may_heal(r))
                 note_failure(c, j->name, r, &j->diag);
             j->next = NULL;
             put_back(c, j, r, &j->diag);
@@ -449,6 +464,7 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
                                       .name_len = strlen(group[i].seq->reg) };
         for (struct job *j = group[i].first; j; j = j->next)
             job[i].want += j->want;
+        job[i].least = group[i].first->partial ? 1 : group[i].first->want;
         if (group[i].seq->ahead) {
             uint64_t block = ranges_want(&c->ranges, group[i].seq->name,
                                          strlen(group[i].seq->name));
@@ -460,7 +476,7 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (job[i].result == 0 || job[i].result == FIRN_EOVERFLOW) {
             note_success(c);
-            share_out(c, &group[i], job[i].range);
+            share_out(c, &group[i], &job[i]);
             continue;
         }
         note_failure(c, group[i].seq->reg, job[i].result, &d);
@@ -473,28 +489,51 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     }
 }
 
-/* Everything that is in the inbox now. Jobs beyond one commit's bounds go into the next. */
+/* One commit's worth of the list, from `j` on; returns where the next one begins. A job that only looks
+ * or creates ends it, so that it sees what was asked for before. */
+static struct job *gather(struct coordinator *c, struct job *j, struct group *group, size_t *n)
+{
+    uint64_t total = 0;
+    while (j && *n < TICKET_JOBS_MAX - 1) {
+        struct job *next = j->next;
+        bool take = j->what == JOB_TAKE || j->what == JOB_FETCH;
+        if (*n > 0 && (!take || total + j->want > SEQ_TAKE_MAX))
+            break;
+        if (!take) {
+            run_other(c, j);
+            hand_back(j);
+        } else if (add_to_group(c, group, n, j)) {
+            total += j->want;
+        }
+        j = next;
+    }
+    return j;
+}
+
+/* Everything that is in the inbox now. After a failure the rest waits, too: nobody overtakes. */
 static void run_jobs(struct coordinator *c, struct job *j)
 {
     static struct group group[TICKET_JOBS_MAX];
-    while (j) {
+    c->failed = false;
+    while (j && !c->failed) {
         size_t n = 0;
-        uint64_t total = 0;
-        while (j && n < TICKET_JOBS_MAX - 1 && total < SEQ_TAKE_MAX) {
-            struct job *next = j->next;
-            if (j->what != JOB_TAKE && j->what != JOB_FETCH) {
-                run_other(c, j);
-                hand_back(j);
-            } else if (total + j->want > SEQ_TAKE_MAX && total > 0) {
-                break;
-            } else if (add_to_group(c, group, &n, j)) {
-                total += j->want;
-            }
-            j = next;
-        }
+        j = gather(c, j, group, &n);
         if (n > 0)
             commit_groups(c, group, n);
     }
+    *c->again_tail = j;
+    while (*c->again_tail)
+        c->again_tail = &(*c->again_tail)->next;
+    if (!c->again)
+        return;
+    pthread_mutex_lock(&c->mutex);
+    *c->again_tail = c->first;
+    if (!c->first)
+        c->tail = c->again_tail;
+    c->first = c->again;
+    pthread_mutex_unlock(&c->mutex);
+    c->again = NULL;
+    c->again_tail = &c->again;
 }
 
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last)
@@ -588,18 +627,15 @@ static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job *
 static void *run(void *arg)
 {
     struct coordinator *c = arg;
-    uint64_t due_ms = step(c), errors = 0;
+    uint64_t due_ms = step(c);
     struct job *jobs;
     while (wait_for_work(c, due_ms, &jobs)) {
         if (jobs)
             run_jobs(c, jobs);
         if (mono_ms() >= due_ms)
             due_ms = step(c);
-        uint64_t now = atomic_load_explicit(&c->stats.commit_errors, memory_order_relaxed);
-        if (now != errors) { /* what failed was put back: give the store a moment */
-            errors = now;
+        if (jobs && c->failed) /* what failed was put back: give the store a moment */
             usleep(RETRY_MS * 1000);
-        }
     }
     while (jobs) { /* the loops are gone: nobody waits for these */
         struct job *next = jobs->next;
@@ -644,6 +680,7 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     c->lock_fd = -1;
     ranges_init(&c->ranges);
     c->tail = &c->first;
+    c->again_tail = &c->again;
     c->state_logged = SLOT_START;
     c->clock_logged = CLOCK_OK;
     pthread_condattr_t attr;

@@ -42,6 +42,7 @@ struct job {
     uint64_t want;
     bool create;  /* JOB_TAKE: make a range sequence from 1 if there is none, as Redis' INCR does */
     bool partial; /* JOB_TAKE: fewer than `want` are fine where the sequence ends */
+    bool plain; /* JOB_TAKE: not from a dated sequence, whose bare numbers come again each period */
     struct seq_spec spec;
     char note[RECORD_NOTE_MAX + 1]; /* of spec */
 

@@ -374,7 +374,7 @@ enum { NUMBER_BYTES = 24 }; /* of a long number with what is around it */
 
 static void take(struct call *c, const struct order *o)
 {
-    if (!record_name_ok(o->seq, o->seq_len)) {
+    if (!record_user_name_ok(o->seq, o->seq_len)) {
         call_fail(c, PROBLEM_PARAMETER, "a sequence's name has 1 to %d of A-Z a-z 0-9 . _ : -",
                   RECORD_NAME_MAX);
         return;

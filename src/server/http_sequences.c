@@ -128,7 +128,7 @@ static void described(struct http_wait *w)
 
 static bool check_name(struct call *c, enum problem p, const char *name, size_t len)
 {
-    if (record_name_ok(name, len))
+    if (record_user_name_ok(name, len))
         return true;
     call_fail(c, p, "a sequence's name has 1 to %d of A-Z a-z 0-9 . _ : -", RECORD_NAME_MAX);
     return false;

@@ -335,6 +335,7 @@ static void reload(void)
 static void wait_for_end(const sigset_t *set)
 {
     bool was_ready = false;
+    uint64_t version = 0;
     for (;;) {
         struct timespec second = { 1, 0 };
         int sig = sigtimedwait(set, NULL, &second);
@@ -349,7 +350,10 @@ static void wait_for_end(const sigset_t *set)
         else
             systemd_status("%s", why);
         was_ready |= ready;
-        systemd_watchdog();
+        uint64_t now = atomic_load(&app.board.version);
+        if (now != version)
+            systemd_watchdog();
+        version = now;
         log_flush();
     }
 }

@@ -129,7 +129,8 @@ static void lease(struct app *app, struct buf *out)
         buf_addf(out, "firn_clock_state{state=\"%s\"} %d\n", clocks[s], (int)v.clock == s);
     one(out, "firn_clock_behind_seconds", "gauge",
         "System clock minus firn's clock at the last look.", (double)v.behind_ns / 1e9);
-    one(out, "firn_fenced_total", "counter", "Times that another process took the slot over.",
+    one(out, "firn_fenced_total", "counter",
+        "Times that the slot was fenced, by another process or by this one.",
         (double)v.fenced_count);
     one(out, "firn_twin_total", "counter", "Times that a copy of this process was seen.",
         (double)v.twin_count);

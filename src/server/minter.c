@@ -20,7 +20,9 @@ struct minter {
     uint64_t gen;     /* the grant that the generators stand on; 0: none */
     uint32_t lane;
     struct firn_gen generator[LEASED_N];
-    bool open[LEASED_N]; /* the window reaches over at least one of its ticks */
+    bool open
+        [LEASED_N]; /* stands on the grant `gen`, which reaches over at least one of its ticks */
+    uint64_t stamped[LEASED_N]; /* the last tick before it was retired: never again at or below */
     bool closed;
     uint64_t highest; /* tick of the lease */
     _Atomic uint64_t last;
@@ -29,6 +31,19 @@ struct minter {
 };
 
 /* --- the plan --- */
+
+/* Whether two layouts make the same number of the same slot, tick and sequence number; the width of the
+ * time and the flags do not matter for that. */
+static bool same_numbers(const struct firn_layout *a, const struct firn_layout *b)
+{
+    struct firn_bits s = a->field[FIRN_FIELD_SEQ], t = b->field[FIRN_FIELD_SEQ];
+    for (uint64_t slot = 1; slot < SLOTS_MAX; slot <<= 1)
+        if (firn_layout_slot_bits(a, slot) != firn_layout_slot_bits(b, slot))
+            return false;
+    return a->epoch_ms == b->epoch_ms && a->tick_us == b->tick_us && s.width == t.width &&
+           (s.width == 0 || s.shift == t.shift) &&
+           a->field[FIRN_FIELD_TIME].shift == b->field[FIRN_FIELD_TIME].shift;
+}
 
 int minter_plan_init(struct minter_plan *p, const struct firn_layout *snowflake, uint32_t lanes,
                      struct firn_diag *d)
@@ -44,8 +59,8 @@ int minter_plan_init(struct minter_plan *p, const struct firn_layout *snowflake,
     for (int i = 0; i < LEASED_N; i++) {
         p->share[i] = (enum leased)i;
         for (int k = 0; k < i; k++)
-            if (memcmp(&p->layout[k], &p->layout[i], sizeof p->layout[i]) == 0)
-                p->share[i] = (enum leased)k;
+            if (same_numbers(&p->layout[k], &p->layout[i]))
+                p->share[i] = p->share[k];
     }
     p->lease = *snowflake;
     p->lease.tick_us = 1000;
@@ -102,28 +117,41 @@ static void note_highest(struct minter *m, enum leased i)
     m->highest = tick > m->highest ? tick : m->highest;
 }
 
-/* Start generator i on a new grant, above everything that it stamped before. */
+/* The grant that generator i stood on is over. */
+static void retire(struct minter *m, enum leased i)
+{
+    if (!m->open[i])
+        return;
+    note_highest(m, i);
+    m->stamped[i] = m->generator[i].tick_;
+    m->open[i] = false;
+}
+
+/* Where a window that ends at the lease's tick `until` ends for a layout. */
+static uint64_t until_of(const struct minter *m, const struct firn_layout *l, uint64_t until)
+{
+    uint64_t tick = tick_before(l, &m->plan->lease, until);
+    uint64_t end = UINT64_C(1) << l->field[FIRN_FIELD_TIME].width;
+    return tick < end ? tick : end;
+}
+
+/* Start generator i on a grant, above everything that it stamped before. */
 static void start(struct minter *m, enum leased i, const struct slot_grant *g)
 {
     const struct firn_layout *l = &m->plan->layout[i];
     struct firn_gen_opts o = FIRN_GEN_OPTS_INIT;
     uint64_t from = tick_inwards(l, &m->plan->lease, g->from);
-    if (m->open[i] && m->generator[i].tick_ >= from)
-        from = m->generator[i].tick_ + 1;
     o.slot = g->slot;
     o.lane = m->lane;
     o.lanes = m->plan->lanes;
     o.policy = FIRN_POLICY_BORROW;
     o.clock = &m->clock.base;
-    o.from = from ? from : 1;
-    o.until = tick_before(l, &m->plan->lease, g->until);
+    o.from = from > m->stamped[i] ? from : m->stamped[i] + 1;
+    o.from = o.from ? o.from : 1;
+    o.until = until_of(m, l, g->until);
     if (o.until <= o.from || g->slot >= firn_layout_slots(l))
         return; /* not one whole tick yet: the next extension brings it */
-    struct firn_gen fresh;
-    if (firn_gen_init(&fresh, l, &o) != 0)
-        return;
-    m->generator[i] = fresh;
-    m->open[i] = true;
+    m->open[i] = firn_gen_init(&m->generator[i], l, &o) == 0;
 }
 
 /* Take in what the coordinator published. */
@@ -132,23 +160,23 @@ static void refresh(struct minter *m)
     struct lease_view v;
     m->version = atomic_load_explicit(&m->board->version, memory_order_acquire);
     board_copy(m->board, &v);
-    if (v.grant.closed || v.grant.gen == 0)
-        return;
-    bool moved = v.grant.gen != m->gen;
+    bool over = v.grant.closed || v.grant.gen == 0, moved = over || v.grant.gen != m->gen;
+    m->gen = over ? 0 : v.grant.gen;
     for (int i = 0; i < LEASED_N; i++) {
+        const struct firn_layout *l = &m->plan->layout[i];
         if (m->plan->share[i] != (enum leased)i)
             continue;
-        const struct firn_layout *l = &m->plan->layout[i];
-        if (moved || !m->open[i]) {
-            note_highest(m, (enum leased)i);
+        if (moved)
+            retire(m, (enum leased)i);
+        if (over)
+            continue;
+        if (m->open[i])
+            firn_gen_extend(&m->generator[i], until_of(m, l, v.grant.until));
+        else
             start(m, (enum leased)i, &v.grant);
-        } else {
-            firn_gen_extend(&m->generator[i], tick_before(l, &m->plan->lease, v.grant.until));
-        }
         if (m->open[i])
             firn_gen_set_floor(&m->generator[i], tick_before(l, &m->plan->lease, v.floor_tick));
     }
-    m->gen = v.grant.gen;
 }
 
 static inline struct firn_gen *generator(struct minter *m, enum leased which)

@@ -355,6 +355,8 @@ static void described(struct job *j)
     struct resp_wait *w = j->user;
     if (j->result == FIRN_ENOENT) /* as Redis answers for a key that is not there */
         resp_null(w->reply->out, proto(w->reply));
+    else if (j->result == 0 && strncmp(j->record.note, "dated:", 6) == 0)
+        resp_error(w->reply->out, "ERR a dated sequence has a next number only when it is taken");
     else
         write_numbers(w->reply, w);
     reply_done(w->reply);
@@ -363,7 +365,7 @@ static void described(struct job *j)
 
 static bool name_ok(struct slice name, struct reply *r)
 {
-    if (record_name_ok(name.p, name.len))
+    if (record_user_name_ok(name.p, name.len))
         return true;
     resp_error(r->out, "ERR a sequence's name has 1 to 64 of A-Z a-z 0-9 . _ : -");
     return false;
@@ -387,6 +389,10 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
 {
     if (!name_ok(name, r) || !allowed(ctx, r, GUARD_SEQUENCE, name))
         return;
+    if (n > SEQ_TAKE_MAX) {
+        resp_errorf(r->out, "ERR at most %d numbers can be taken at once", SEQ_TAKE_MAX);
+        return;
+    }
     struct resp_wait *w = wait_new(ctx);
     if (!w) {
         resp_error(r->out, "TRYAGAIN out of memory");
@@ -401,6 +407,7 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     j->name_len = name.len;
     j->want = n;
     j->create = create;
+    j->plain = answer == ANSWER_LAST;
     int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
         /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */

@@ -161,6 +161,7 @@ static void world_open_window(bool ready)
         v.floor_tick = tick;
         v.max_drift = 5000;
         v.ready = true;
+        v.ready_until = v.grant.until;
     }
     board_publish(&world.app.board, &v);
 }
