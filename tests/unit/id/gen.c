@@ -368,6 +368,10 @@ T_TEST(gen_after_an_observed_id)
     T_EQ(firn_gen_after(&g, &l, seen), 0);
     T_EQ(firn_gen_next(&g, &id), 0);
     T_OK(id > seen);
+    int more = 0; /* the drift counts from the clock, not from what was observed */
+    while (firn_gen_next(&g, &id) == 0 && more < 100 * 4096 * 1000)
+        more++;
+    T_OK(part(&l, id, FIRN_FIELD_TIME) <= TICK(l) + 5000);
     p.field[FIRN_FIELD_TIME] = TICK(l) + 6000; /* more than max_drift_ms ahead: not believed */
     T_EQ(firn_layout_compose(&l, &p, &seen, NULL), 0);
     T_EQ(firn_gen_after(&g, &l, seen), FIRN_ERANGE);
@@ -422,5 +426,7 @@ T_TEST(gen_layout_runs_out)
             n++;
         T_EQ(n, 8); /* two ticks of four */
         T_EQ(r, FIRN_EEXHAUSTED);
+        either_extend(&e, UINT64_MAX); /* what a lease grants beyond does not exist */
+        T_EQ(either_next(&e, &id), FIRN_EEXHAUSTED);
     }
 }

@@ -1,0 +1,137 @@
+/* The minter against a board that the test writes: slots that change, grants that are empty or closed. */
+#include "t.h"
+
+#include "server/minter.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static struct board board;
+static struct minter_plan plan;
+static uint64_t now_tick; /* of the lease, when the world was made */
+
+static void make_world(const char *layout)
+{
+    struct firn_layout l;
+    struct firn_diag d = { 0, "" };
+    T_EQ(firn_layout_parse(layout, strlen(layout), 0, &l, &d), 0, "%s", d.text);
+    T_EQ(minter_plan_init(&plan, &l, 1, &d), 0, "%s", d.text);
+    board_init(&board);
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    now_tick = firn_layout_ticks(&plan.lease, (int64_t)t.tv_sec * 1000000);
+}
+
+/* Publish a grant; the clock shows the real time. */
+static void grant(uint64_t gen, uint32_t slot, uint64_t from, uint64_t until, bool closed)
+{
+    struct timespec real, mono;
+    clock_gettime(CLOCK_REALTIME, &real);
+    clock_gettime(CLOCK_MONOTONIC, &mono);
+    struct lease_view v = { .state = SLOT_ACTIVE, .clock = CLOCK_OK };
+    v.off_ns = (int64_t)(real.tv_sec - mono.tv_sec) * 1000000000 + real.tv_nsec - mono.tv_nsec;
+    v.grant = (struct slot_grant){ gen, slot, from, until, closed };
+    board_publish(&board, &v);
+}
+
+static struct firn_parts parts_of(enum leased which, uint64_t id)
+{
+    struct firn_parts p;
+    T_EQ(firn_layout_decompose(&plan.layout[which], id, &p), 0);
+    return p;
+}
+
+T_TEST(minter_waits_for_a_grant)
+{
+    struct minter *m;
+    uint64_t id;
+    make_world("firn");
+    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    T_EQ(minter_number(m, LEASED_SNOWFLAKE, &id), FIRN_EWINDOW);
+    grant(1, 7, now_tick, now_tick + 60000, false);
+    for (int i = 0; i < LEASED_N; i++) {
+        T_EQ(minter_number(m, (enum leased)i, &id), 0);
+        T_EQ(parts_of((enum leased)i, id).field[FIRN_FIELD_NODE], 7);
+    }
+    minter_free(m);
+    board_done(&board);
+}
+
+T_TEST(minter_leaves_an_old_slot_for_good)
+{
+    struct minter *m;
+    uint64_t id, last = 0;
+    make_world("firn");
+    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    grant(1, 3, now_tick, now_tick + 60000, false);
+    for (int i = 0; i < 5000; i++)
+        T_EQ(minter_number(m, LEASED_SNOWFLAKE, &last), 0);
+    grant(2, 4, now_tick + 90000, now_tick + 90000, false); /* empty, soon to be extended */
+    for (int i = 0; i < LEASED_N; i++)
+        T_EQ(minter_number(m, (enum leased)i, &id), FIRN_EWINDOW);
+    grant(2, 4, now_tick, now_tick + 120000, false);
+    T_EQ(minter_number(m, LEASED_SNOWFLAKE, &id), 0);
+    struct firn_parts p = parts_of(LEASED_SNOWFLAKE, id), q = parts_of(LEASED_SNOWFLAKE, last);
+    T_EQ(p.field[FIRN_FIELD_NODE], 4);
+    T_OK(p.field[FIRN_FIELD_TIME] > q.field[FIRN_FIELD_TIME], "order over the change of slots");
+    minter_free(m);
+    board_done(&board);
+}
+
+T_TEST(minter_stops_when_the_grant_is_closed)
+{
+    struct minter *m;
+    uint64_t id;
+    make_world("firn");
+    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    grant(1, 3, now_tick, now_tick + 60000, false);
+    T_EQ(minter_number(m, LEASED_SNOWFLAKE, &id), 0);
+    grant(1, 3, now_tick, now_tick + 60000, true);
+    for (int i = 0; i < LEASED_N; i++)
+        T_EQ(minter_number(m, (enum leased)i, &id), FIRN_EWINDOW);
+    minter_free(m);
+    board_done(&board);
+}
+
+/* A layout that writes the same numbers as TSIDs, though its text differs, shares their generator. */
+T_TEST(minter_equal_numbers_come_from_one_generator)
+{
+    struct minter *m;
+    uint64_t last = 0, id;
+    make_world("unused:1,time:41@1ms,node:10,seq:12;epoch=1577836800000");
+    T_EQ(plan.share[LEASED_TSID], LEASED_SNOWFLAKE);
+    T_EQ(plan.share[LEASED_SONYFLAKE], LEASED_SONYFLAKE);
+    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    grant(1, 3, now_tick, now_tick + 60000, false);
+    for (int i = 0; i < 10000; i++) {
+        T_EQ(minter_number(m, i % 2 ? LEASED_TSID : LEASED_SNOWFLAKE, &id), 0);
+        T_OK(id > last, "a TSID and a snowflake are the same number");
+        last = id;
+    }
+    minter_free(m);
+    board_done(&board);
+}
+
+T_TEST(minter_ends_where_the_layout_ends)
+{
+    struct timespec t;
+    char layout[160];
+    clock_gettime(CLOCK_REALTIME, &t);
+    /* 2^20 ms of time, of which about two seconds are left. */
+    snprintf(layout, sizeof layout, "time:20@1ms,node:10,seq:24;epoch=%llu",
+             (unsigned long long)t.tv_sec * 1000 - ((1 << 20) - 2000));
+    struct minter *m;
+    uint64_t id, last = 0;
+    make_world(layout);
+    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    grant(1, 3, now_tick, now_tick + 60000, false); /* the lease knows nothing of that end */
+    grant(1, 3, now_tick, now_tick + 90000, false);
+    int r;
+    while ((r = minter_number(m, LEASED_SNOWFLAKE, &id)) == 0) {
+        T_OK(id > last, "time began again");
+        last = id;
+    }
+    T_EQ(r, FIRN_EEXHAUSTED);
+    minter_free(m);
+    board_done(&board);
+}
