@@ -36,7 +36,7 @@ FIRN_MUSTUSE int ranges_take(struct ranges *r, const char *name, size_t len, uin
                              bool *out_fetch);
 
 /* The next number that would be given, without taking it. FIRN_ENOENT: none is in hand. */
-FIRN_MUSTUSE int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out);
+int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out);
 
 /* By the coordinator: whether a block is still to be fetched ahead; another may have come since. */
 bool ranges_asked(struct ranges *r, const char *name, size_t len);

@@ -357,8 +357,12 @@ static void described(struct job *j)
         resp_null(w->reply->out, proto(w->reply));
     else if (j->result == 0 && strncmp(j->record.note, "dated:", 6) == 0)
         resp_error(w->reply->out, "ERR a dated sequence has a next number only when it is taken");
-    else
+    else {
+        /* Numbers in hand come before what the store would give next. */
+        ranges_peek(coordinator_ranges(w->ctx->app->coordinator), j->name, j->name_len,
+                    &j->record.next);
         write_numbers(w->reply, w);
+    }
     reply_done(w->reply);
     wait_free(w);
 }
