@@ -519,6 +519,7 @@ static void publish(struct lease *l, uint64_t last)
     v->grant = l->node.grant;
     v->floor_tick = slot_floor(&l->node, now.f);
     v->max_drift = l->node.params.max_drift;
+    v->window = l->node.params.window;
     v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
     v->ready_until = v->ready ? v->grant.until - l->node.params.window / 4 : 0;
     if (v->state == SLOT_HALTED) {

@@ -56,6 +56,7 @@ struct lease_view {        /* what the coordinator publishes; a copy after each 
     struct slot_grant grant;
     int64_t off_ns, floor_ns; /* clock F */
     int64_t behind_ns;
+    uint64_t window;                                 /* ticks */
     uint64_t floor_tick, max_drift;                  /* limit = max(F, floor_tick) + max_drift */
     uint64_t fenced_count, twin_count, store_errors; /* for metrics */
     uint64_t

@@ -53,10 +53,15 @@ int slot_init(struct slot_node *n, const struct slot_params *p, const struct non
     return 0;
 }
 
+/* A new store's floor is the clock plus window and max_drift, so that it lies above all that a lost one
+ * may have granted. For that to hold nobody may ever stamp further ahead than that: the floor counts only
+ * as far as the clock's own reach, and time passes at its pace until the clock has caught up. */
 uint64_t slot_floor(const struct slot_node *n, uint64_t f)
 {
     uint64_t reach = 2 * (n->params.window + n->params.max_drift);
-    return n->floor > f && n->floor - f <= reach ? n->floor : 0;
+    if (n->floor <= f || n->floor - f > reach)
+        return 0;
+    return n->floor < f + n->params.window ? n->floor : f + n->params.window;
 }
 
 uint64_t slot_limit(const struct slot_node *n, uint64_t f)

@@ -159,9 +159,9 @@ enum slot_state slot_state_at(const struct slot_node *n, const struct slot_now *
 /* Confirmed ticks left from now on: max(F, last+1) .. until. */
 uint64_t slot_left(const struct slot_node *n, const struct slot_now *now);
 
-/* limit = max(F, floor) + max_drift: no tick above it is emitted, no grant begins above it. The floor
- * counts just after a FENCE only, that is while it is near: to a clock that is months behind it would
- * be a leave to stamp the future. slot_floor is 0 when it does not count. */
+/* limit = max(F, min(floor, F + window)) + max_drift: no tick above it is emitted, no grant begins above
+ * it. The floor counts just after a FENCE only, that is while it is near: to a clock that is months
+ * behind it would be a leave to stamp the future. slot_floor is 0 when it does not count. */
 uint64_t slot_floor(const struct slot_node *n, uint64_t f);
 uint64_t slot_limit(const struct slot_node *n, uint64_t f);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define KINDS_MAX 32
 
@@ -136,8 +137,9 @@ static uint64_t until_of(const struct minter *m, const struct firn_layout *l, ui
 }
 
 /* Start generator i on a grant, above everything that it stamped before. */
-static void start(struct minter *m, enum leased i, const struct slot_grant *g)
+static void start(struct minter *m, enum leased i, const struct lease_view *v)
 {
+    const struct slot_grant *g = &v->grant;
     const struct firn_layout *l = &m->plan->layout[i];
     struct firn_gen_opts o = FIRN_GEN_OPTS_INIT;
     uint64_t from = tick_inwards(l, &m->plan->lease, g->from);
@@ -145,6 +147,8 @@ static void start(struct minter *m, enum leased i, const struct slot_grant *g)
     o.lane = m->lane;
     o.lanes = m->plan->lanes;
     o.policy = FIRN_POLICY_BORROW;
+    /* As far ahead of the clock as the floor of a new store reaches, less one: see slot_floor(). */
+    o.max_drift_ms = (uint32_t)(v->window + v->max_drift - 1);
     o.clock = &m->clock.base;
     o.from = from > m->stamped[i] ? from : m->stamped[i] + 1;
     o.from = o.from ? o.from : 1;
@@ -173,9 +177,7 @@ static void refresh(struct minter *m)
         if (m->open[i])
             firn_gen_extend(&m->generator[i], until_of(m, l, v.grant.until));
         else
-            start(m, (enum leased)i, &v.grant);
-        if (m->open[i])
-            firn_gen_set_floor(&m->generator[i], tick_before(l, &m->plan->lease, v.floor_tick));
+            start(m, (enum leased)i, &v);
     }
 }
 
@@ -187,10 +189,27 @@ static inline struct firn_gen *generator(struct minter *m, enum leased which)
     return m->open[which] && !m->closed ? &m->generator[which] : NULL;
 }
 
+/* The moment's numbers are used up: new ones come with every tick. Waiting here holds up this loop's other
+ * requests, but those for numbers would find none either; so it waits, and not for long. True: try again. */
+static bool await_tick(uint64_t *waited_us)
+{
+    enum { NAP_US = 200, WAIT_MAX_US = 100000 };
+    if (*waited_us >= WAIT_MAX_US)
+        return false;
+    nanosleep(&(struct timespec){ 0, NAP_US * 1000 }, NULL);
+    *waited_us += NAP_US;
+    return true;
+}
+
 int minter_number(struct minter *m, enum leased which, uint64_t *out)
 {
-    struct firn_gen *g = generator(m, which);
-    return g ? firn_gen_next(g, out) : FIRN_EWINDOW;
+    uint64_t waited_us = 0;
+    int r;
+    do {
+        struct firn_gen *g = generator(m, which);
+        r = g ? firn_gen_next(g, out) : FIRN_EWINDOW;
+    } while (r == FIRN_EAGAIN && await_tick(&waited_us));
+    return r;
 }
 
 int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t *ids, size_t n,
@@ -201,7 +220,13 @@ int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t
         return FIRN_EWINDOW;
     if (shard > g->shard_max_)
         return FIRN_ERANGE;
-    int r = firn_gen_fill(g, ids, n, out_n);
+    uint64_t waited_us = 0;
+    int r;
+    while ((r = firn_gen_fill(g, ids, n, out_n)) == FIRN_EAGAIN && await_tick(&waited_us)) {
+        g = generator(m, which); /* a new grant may have come meanwhile */
+        if (!g)
+            return FIRN_EWINDOW;
+    }
     if (r == 0 && shard)
         for (size_t i = 0; i < *out_n; i++)
             ids[i] |= shard << g->shard_shift_;

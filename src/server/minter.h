@@ -44,7 +44,8 @@ uint64_t minter_close(struct minter *m);
 void minter_turn(struct minter *m);
 
 /* One number, or up to n. FIRN_EWINDOW: no window (the store is away, or there is none yet).
- * FIRN_EAGAIN: the layout's rate is used up, and what could be borrowed too. FIRN_ERANGE: the shard. */
+ * FIRN_EAGAIN: the layout's rate and what could be borrowed are used up, and waiting for 100 ms did not
+ * help. FIRN_ERANGE: the shard. */
 FIRN_MUSTUSE int minter_number(struct minter *m, enum leased which, uint64_t *out);
 FIRN_MUSTUSE int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t *ids,
                                 size_t n, size_t *out_n);

@@ -160,6 +160,7 @@ static void world_open_window(bool ready)
         v.grant = (struct slot_grant){ .gen = 1, .slot = 5, .from = tick, .until = tick + 3600000 };
         v.floor_tick = tick;
         v.max_drift = 5000;
+        v.window = 3000;
         v.ready = true;
         v.ready_until = v.grant.until;
     }

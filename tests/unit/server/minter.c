@@ -29,6 +29,8 @@ static void grant(uint64_t gen, uint32_t slot, uint64_t from, uint64_t until, bo
     clock_gettime(CLOCK_REALTIME, &real);
     clock_gettime(CLOCK_MONOTONIC, &mono);
     struct lease_view v = { .state = SLOT_ACTIVE, .clock = CLOCK_OK };
+    v.max_drift = 5000;
+    v.window = 3000;
     v.off_ns = (int64_t)(real.tv_sec - mono.tv_sec) * 1000000000 + real.tv_nsec - mono.tv_nsec;
     v.grant = (struct slot_grant){ gen, slot, from, until, closed };
     board_publish(&board, &v);
