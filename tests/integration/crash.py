@@ -6,6 +6,7 @@ continued, ended politely, two at a time on one store.
 import fcntl
 import os
 import random
+import shutil
 import signal
 import struct
 import sys
@@ -223,7 +224,25 @@ def ended_politely(t):
     t.equal(server.stop(), 0, "the last one ends cleanly")
 
 
+def store_lost(t):
+    """A container without a volume: killed in a burst, its store gone, started again at once."""
+    state, seen = t.state("lost"), []
+    for _ in range(3):
+        server = f.Firnd(t, state).wait_ready()
+        for _ in range(4):  # both loops, so that both lanes are in use
+            http = f.Http(server.snowflake)
+            for _ in range(5):
+                http.ask("/generate?n=100000", fields="Accept: text/plain\r\n")
+                status, body = http.answer()
+                if status == 200:
+                    seen += body.split()
+        server.kill()
+        shutil.rmtree(state)
+    t.check(len(seen) >= 1000000, f"{len(seen)} IDs of three lives")
+    t.equal(len(seen) - len(set(seen)), 0, "IDs that came twice although the store was lost")
+
+
 with f.Test("crash") as test:
     for part in (killed_under_load, killed_at_once, no_slot_left, stopped_and_continued, two_on_one_store,
-                 ended_politely):
+                 ended_politely, store_lost):
         test.section(part)
