@@ -1,6 +1,7 @@
 /*
- * The length of a body must be known before it. Octets have a fixed one. Numbers rise, so if the first
- * and the last have as many digits all have, and the length follows. Otherwise the head is finished
+ * The length of a body must be known before it. Octets and padded codecs have a fixed one. If the least
+ * and the greatest of some numbers have as many digits, all have: then the length follows, and the
+ * texts can be written without one waiting for the length of the other. Otherwise the head is finished
  * afterwards, which moves the body by a few bytes.
  */
 #include "server/answer.h"
@@ -75,20 +76,30 @@ static char *put_text(char *p, const struct answer *a, uint64_t id)
     return p + len;
 }
 
+static char *put_even(char *p, enum answer_format f, const uint64_t *ids, size_t n, size_t digits)
+{
+    size_t step = digits + (f == ANSWER_TEXT ? 1 : 3);
+    for (size_t i = 0; i < n; i++, p += step) {
+        if (f == ANSWER_TEXT) {
+            firn_u64_format(ids[i], p);
+            p[digits] = '\n';
+        } else {
+            *p = '"';
+            firn_u64_format(ids[i], p + 1);
+            memcpy(p + 1 + digits, "\",", 2);
+        }
+    }
+    return p;
+}
+
 static char *put_decimals(char *p, enum answer_format f, const uint64_t *ids, size_t n)
 {
-    if (f == ANSWER_TEXT) {
-        for (size_t i = 0; i < n; i++) {
-            p += firn_u64_format(ids[i], p);
-            *p++ = '\n';
-        }
-        return p;
-    }
     for (size_t i = 0; i < n; i++) {
-        *p++ = '"';
+        if (f == ANSWER_JSON)
+            *p++ = '"';
         p += firn_u64_format(ids[i], p);
-        memcpy(p, "\",", 2);
-        p += 2;
+        memcpy(p, f == ANSWER_JSON ? "\"," : "\n", 2);
+        p += f == ANSWER_JSON ? 2 : 1;
     }
     return p;
 }
@@ -102,13 +113,14 @@ static char *put_octets(char *p, const uint64_t *ids, size_t n)
     return p + n * 8;
 }
 
-/* Texts with their separators behind each other; there is room. */
-static char *put_numbers(char *p, const struct answer *a, const uint64_t *ids, size_t n)
+/* Texts with their separators behind each other; there is room. `digits` as even_digits() says. */
+static char *put_numbers(char *p, const struct answer *a, const uint64_t *ids, size_t n,
+                         size_t digits)
 {
     if (a->format == ANSWER_OCTETS)
         return put_octets(p, ids, n);
     if (!a->codec && !a->prefix)
-        return put_decimals(p, a->format, ids, n);
+        return digits ? put_even(p, a->format, ids, n, digits) : put_decimals(p, a->format, ids, n);
     bool json = a->format == ANSWER_JSON;
     for (size_t i = 0; i < n; i++) {
         if (json)
@@ -121,18 +133,22 @@ static char *put_numbers(char *p, const struct answer *a, const uint64_t *ids, s
     return p;
 }
 
-/* The body's length if it can be told before it is written, else 0. */
-static uint64_t body_length(const struct answer *a, uint64_t first, uint64_t last, uint64_t n)
+/* How many characters every number between these has, or 0 if that differs. */
+static size_t even_digits(const struct answer *a, uint64_t least, uint64_t greatest)
 {
-    char low[FIRN_U64_TEXT_BUF], high[FIRN_U64_TEXT_BUF];
-    size_t digits = 0;
+    char text[FIRN_U64_TEXT_BUF];
+    if (a->codec)
+        return a->codec->padded ? a->codec->width64 : 0;
+    size_t digits = firn_u64_format(least, text);
+    return firn_u64_format(greatest, text) == digits ? digits : 0;
+}
+
+/* The body's length if it can be told before it is written, else 0. */
+static uint64_t body_length(const struct answer *a, uint64_t n, size_t digits)
+{
     if (a->format == ANSWER_OCTETS)
         return n * 8;
-    if (a->codec && a->codec->padded)
-        digits = a->codec->width64;
-    else if (!a->codec && first <= last)
-        digits = firn_u64_format(first, low);
-    if (digits == 0 || (!a->codec && firn_u64_format(last, high) != digits))
+    if (digits == 0)
         return 0;
     if (a->prefix)
         digits += a->prefix_len + 1;
@@ -163,20 +179,26 @@ static void end(struct reply *r, const struct answer *a, uint64_t length)
 
 void answer_numbers(struct reply *r, const struct answer *a, const uint64_t *ids, size_t n)
 {
-    uint64_t length = n ? body_length(a, ids[0], ids[n - 1], n) : 0;
+    uint64_t least = UINT64_MAX, greatest = 0;
+    for (size_t i = 0; i < n && a->format != ANSWER_OCTETS;
+         i++) { /* a layout's IDs need not rise */
+        least = ids[i] < least ? ids[i] : least;
+        greatest = ids[i] > greatest ? ids[i] : greatest;
+    }
+    size_t digits = even_digits(a, least, greatest);
+    uint64_t length = body_length(a, n, digits);
     begin(r, a, length);
     char *p = buf_room(r->out, answer_bytes(a, n, answer_number_max(a)) + SLACK_BYTES);
     if (p)
-        buf_commit(r->out, (size_t)(put_numbers(p, a, ids, n) - p));
+        buf_commit(r->out, (size_t)(put_numbers(p, a, ids, n, digits) - p));
     end(r, a, length);
 }
 
 void answer_range(struct reply *r, const struct answer *a, const struct seq_range *range)
 {
     uint64_t ids[NUMBER_CHUNK], next = range->first;
-    uint64_t length = range->count
-                          ? body_length(a, range->first, seq_range_last(range), range->count)
-                          : 0;
+    size_t digits = even_digits(a, range->first, seq_range_last(range));
+    uint64_t length = body_length(a, range->count, digits);
     begin(r, a, length);
     char *start = buf_room(r->out,
                            answer_bytes(a, range->count, answer_number_max(a)) + SLACK_BYTES);
@@ -185,7 +207,7 @@ void answer_range(struct reply *r, const struct answer *a, const struct seq_rang
         size_t n = left < NUMBER_CHUNK ? left : NUMBER_CHUNK;
         for (size_t i = 0; i < n; i++, next += range->step)
             ids[i] = next;
-        p = put_numbers(p, a, ids, n);
+        p = put_numbers(p, a, ids, n, digits);
         left -= n;
     }
     if (p)

@@ -32,7 +32,7 @@ uint64_t answer_bytes(const struct answer *a, uint64_t n, size_t text_max);
 /* The longest text of a 64-bit number written so. */
 size_t answer_number_max(const struct answer *a);
 
-/* Whole answers with status 200, Cache-Control: no-store. Numbers rise. */
+/* Whole answers with status 200, Cache-Control: no-store; at least one number. */
 void answer_numbers(struct reply *r, const struct answer *a, const uint64_t *ids, size_t n);
 void answer_range(struct reply *r, const struct answer *a, const struct seq_range *range);
 

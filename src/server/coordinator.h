@@ -40,7 +40,7 @@ struct job {
     char name[RECORD_NAME_MAX + 1];
     size_t name_len;
     uint64_t want;
-    bool create; /* JOB_TAKE: make a range sequence from 1 if there is none, as Redis' INCR does */
+    bool create;  /* JOB_TAKE: make a range sequence from 1 if there is none, as Redis' INCR does */
     bool partial; /* JOB_TAKE: fewer than `want` are fine where the sequence ends */
     struct seq_spec spec;
     char note[RECORD_NOTE_MAX + 1]; /* of spec */

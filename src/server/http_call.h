@@ -20,7 +20,7 @@
     X(SHARD, "shard", "{\"type\":\"integer\",\"minimum\":0}",                                 \
       "The shard number, for layouts that carry one beside the node.")                        \
     X(ENCODING, "encoding", "{\"type\":\"string\",\"examples\":[\"decimal\",\"base62\"]}",    \
-      "How a number is written: decimal, hex, crockford, base58, base62 ...")               \
+      "How a number is written: decimal, hex, crockford, base58, base62 ...")                 \
     X(PREFIX, "prefix", "{\"type\":\"string\",\"examples\":[\"ord\"]}",                       \
       "A business prefix in front (ord_...); for a TypeID its type.")                         \
     X(NAMESPACE, "namespace", "{\"type\":\"string\",\"examples\":[\"dns\"]}",                 \

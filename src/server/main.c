@@ -376,6 +376,7 @@ static int run(void)
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a full disk, not the end */
 
     int r = plan_layout(&d);
     if (r)

@@ -464,7 +464,7 @@ static bool parse_next(struct service_ctx *ctx, const struct resp_request *q, st
         }
         struct slice value = q->argv[i + 1];
         if (resp_is(q, i, "count")) {
-            uint64_t max = ctx->app->config.limits.ids_per_request;
+            uint64_t max = ctx->numbers_max;
             if (resp_i64(value, &n) != 0 || n < 1 || (uint64_t)n > max) {
                 resp_errorf(r->out, "ERR COUNT must be 1 to %llu", (unsigned long long)max);
                 return false;

@@ -11,6 +11,7 @@ import struct
 import sys
 import time
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -219,6 +220,11 @@ def read_only(t):
     t.equal(server.stop(), 0, "it ends cleanly")
 
 
+def refusal(server):
+    status, said = f.get(server.snowflake, "/generate")
+    return said if status == 503 else None
+
+
 def check_halted(t, server, part):
     """What is confirmed is served to its end; then nothing, and everything says why."""
     reason = server.wait_reason(False, part)
@@ -226,8 +232,8 @@ def check_halted(t, server, part):
     server.wait_log("slot_state state=halted")
     t.check(part in server.log(), f"the log says '{part}'")
     t.equal(server.metric('firn_slot_state{state="halted"}'), 1.0, "the metric of halted")
-    status, said = f.get(server.snowflake, "/generate")
-    t.check(status == 503 and part in str(said), f"an ID is refused with the cause: {status} {said}")
+    said = f.wait_for("IDs to be refused", lambda: refusal(server))  # some time after "not ready"
+    t.check(part in str(said), f"an ID is refused with the cause: {said}")
     status, said = f.get(server.ticket, "/generate")
     t.check(status == 503 and part in str(said), f"a ticket is refused with the cause: {status} {said}")
     t.equal(f.get(server.home, "/healthz")[0], 200, "the process is healthy; status")

@@ -123,7 +123,8 @@ T_TEST(edges)
                                         { 9, 10, 11 },
                                         { 99, 100, UINT64_MAX },
                                         { UINT64_MAX - 2, UINT64_MAX - 1, UINT64_MAX },
-                                        { 5, 4, 3 } };
+                                        { 5, 4, 3 },
+                                        { 5, 400, 6 } };
     for (size_t i = 0; i < T_LEN(sets); i++)
         for (int f = ANSWER_JSON; f <= ANSWER_OCTETS; f++) {
             struct answer a = { .format = (enum answer_format)f, .list = true };
