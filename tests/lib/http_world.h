@@ -40,9 +40,10 @@ static void world_wait(struct job *j)
     world.tail = &j->next;
 }
 
-int ticket_take(struct ticket_desk *d, struct ticket_wait *w, uint64_t now_ms)
+int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint64_t now_ms)
 {
     (void)d;
+    (void)behind;
     (void)now_ms;
     struct job *j = &w->job;
     j->what = JOB_TAKE;
@@ -160,6 +161,7 @@ static void world_open_window(bool ready)
         v.floor_tick = tick;
         v.max_drift = 5000;
         v.ready = true;
+        v.ready_until = v.grant.until;
     }
     board_publish(&world.app.board, &v);
 }
