@@ -464,7 +464,8 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
                                       .name_len = strlen(group[i].seq->reg) };
         for (struct job *j = group[i].first; j; j = j->next)
             job[i].want += j->want;
-        job[i].least = group[i].first->partial ? 1 : group[i].first->want;
+        const struct job *front = group[i].first; /* NULL: only the block ahead is wanted */
+        job[i].least = front && !front->partial ? front->want : 1;
         if (group[i].seq->ahead) {
             uint64_t block = ranges_want(&c->ranges, group[i].seq->name,
                                          strlen(group[i].seq->name));
