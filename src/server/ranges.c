@@ -32,7 +32,8 @@ int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want, u
     struct range_entry *e = find(r, name, len);
     int error = e ? seq_cache_exactly(&e->cache, want, now_ms, out) : FIRN_ENOENT;
     if (error == 0) {
-        *out_record = e->record;
+        if (out_record)
+            *out_record = e->record;
         *out_fetch = seq_cache_ask(&e->cache) > 0;
     }
     pthread_mutex_unlock(&r->mutex);

@@ -30,7 +30,7 @@ void ranges_init(struct ranges *r);
 void ranges_done(struct ranges *r);
 
 /* `want` numbers in one piece. FIRN_ENOENT: this sequence is not open here. FIRN_EAGAIN: there are not
- * enough in hand. Where *out_fetch becomes true, the caller has the coordinator fetch the next block. */
+ * enough in hand. `out_record` may be NULL. Where *out_fetch becomes true, the caller has the coordinator fetch the next block. */
 FIRN_MUSTUSE int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want,
                              uint64_t now_ms, struct seq_range *out, struct seq_record *out_record,
                              bool *out_fetch);

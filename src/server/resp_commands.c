@@ -397,6 +397,13 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
         resp_errorf(r->out, "ERR at most %d numbers can be taken at once", SEQ_TAKE_MAX);
         return;
     }
+    struct seq_range range;
+    if (answer == ANSWER_LAST && !reply_behind(r) &&
+        ticket_in_hand(ctx->desk, name.p, name.len, n, loop_now_ms(ctx->loop), &range) == 0) {
+        minter_count(ctx->minter, ctx->ticket_kind, n);
+        resp_int(r->out, (int64_t)seq_range_last(&range));
+        return;
+    }
     struct resp_wait *w = wait_new(ctx);
     if (!w) {
         resp_error(r->out, "TRYAGAIN out of memory");
@@ -677,8 +684,10 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const struct command *find_command(const char *p, size_t len)
 {
+    char first = len ? (char)(p[0] | 0x20) : 0; /* most rows are passed by their first letter */
     for (size_t i = 0; i < COMMANDS; i++)
-        if (strlen(commands[i].name) == len && strncasecmp(commands[i].name, p, len) == 0)
+        if (commands[i].name[0] == first && strlen(commands[i].name) == len &&
+            strncasecmp(commands[i].name, p, len) == 0)
             return &commands[i];
     return NULL;
 }

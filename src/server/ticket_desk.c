@@ -38,15 +38,15 @@ static void fetched(struct job *j)
 }
 
 /* Ask for the next block. Without memory for it, the next request that finds none in hand will. */
-static void fetch_ahead(struct ticket_desk *d, const struct job *like)
+static void fetch_ahead(struct ticket_desk *d, const char *name, size_t len)
 {
     struct job *j = calloc(1, sizeof *j);
     if (!j)
         return;
     j->what = JOB_FETCH;
     j->done = fetched;
-    j->name_len = like->name_len;
-    memcpy(j->name, like->name, like->name_len);
+    j->name_len = len;
+    memcpy(j->name, name, len);
     ticket_submit(d, j);
 }
 
@@ -54,6 +54,17 @@ static void answered(struct job *j)
 {
     struct ticket_wait *w = (struct ticket_wait *)(void *)j;
     w->done(w);
+}
+
+int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
+                   uint64_t now_ms, struct seq_range *out)
+{
+    bool fetch;
+    int r = ranges_take(coordinator_ranges(d->coordinator), name, len, want, now_ms, out, NULL,
+                        &fetch);
+    if (fetch)
+        fetch_ahead(d, name, len);
+    return r;
 }
 
 int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint64_t now_ms)
@@ -65,7 +76,7 @@ int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint6
         j->result = ranges_take(coordinator_ranges(d->coordinator), j->name, j->name_len, j->want,
                                 now_ms, &j->range, &j->record, &fetch);
         if (fetch)
-            fetch_ahead(d, j);
+            fetch_ahead(d, j->name, j->name_len);
         if (j->result == 0)
             return 0;
     }
