@@ -3,7 +3,6 @@
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/say.h"
-#include "cli/version.h"
 
 struct version {
     bool json;

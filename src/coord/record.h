@@ -97,4 +97,13 @@ FIRN_MUSTUSE int slot_key_parse(const char *p, size_t len, uint32_t *out_slot);
 bool record_name_ok(const char *p, size_t len);
 bool record_user_name_ok(const char *p, size_t len);
 
+/* FNV-1a, for the small tables that keep what was last used of names. */
+static inline uint32_t record_name_hash(const char *p, size_t len)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)p[i]) * 16777619u;
+    return hash;
+}
+
 #endif

@@ -13,11 +13,6 @@
 
 _Static_assert(sizeof(struct firn_gen) == 256, "ABI: shrink reserved_ when adding a field");
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t tick_of(const struct firn_gen *g, uint64_t ns)
 {
     return ns < g->epoch_ns_ ? 0 : (ns - g->epoch_ns_) / g->tick_ns_;

@@ -29,11 +29,6 @@ static void raise(uint64_t *p, uint64_t value, int order)
     }
 }
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Division by the tick through its reciprocal: the estimate is exact or one too small. */
 static uint64_t tick_of(const struct firn_shared *g, uint64_t ns)
 {

@@ -46,8 +46,6 @@ struct http_counter { /* of one route on one loop; read by any thread */
     _Atomic uint64_t requests, errors;
 };
 
-#define FIRND_VERSION "0.1.0"
-
 struct service_ctx {
     struct app *app;
     struct loop *loop;

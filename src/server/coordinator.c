@@ -267,10 +267,7 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
 static int find_known(struct coordinator *c, struct job *j, const struct group *group, size_t n,
                       const struct known **out)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < j->name_len; i++)
-        hash = (hash ^ (unsigned char)j->name[i]) * 16777619u;
-    struct known *k = &c->known[hash % KNOWN_MAX];
+    struct known *k = &c->known[record_name_hash(j->name, j->name_len) % KNOWN_MAX];
     if (strcmp(k->name, j->name) != 0) {
         for (size_t i = 0; i < n; i++)
             if (group[i].seq == k)

@@ -240,7 +240,7 @@ void route_node(struct call *c)
 
     struct buf *b = call_json(c, 200, NO_STORE);
     json_add_member(b, "name", app->name);
-    json_add_member(b, "version", FIRND_VERSION);
+    json_add_member(b, "version", FIRN_VERSION);
     json_add_bool(b, "ready", ready);
     json_add_member(b, "reason", why);
     json_add_name(b, "slot");

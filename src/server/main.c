@@ -451,7 +451,7 @@ int main(int argc, char **argv)
         config_help(stdout);
         return 0;
     case CONFIG_VERSION:
-        puts("firnd 0.1.0");
+        puts("firnd " FIRN_VERSION);
         return 0;
     case CONFIG_PRINT:
         config_print(&app.config, stdout);

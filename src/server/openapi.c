@@ -259,7 +259,7 @@ void route_openapi(struct call *c)
 {
     struct buf *b = call_json(c, 200, "Cache-Control: no-cache\r\n");
     json_add_member(b, "openapi", "3.1.0");
-    buf_add_str(b, ",\"info\":{\"title\":\"firnd\",\"version\":\"" FIRND_VERSION
+    buf_add_str(b, ",\"info\":{\"title\":\"firnd\",\"version\":\"" FIRN_VERSION
                    "\",\"summary\":\"Unique IDs: Snowflakes, tickets and every common kind\","
                    "\"description\":\"Every port serves everything; they differ in what /generate "
                    "gives. HEAD works wherever GET does.\",\"license\":{\"name\":\"MIT\","

@@ -12,10 +12,7 @@ void ranges_done(struct ranges *r)
 
 static struct range_entry *place_of(struct ranges *r, const char *name, size_t len)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-    return &r->entry[hash % RANGES_MAX];
+    return &r->entry[record_name_hash(name, len) % RANGES_MAX];
 }
 
 static struct range_entry *find(struct ranges *r, const char *name, size_t len)

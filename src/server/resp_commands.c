@@ -13,8 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRN_VERSION "0.1.0"
-
 typedef void handler(struct service_ctx *ctx, const struct resp_request *q, struct reply *r);
 
 struct command {
