@@ -83,6 +83,13 @@ static int put(struct memory *m, const struct firn_cas *want)
         return FIRN_ECONFLICT;
     if (found && (c->len != want->old.len || memcmp(c->value, want->old.p, c->len) != 0))
         return FIRN_ECONFLICT;
+    if (!want->value.p) {
+        if (found) {
+            m->count--;
+            memmove(c, c + 1, (m->count - i) * sizeof *c);
+        }
+        return 0;
+    }
     if (!found) {
         memmove(c + 1, c, (m->count - i) * sizeof *c);
         m->count++;

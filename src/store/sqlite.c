@@ -38,9 +38,10 @@ static const char *const statement_sql[] = {
     "SELECT value FROM register WHERE key = ?1",
     "INSERT INTO register(key, value) VALUES(?1, ?2) ON CONFLICT DO NOTHING",
     "UPDATE register SET value = ?2 WHERE key = ?1 AND value = ?3",
+    "DELETE FROM register WHERE key = ?1 AND value = ?3",
     "SELECT key, value FROM register WHERE key >= ?1 ORDER BY key",
 };
-enum statement { BEGIN, COMMIT, ROLLBACK, READ, CREATE, UPDATE, SCAN, STATEMENTS };
+enum statement { BEGIN, COMMIT, ROLLBACK, READ, CREATE, UPDATE, REMOVE, SCAN, STATEMENTS };
 
 struct sqlite {
     struct firn_store base;
@@ -284,10 +285,11 @@ static int sqlite_read(struct firn_store *base, struct firn_slice key, bool fres
 /* One register inside the transaction: SQLITE_DONE, and whether it was changed. */
 static int put(struct sqlite *s, const struct firn_cas *want, bool *changed)
 {
-    enum statement which = want->old.p ? UPDATE : CREATE;
+    enum statement which = !want->old.p ? CREATE : want->value.p ? UPDATE : REMOVE;
     sqlite3_stmt *st = s->statement[which];
     sqlite3_bind_text(st, 1, want->key.p, (int)want->key.len, SQLITE_STATIC);
-    sqlite3_bind_blob(st, 2, want->value.p, (int)want->value.len, SQLITE_STATIC);
+    if (want->value.p)
+        sqlite3_bind_blob(st, 2, want->value.p, (int)want->value.len, SQLITE_STATIC);
     if (want->old.p)
         sqlite3_bind_blob(st, 3, want->old.p, (int)want->old.len, SQLITE_STATIC);
     int rc = run(s, which);

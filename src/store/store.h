@@ -14,7 +14,9 @@
  *  - FIRN_ESTORE: the store is not the one that was opened (file replaced or deleted), nothing was
  *    written; this handle is of no more use;
  *  - reads and scans answer what some write left there. With `fresh` an answer is at least as new as
- *    every write that was acknowledged or refused before the call; without it, it may be older.
+ *    every write that was acknowledged or refused before the call; without it, it may be older;
+ *  - an engine that noticed FIRN_ESTORE keeps answering it to writes until identity() is called: that
+ *    looks at the engine anew, and the writes after it are for what it found (or it fails again).
  * Messages for people go to the last argument, which may be NULL.
  */
 #ifndef FIRN_STORE_STORE_H
@@ -43,8 +45,11 @@ struct firn_record { /* one register as it was read */
 
 struct firn_cas {
     struct firn_slice key;
-    struct firn_slice old;   /* the whole value to replace; p NULL: the register must be absent */
-    struct firn_slice value; /* what to put there */
+    struct firn_slice old; /* the whole value to replace; p NULL: the register must be absent */
+    struct firn_slice
+        value; /* what to put there; p NULL: remove it (then old is given). Only registers that are created
+                              * and never rewritten may be removed: elsewhere a late write of the first
+                              * life could land on the second */
 };
 
 /* Called by scan for each register, keys in byte order. The slices live until it returns; it must
@@ -55,7 +60,8 @@ struct firn_store;
 
 struct firn_store_ops {
     uint32_t size;      /* sizeof(struct firn_store_ops); methods are appended, never moved */
-    const char *scheme; /* "sqlite", "memory" */
+    const char *scheme; /* "sqlite", "memory", "etcd", ... */
+    bool shared;        /* a service for many machines; else a file or memory of this one */
 
     /* FIRN_ENOENT when there is no such register. */
     int (*read)(struct firn_store *s, struct firn_slice key, bool fresh, struct firn_record *out,
@@ -74,6 +80,12 @@ struct firn_store_ops {
      * meta record, so that a restored or copied store is noticed (PROTOCOL.md section 6, store_inc). */
     int (*identity)(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d);
     void (*close)(struct firn_store *s);
+
+    /* Block until the register differs from `old` (p NULL: absent) or the time is over. 0 with *out: it
+     * differs; FIRN_ENOENT: it is absent, and old was not; FIRN_EAGAIN: the time is over. NULL where
+     * the engine cannot tell by itself: firn_store_wait() then reads again and again. */
+    int (*wait)(struct firn_store *s, struct firn_slice key, struct firn_slice old,
+                uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d);
 };
 
 struct firn_store { /* every backend's struct begins with it */
@@ -91,6 +103,24 @@ FIRN_MUSTUSE int firn_store_memory_new(struct firn_store **out);
  */
 FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store **out,
                                         struct firn_diag *d);
+
+/*
+ * Open a store by its URL; `timeout_ms` bounds each call, 0 means 2000 (5000 for SQLite). The text is
+ * copied.
+ *   memory:
+ *   sqlite:FILE
+ *   etcd://[user:password@]host[:2379][,host...]/[prefix][?tls=...]
+ *   zookeeper://host[:2181][,host...]/[path]
+ *   postgres://[user[:password]@]host[:5432][,host...]/database
+ *   redis://[user:password@]host[:6379][,host...]/[db]?unsafe_ok=yes
+ * FIRN_EFORMAT: no such URL. FIRN_ENOTSUP: this build lacks the engine; the text names the package.
+ * FIRN_EIO: nobody answers.
+ */
+FIRN_MUSTUSE int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **out,
+                                 struct firn_diag *d);
+
+/* What is wrong with a URL, without asking anybody. */
+FIRN_MUSTUSE int firn_store_url_check(const char *url, struct firn_diag *d);
 
 static inline struct firn_slice firn_slice(const char *p, size_t len)
 {
@@ -129,6 +159,10 @@ FIRN_MUSTUSE static inline int firn_store_identity(struct firn_store *s,
 {
     return s->ops->identity(s, out, d);
 }
+
+/* As the method; works with every engine. */
+FIRN_MUSTUSE int firn_store_wait(struct firn_store *s, struct firn_slice key, struct firn_slice old,
+                                 uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d);
 
 static inline void firn_store_close(struct firn_store *s)
 {

@@ -1,0 +1,24 @@
+/*
+ * engines.h - the stores that are services: each is one file that is built where its client library is
+ * there (FIRN_HAVE_...). `u` is borrowed for the call; every call on the store comes back within
+ * `timeout_ms`.
+ */
+#ifndef FIRN_STORE_ENGINES_H
+#define FIRN_STORE_ENGINES_H
+
+#include "store/store.h"
+#include "store/url.h"
+
+typedef int firn_store_engine_open(const struct store_url *u, uint32_t timeout_ms,
+                                   struct firn_store **out, struct firn_diag *d);
+
+firn_store_engine_open firn_store_etcd_open, firn_store_zookeeper_open, firn_store_postgres_open,
+    firn_store_redis_open;
+
+/* What may stand behind the '?', each beside its engine's code. */
+#define ETCD_PARAMS      "tls ca cert key"
+#define ZOOKEEPER_PARAMS ""
+#define POSTGRES_PARAMS  "table sslmode sslrootcert sslcert sslkey"
+#define REDIS_PARAMS     "unsafe_ok prefix tls ca cert key"
+
+#endif

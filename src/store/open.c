@@ -1,0 +1,115 @@
+/* Stores by their URLs: one row an engine. */
+#include "store/engines.h"
+#include "id/diag.h"
+
+#include <string.h>
+#include <time.h>
+
+#ifndef FIRN_HAVE_ETCD
+#define firn_store_etcd_open NULL
+#endif
+#ifndef FIRN_HAVE_ZOOKEEPER
+#define firn_store_zookeeper_open NULL
+#endif
+#ifndef FIRN_HAVE_POSTGRES
+#define firn_store_postgres_open NULL
+#endif
+#ifndef FIRN_HAVE_REDIS
+#define firn_store_redis_open NULL
+#endif
+
+enum { TIMEOUT_MS_DEFAULT = 2000, POLL_MS = 200 };
+
+static const struct engine {
+    const char *scheme;
+    uint16_t port;
+    const char *params;
+    firn_store_engine_open *open; /* NULL: not in this build */
+    const char *package;
+} engines[] = {
+    { "etcd", 2379, ETCD_PARAMS, firn_store_etcd_open, "libcurl4-openssl-dev and libjansson-dev" },
+    { "zookeeper", 2181, ZOOKEEPER_PARAMS, firn_store_zookeeper_open, "libzookeeper-mt-dev" },
+    { "postgres", 5432, POSTGRES_PARAMS, firn_store_postgres_open, "libpq-dev" },
+    { "redis", 6379, REDIS_PARAMS, firn_store_redis_open, "libhiredis-dev" },
+};
+
+static const struct engine *find(const char *url)
+{
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+        size_t n = strlen(engines[i].scheme);
+        if (strncmp(url, engines[i].scheme, n) == 0 && strncmp(url + n, "://", 3) == 0)
+            return &engines[i];
+    }
+    return NULL;
+}
+
+static int check(const char *url, const struct engine **out, struct store_url *u,
+                 struct firn_diag *d)
+{
+    *out = NULL;
+    if (strcmp(url, "memory:") == 0 || (strncmp(url, "sqlite:", 7) == 0 && url[7] != '\0'))
+        return 0;
+    if (strcmp(url, "sqlite:") == 0)
+        return firn__diag(d, FIRN_EFORMAT, 0, "'sqlite:' lacks its file, as in sqlite:firn.db");
+    const struct engine *e = find(url);
+    if (!e)
+        return firn__diag(d, FIRN_EFORMAT, 0,
+                          "'%.40s' is no store; give sqlite:FILE, etcd://, zookeeper://, "
+                          "postgres://, redis:// and a host, or memory:",
+                          url);
+    if (!e->open)
+        return firn__diag(d, FIRN_ENOTSUP, 0,
+                          "this firn was built without %s://: install %s and build it again",
+                          e->scheme, e->package);
+    *out = e;
+    return store_url_parse(url, e->port, e->params, u, d);
+}
+
+int firn_store_url_check(const char *url, struct firn_diag *d)
+{
+    const struct engine *e;
+    struct store_url u;
+    return check(url, &e, &u, d);
+}
+
+int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **out,
+                    struct firn_diag *d)
+{
+    const struct engine *e;
+    struct store_url u;
+    int r = check(url, &e, &u, d);
+    if (r != 0)
+        return r;
+    if (e)
+        return e->open(&u, timeout_ms ? timeout_ms : TIMEOUT_MS_DEFAULT, out, d);
+    if (url[0] == 'm')
+        return firn_store_memory_new(out);
+    return firn_store_sqlite_open(url + 7, timeout_ms, out, d);
+}
+
+static int64_t mono_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int firn_store_wait(struct firn_store *s, struct firn_slice key, struct firn_slice old,
+                    uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
+{
+    if (s->ops->wait)
+        return s->ops->wait(s, key, old, timeout_ms, out, d);
+    for (int64_t end = mono_ms() + timeout_ms;;) {
+        int r = firn_store_read(s, key, false, out, d);
+        bool same = r == FIRN_ENOENT ? !old.p
+                                     : r == 0 && old.p && out->len == old.len &&
+                                           memcmp(out->value, old.p, old.len) == 0;
+        if (!same)
+            return r;
+        int64_t left = end - mono_ms();
+        if (left <= 0)
+            return FIRN_EAGAIN;
+        struct timespec t = { 0, (left < POLL_MS ? left : POLL_MS) * 1000000 };
+        nanosleep(&t, NULL);
+    }
+}
