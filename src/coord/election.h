@@ -22,9 +22,10 @@ struct election {
     struct firn_diag diag;
 };
 
-/* `name` as record_user_name_ok() has it, else FIRN_EINVAL. Nothing is asked of the store yet. */
+/* `name` as record_user_name_ok() has it, else FIRN_EINVAL. Nothing is asked of the store yet.
+ * next_least as in candidate_init(). */
 FIRN_MUSTUSE int election_open(struct election *e, struct member *member, const char *name,
-                               struct firn_diag *d);
+                               uint64_t next_least, struct firn_diag *d);
 
 /* Do what is due, for the member too: at most one call to the store, or up to `wait_ms` in a wait for
  * the one before us. Returns in how many ms to call again, at most `wait_ms`. */

@@ -130,9 +130,10 @@ void queue_remove(struct queue_record *r, int at)
 
 /* ---- the candidate ---- */
 
-void candidate_init(struct candidate *c)
+void candidate_init(struct candidate *c, uint64_t next_least)
 {
     memset(c, 0, sizeof *c);
+    c->next_seen = next_least;
     c->backoff_ms_ = BACKOFF_MIN_MS;
 }
 
@@ -171,7 +172,7 @@ bool candidate_leads(struct candidate *c, const struct membership *m, uint64_t n
 
 void candidate_again(struct candidate *c)
 {
-    if (c->state != CANDIDATE_LOST)
+    if (c->state != CANDIDATE_LOST && c->state != CANDIDATE_LEADING)
         return;
     c->state = CANDIDATE_OUT;
     read_queue(c, true, 0);
@@ -252,8 +253,8 @@ static void build(struct candidate *c, const struct nonce *req)
         me = -1;
     }
     /* A store that was wiped or restored counts from below again; its tokens must not. */
-    if (q.next < c->next_seen_)
-        q.next = c->next_seen_;
+    if (q.next < c->next_seen)
+        q.next = c->next_seen;
     if (me < 0 && c->state == CANDIDATE_OUT && queue_append(&q, c->number_, c->epoch_) != 0) {
         read_queue(c, true, 0);
         return;
@@ -348,8 +349,8 @@ static void took_queue(struct candidate *c, const struct membership *m,
     c->fresh_ = false;
     memmove(c->text_, p, len);
     c->len_ = len;
-    if (c->queue_.next > c->next_seen_)
-        c->next_seen_ = c->queue_.next;
+    if (c->queue_.next > c->next_seen)
+        c->next_seen = c->queue_.next;
     judge(c, m, now);
 }
 

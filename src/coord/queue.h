@@ -87,12 +87,13 @@ struct candidate_action {
     size_t old_len, value_len;
 };
 
-/* Private but for `state`, `token`, `ahead`, `full` and `error`. */
+/* Private but for `state`, `token`, `ahead`, `full`, `error` and `next_seen`. */
 struct candidate {
     enum candidate_state state;
     uint64_t token;
     uint32_t ahead;
     bool full;
+    uint64_t next_seen; /* the highest token counter it ever saw in the queue */
     int error; /* 0, or why it does not get on: FIRN_EFORMAT (a record is no such), FIRN_EOVERFLOW */
 
     enum {
@@ -107,7 +108,6 @@ struct candidate {
     bool fresh_;
     uint32_t number_;           /* the membership it stands in line with */
     uint64_t epoch_, unbroken_; /* and, while leading, the unbroken stretch of it */
-    uint64_t next_seen_;        /* the highest `next` it ever saw */
     uint64_t led_;              /* the highest token it led with: never again */
     uint64_t due_ms_, backoff_ms_;
     struct queue_record queue_;
@@ -120,7 +120,9 @@ struct candidate {
     uint64_t since_ms_; /* since when */
 };
 
-void candidate_init(struct candidate *c);
+/* Tokens begin at `next_least` or above: what c->next_seen said before the store was opened anew, 0 at
+ * the first time. */
+void candidate_init(struct candidate *c, uint64_t next_least);
 
 void candidate_next(struct candidate *c, const struct membership *m,
                     const struct membership_now *now, const struct nonce *fresh,
@@ -137,7 +139,8 @@ void candidate_strike_done(struct candidate *c, const struct membership_now *now
 /* It leads now, and until m->valid_until_ms unless renewed. Asking is what makes it LOST. */
 bool candidate_leads(struct candidate *c, const struct membership *m, uint64_t now_ms);
 
-/* After LOST, when everything done under the token has stopped: stand at the end of the line. */
+/* After LOST, or when LEADING and tired of it, when everything done under the token has stopped: stand at
+ * the end of the line, for a new token. */
 void candidate_again(struct candidate *c);
 
 /* Give up the place; when LEADING, the work has stopped. Done when LEFT: then membership_touch(). */

@@ -231,7 +231,7 @@ static void start(struct process *p)
                                         .name = "p" };
     memset(&p->roster, 0, sizeof p->roster);
     T_EQ(membership_init(&p->m, &params, &p->roster, NULL), 0);
-    candidate_init(&p->c);
+    candidate_init(&p->c, 0);
     p->up = true;
     p->busy = p->leaving = p->counted = false;
     p->offset = 1 + below(1000000);
@@ -395,11 +395,8 @@ static void step(struct process *p)
         candidate_leave(&p->c);
         p->leave_at = 0;
     } else if (p->c.state == CANDIDATE_LEFT) {
-        uint64_t seen = p->c.next_seen_, led = p->c.led_;
         membership_touch(&p->m);
-        candidate_init(&p->c);
-        p->c.next_seen_ = seen;
-        p->c.led_ = led;
+        candidate_init(&p->c, p->c.next_seen);
     }
     call(p);
 }
