@@ -10,6 +10,7 @@ enum mode {
     LAZY,     /* a write is done at the next call: acknowledged before it is durable */
     ABA, /* compares a counter that starts again with each life of a register, as engines have it */
     BLIND, /* replaces whatever is there */
+    SPLIT, /* compares first, writes then: others come in between */
     STALE, /* a fresh read may show the value before the last write */
     SHORT, /* a scan ends after its first page */
     CALM,  /* an unknown outcome is reported as "nothing was written" */

@@ -246,8 +246,10 @@ static void do_reopen(struct probe *p)
         printf("0 %s", p->store->ops->scheme);
     else
         p->store = NULL;
-    if (r == 0 && p->mode)
-        p->store = broken_new(p->store, p->mode);
+    if (r == 0 && p->mode && !(p->store = broken_new(p->store, p->mode))) {
+        fprintf(stderr, "store_probe: no mode '%s'; there are %s\n", p->mode, broken_modes);
+        exit(2);
+    }
     finish(p, r, took_ns);
 }
 
