@@ -362,11 +362,12 @@ static int settle_and_drop(struct op *o)
     return rc;
 }
 
-/* The connection went away, and with it the answer; another one may be had at once. */
+/* The connection went away, and with it the answer: connected() finds another one, or the time is over.
+ * The library gives a silent server up after two thirds of the session's time-out. */
 static bool lost(int rc)
 {
-    return rc == ZCONNECTIONLOSS || rc == ZSESSIONEXPIRED || rc == ZINVALIDSTATE ||
-           rc == ZSESSIONMOVED || rc == ZCLOSING;
+    return rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT || rc == ZSESSIONEXPIRED ||
+           rc == ZINVALIDSTATE || rc == ZSESSIONMOVED || rc == ZCLOSING;
 }
 
 static int explain(const struct zoo *s, int error, int rc, struct firn_diag *d)
@@ -706,6 +707,10 @@ static int read_old(struct zoo *s, struct write *w)
     }
     if (w->fresh)
         rc = settle_and_drop(barrier);
+    if (rc == ZNONODE) { /* no root: that is for inspect() */
+        s->inspected = 0;
+        rc = ZCONNECTIONLOSS;
+    }
     for (unsigned g = 0; g < GUARDS; g++) {
         struct op *o = w->guard[g].get;
         int got = o ? settle(o) : w->guard[g].checked ? ZSYSTEMERROR : ZOK;
