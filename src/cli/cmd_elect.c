@@ -258,7 +258,7 @@ static bool start_command(struct session *s)
 /* Keep the place while the command runs. */
 static struct runner_result lead(struct session *s)
 {
-    struct runner_result result = { .status = 126, .forced = true };
+    struct runner_result result = { .gone = true };
     bool stopped = false;
     uint64_t pause = 0;
     if (!start_command(s))
@@ -288,6 +288,10 @@ static int run(struct session *s)
         if (r >= 0)
             return r;
         struct runner_result result = lead(s);
+        if (result.gone) {
+            say_trouble("the process that looks after the command was killed: ending");
+            return STATUS_LOST;
+        }
         if (!result.forced || caught)
             return result.status;
         say_warning("lost '%s' and ended the command: the store did not confirm it in time, or "

@@ -234,7 +234,7 @@ bool runner_wait(struct runner *r, uint64_t timeout_ms, struct runner_result *ou
     if (poll(&fd, 1, timeout_ms > 60000 ? 60000 : (int)timeout_ms) <= 0)
         return false;
     if (read(r->result_fd, out, sizeof *out) != sizeof *out)
-        *out = (struct runner_result){ .status = 128 + SIGKILL, .forced = true };
+        *out = (struct runner_result){ .status = 128 + SIGKILL, .gone = true };
     return true;
 }
 

@@ -27,6 +27,8 @@ struct runner {
 struct runner_result {
     int status;  /* as a shell has it: the exit status, or 128 + the signal */
     bool forced; /* it was ended by the deadline, or by runner_stop() */
+    bool
+        gone; /* somebody killed the runner, and with it the command: nothing can be run any more */
 };
 
 /* argv ends with NULL and is borrowed until runner_close(). -1: said why. */
