@@ -5,7 +5,7 @@
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/when.h"
-#include "coord/setting.h"
+#include "coord/variable.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -78,7 +78,7 @@ static int fail(const char *name, int error, const struct firn_diag *d)
     return say_trouble("'%s': %s", name, d->text[0] ? d->text : firn_error_message(error));
 }
 
-static void print_json(const char *name, const struct setting *s)
+static void print_json(const char *name, const struct variable *s)
 {
     struct json j;
     json_init(&j, stdout);
@@ -92,7 +92,7 @@ static void print_json(const char *name, const struct setting *s)
     json_done(&j);
 }
 
-static void print(const struct config *c, const char *name, const struct setting *s)
+static void print(const struct config *c, const char *name, const struct variable *s)
 {
     if (c->json) {
         print_json(name, s);
@@ -105,11 +105,11 @@ static void print(const struct config *c, const char *name, const struct setting
 
 static int get(const struct config *c, struct firn_store *store, char **args, int count)
 {
-    struct setting s;
+    struct variable s;
     struct firn_diag d = { 0 };
     if (count != 1)
         return say_trouble("write firn config get NAME");
-    int error = setting_get(store, args[0], &s, &d);
+    int error = variable_get(store, args[0], &s, &d);
     if (error)
         return fail(args[0], error, &d);
     print(c, args[0], &s);
@@ -117,14 +117,14 @@ static int get(const struct config *c, struct firn_store *store, char **args, in
 }
 
 /* A value, or "-" for what comes from standard input, without its last newline. */
-static int value_of(const char *arg, char buf[SETTING_VALUE_MAX + 3], struct setting_write *w)
+static int value_of(const char *arg, char buf[VARIABLE_VALUE_MAX + 3], struct variable_write *w)
 {
     w->value = arg;
     w->value_len = strlen(arg);
     if (strcmp(arg, "-") != 0)
         return -1;
     w->value = buf;
-    w->value_len = fread(buf, 1, SETTING_VALUE_MAX + 2, stdin);
+    w->value_len = fread(buf, 1, VARIABLE_VALUE_MAX + 2, stdin);
     if (ferror(stdin))
         return say_trouble("cannot read standard input: %s", strerror(errno));
     if (w->value_len > 0 && buf[w->value_len - 1] == '\n')
@@ -134,22 +134,22 @@ static int value_of(const char *arg, char buf[SETTING_VALUE_MAX + 3], struct set
 
 static int set(const struct config *c, struct firn_store *store, char **args, int count)
 {
-    char buf[SETTING_VALUE_MAX + 3], by[RECORD_NAME_MAX + 1];
-    struct setting s;
+    char buf[VARIABLE_VALUE_MAX + 3], by[RECORD_NAME_MAX + 1];
+    struct variable s;
     struct firn_diag d = { 0 };
     if (count != 2)
         return say_trouble("write firn config set NAME VALUE; - takes it from standard input");
     if (!coord_name(c->by, by))
         return STATUS_TROUBLE;
-    struct setting_write w = { .name = args[0],
-                               .by = by,
-                               .if_revision = c->if_revision,
-                               .unix_ms = (uint64_t)when_now_us() / 1000 };
+    struct variable_write w = { .name = args[0],
+                                .by = by,
+                                .if_revision = c->if_revision,
+                                .unix_ms = (uint64_t)when_now_us() / 1000 };
     int r = value_of(args[1], buf, &w);
     if (r >= 0)
         return r;
-    int error = setting_set(store, &w, &s, &d);
-    if (error == FIRN_ECONFLICT && c->if_revision != SETTING_ANY_REVISION)
+    int error = variable_set(store, &w, &s, &d);
+    if (error == FIRN_ECONFLICT && c->if_revision != VARIABLE_ANY_REVISION)
         return say_failed("'%s' has revision %" PRIu64 ", not %" PRIu64
                           ": somebody changed it; get it, and decide anew",
                           w.name, s.revision, c->if_revision);
@@ -163,7 +163,7 @@ static int set(const struct config *c, struct firn_store *store, char **args, in
 }
 
 /* Run the command for a value and wait for it. Its failure is its own business: said, then on. */
-static int run_command(const char *name, const struct setting *s, char **command)
+static int run_command(const char *name, const struct variable *s, char **command)
 {
     char revision[24];
     snprintf(revision, sizeof revision, "%" PRIu64, s->revision);
@@ -192,16 +192,16 @@ static int run_command(const char *name, const struct setting *s, char **command
 
 static int watch(const struct config *c, struct firn_store *store, char **args, int count)
 {
-    struct setting now, known;
+    struct variable now, known;
     bool any = false, warned = false;
     if (count < 1)
         return say_trouble("write firn config watch NAME, or firn config watch NAME -- COMMAND");
     for (;;) {
         struct firn_diag d = { 0 };
-        int error = setting_wait(store, args[0], any ? &known : NULL, WAIT_MS, &now, &d);
+        int error = variable_wait(store, args[0], any ? &known : NULL, WAIT_MS, &now, &d);
         /* An answer from the past must not go back in time; a restored store may. */
         if (error == 0 && any && now.revision <= known.revision)
-            error = setting_get(store, args[0], &now, &d);
+            error = variable_get(store, args[0], &now, &d);
         if (error == 0 && any && nonce_eq(&now.req, &known.req))
             error = FIRN_EAGAIN;
         if (output_gone())
@@ -237,12 +237,12 @@ static int watch(const struct config *c, struct firn_store *store, char **args, 
 static int list_one(void *user, struct firn_slice key, struct firn_slice value)
 {
     const struct config *c = user;
-    struct setting s;
+    struct variable s;
     char name[RECORD_NAME_MAX + 1] = "";
-    size_t len = key.len - SETTING_PREFIX_LEN;
-    if (len > RECORD_NAME_MAX || setting_parse(value.p, value.len, &s, NULL) != 0)
+    size_t len = key.len - VARIABLE_PREFIX_LEN;
+    if (len > RECORD_NAME_MAX || variable_parse(value.p, value.len, &s, NULL) != 0)
         return 0;
-    memcpy(name, key.p + SETTING_PREFIX_LEN, len);
+    memcpy(name, key.p + VARIABLE_PREFIX_LEN, len);
     if (c->json)
         print_json(name, &s);
     else
@@ -255,7 +255,7 @@ static int list(const struct config *c, struct firn_store *store, char **args, i
     struct firn_diag d = { 0 };
     if (count > 0)
         return say_trouble("'%s' is one word too many: firn config list takes no name", args[0]);
-    int error = firn_store_scan(store, firn_slice(SETTING_PREFIX, SETTING_PREFIX_LEN), list_one,
+    int error = firn_store_scan(store, firn_slice(VARIABLE_PREFIX, VARIABLE_PREFIX_LEN), list_one,
                                 (void *)(uintptr_t)c, &d);
     return output_finish(error ? fail("config", error, &d) : STATUS_OK);
 }
@@ -266,7 +266,7 @@ int cmd_config(int argc, char **argv)
         const char *name;
         int (*run)(const struct config *, struct firn_store *, char **, int);
     } verbs[] = { { "get", get }, { "set", set }, { "watch", watch }, { "list", list } };
-    struct config c = { .if_revision = SETTING_ANY_REVISION };
+    struct config c = { .if_revision = VARIABLE_ANY_REVISION };
     char shown[SAY_TEXT_BUF];
     struct firn_store *store = NULL;
     int operands, r = options_parse(&config_usage, argc, argv, &c, &operands);

@@ -25,7 +25,7 @@ enum {
     TTL_MS_MIN = 1000,
     TTL_MS_MAX = 3600000,
     CALL_MS_MAX = 2000,   /* for one call to the store; less where the ttl is short */
-    SLICE_MS = 250,       /* how long a signal may wait while we stand in line */
+    SLICE_MS = 1000,      /* how long a signal may wait while we stand in line */
     LEAD_SLICE_MS = 5000, /* signals and the end of the command are seen at once */
     TRY_MS = 10000,       /* --wait 0: the store has this long to tell whether it is free */
     LEAVE_MS = 3000,
