@@ -134,6 +134,8 @@ void candidate_init(struct candidate *c, uint64_t next_least)
 {
     memset(c, 0, sizeof *c);
     c->next_seen = next_least;
+    c->led_ = next_least > 0 ? next_least - 1
+                             : 0; /* a place that we left may be seen in old reads */
     c->backoff_ms_ = BACKOFF_MIN_MS;
 }
 

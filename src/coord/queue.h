@@ -120,8 +120,8 @@ struct candidate {
     uint64_t since_ms_; /* since when */
 };
 
-/* Tokens begin at `next_least` or above: what c->next_seen said before the store was opened anew, 0 at
- * the first time. */
+/* Tokens begin at `next_least` or above: 0 at the first time; after candidate_leave(), or when the store
+ * was opened anew, what `next_seen` said before, so that an old read cannot bring back an old place. */
 void candidate_init(struct candidate *c, uint64_t next_least);
 
 void candidate_next(struct candidate *c, const struct membership *m,
