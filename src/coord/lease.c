@@ -557,6 +557,18 @@ static void look_at_meta(struct lease *l, uint64_t now_ms)
         slot_scan_meta(&l->node, &m);
 }
 
+void lease_params_of(const struct firn_layout *l, uint32_t slots_max, struct lease_params *p,
+                     char text[FIRN_LAYOUT_TEXT_BUF])
+{
+    uint64_t slots = firn_layout_slots(l);
+    firn_layout_format(l, text);
+    p->layout = text;
+    p->epoch_ms = (uint64_t)l->epoch_ms;
+    p->tick_ms = 1;
+    p->ts_bits = LEASE_TS_BITS;
+    p->slots = slots < slots_max ? (uint32_t)slots : slots_max;
+}
+
 static bool fill_in(struct lease *l, const struct lease_params *p)
 {
     struct lease_params *q = &l->params;

@@ -16,6 +16,7 @@
 
 #include "coord/clock_f.h"
 #include "coord/slot.h"
+#include "firn/layout.h"
 #include "store/store.h"
 
 /* The outside world, so that tests can run a lease on a virtual clock. lease_world_real() is the
@@ -52,6 +53,13 @@ struct lease_params {
     bool accept_clock;
     bool manual_fence; /* a copied or restored store halts instead of being fenced at the start */
 };
+
+/* A lease counts milliseconds from a layout's epoch, whatever the layout's own tick is. Sets what of the
+ * parameters comes from the layout (layout, epoch, tick, bits, slots up to `slots_max`); its canonical text
+ * goes to `text`, which `p` borrows. */
+#define LEASE_TS_BITS 42
+void lease_params_of(const struct firn_layout *l, uint32_t slots_max, struct lease_params *p,
+                     char text[FIRN_LAYOUT_TEXT_BUF]);
 
 struct lease_view {        /* what the coordinator publishes; a copy after each step */
     enum slot_state state; /* DRY, WAIT_CLOCK, ... as of the step */

@@ -232,18 +232,12 @@ static int start_coordinator(struct firn_diag *d)
         return r;
     for (size_t i = 0; i < app.loops; i++)
         last[i] = minter_last(app.ctx[i].minter);
-    firn_layout_format(&app.plan.layout[LEASED_SNOWFLAKE], layout);
-    uint64_t slots = firn_layout_slots(&app.plan.layout[LEASED_SNOWFLAKE]);
-    uint32_t most = shared ? SLOTS_MAX : EMBEDDED_SLOTS;
-    o.lease = (struct lease_params){ .layout = layout,
-                                     .epoch_ms = (uint64_t)app.plan.lease.epoch_ms,
-                                     .tick_ms = 1,
-                                     .ts_bits = 42,
-                                     .slots = slots < most ? (uint32_t)slots : most,
-                                     .name = c->name,
+    o.lease = (struct lease_params){ .name = c->name,
                                      .accept_clock = c->accept_clock,
                                      .init = c->store_init,
                                      .manual_fence = c->fence == CONFIG_FENCE_MANUAL };
+    lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], shared ? SLOTS_MAX : EMBEDDED_SLOTS,
+                    &o.lease, layout);
     r = coordinator_start(&o, &app.board, &app.coordinator, d);
     for (size_t i = 0; i < app.loops && r == 0; i++)
         r = ticket_desk_new(app.coordinator, app.ctx[i].outbox, &app.ctx[i].desk);
