@@ -220,6 +220,7 @@ static int start_coordinator(struct firn_diag *d)
     const struct config *c = &app.config;
     const char *store = c->store;
     struct coordinator_opts o = { .last = last, .last_n = app.loops };
+    o.retention_s = c->tickets.idem_retention_s;
     o.first.start = c->tickets.default_start;
     o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
     if (strncmp(store, "memory:", 7) != 0) {
