@@ -18,8 +18,8 @@ int keyed_read(struct firn_store *s, const struct nonce *key, struct idem_record
 int keyed_reused(struct firn_diag *d)
 {
     return firn__diag(d, FIRN_EREUSED, 0,
-                      "this key was used for another request (the kind, sequence, count or options "
-                      "differ): a new request needs a new key");
+                      "this key was used for another request (the count or the options differ): a "
+                      "new request needs a new key");
 }
 
 int keyed_check(const struct idem_record *kept, uint64_t args, struct firn_diag *d)

@@ -28,7 +28,7 @@ static bool finish(struct hash *h, uint8_t out[EVP_MAX_MD_SIZE])
 }
 
 static bool hash_key(struct hash *h, struct service_ctx *ctx, struct request_who who,
-                     struct slice key, struct nonce *out)
+                     struct slice key, const struct request_args *a, struct nonce *out)
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
     char sort;
@@ -36,6 +36,8 @@ static bool hash_key(struct hash *h, struct service_ctx *ctx, struct request_who
     h->bad = EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1;
     add_text(h, &sort, 1);
     add_text(h, name, name ? strlen(name) : 0);
+    add_text(h, a->kind, a->kind ? strlen(a->kind) : 0);
+    add_text(h, a->seq.p, a->seq.len);
     add_text(h, key.p, key.len);
     if (!finish(h, digest))
         return false;
@@ -47,8 +49,6 @@ static bool hash_args(struct hash *h, const struct request_args *a, uint64_t *ou
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
     h->bad = EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1;
-    add_text(h, a->kind, a->kind ? strlen(a->kind) : 0);
-    add_text(h, a->seq.p, a->seq.len);
     add_text(h, a->prefix.p, a->prefix.len);
     add_text(h, a->name_space.p, a->name_space.len);
     add_text(h, a->name.p, a->name.len);
@@ -75,7 +75,7 @@ int request_key_new(struct service_ctx *ctx, struct request_who who, struct slic
                           REQUEST_KEY_MAX);
     struct keyed *k = calloc(1, sizeof *k);
     struct hash h = { EVP_MD_CTX_new(), false };
-    bool good = k && h.ctx && hash_key(&h, ctx, who, key, &k->ask.key) &&
+    bool good = k && h.ctx && hash_key(&h, ctx, who, key, args, &k->ask.key) &&
                 hash_args(&h, args, &k->ask.args);
     EVP_MD_CTX_free(h.ctx);
     if (!good) {

@@ -1,7 +1,9 @@
 /*
  * request_key.h - the key that a client sends so that its retry gets the same IDs: Idempotency-Key over
  * HTTP, KEY in FIRN.NEXT. A key belongs to the token that it came with (or to the name in the client's
- * certificate), so nobody can read another's numbers by guessing keys. For the loop's thread.
+ * certificate), so nobody can read another's numbers by guessing keys; and to the kind or sequence that it
+ * is used for: a sequence knows its latest keys from its own record alone, so one register for a key of two
+ * sequences would have them in each other's way. For the loop's thread.
  */
 #ifndef FIRN_SERVER_REQUEST_KEY_H
 #define FIRN_SERVER_REQUEST_KEY_H
