@@ -119,6 +119,8 @@ void keyed_keep(struct firn_store *s, struct keyed *const *keep, size_t n, struc
         cas[m].value = firn_slice(value[m], idem_encode(&keep[i]->idem, value[m]));
         who[m++] = keep[i];
     }
+    if (m == 0)
+        return;
     write_all(s, cas, m, result, d);
     for (size_t i = 0; i < m; i++) {
         who[i]->result = result[i];

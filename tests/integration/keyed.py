@@ -158,7 +158,7 @@ class Client(threading.Thread):
     def __init__(self, t, name, address, resp, path_seq):
         super().__init__()
         self.t, self.name_, self.address, self.resp, self.seq = t, name, address, resp, path_seq
-        self.got, self.ended, self.retries, self.wrong = {}, False, 0, []
+        self.got, self.ended, self.retries, self.lost, self.wrong = {}, False, 0, 0, []
 
     def once(self, key):
         """The number, or None if it is not known what became of it."""
@@ -167,8 +167,9 @@ class Client(threading.Thread):
                 self.conn = Resp(self.address()) if self.resp else Keyed(self.address())
             if self.resp:
                 return self.conn.do("FIRN.NEXT", "ticket", "SEQ", self.seq, "KEY", key)
-            status, number, _ = self.conn.id(f"/v1/sequences/{self.seq}/next", key)
+            status, number, replayed = self.conn.id(f"/v1/sequences/{self.seq}/next", key)
             if status == 200:
+                self.lost += replayed and key not in self.got  # it had the number, only the answer was lost
                 return number
             if status != 503:
                 self.wrong.append((key, status, number))
@@ -211,7 +212,8 @@ def settle(t, clients, what):
     t.check(numbers == list(range(1, len(numbers) + 1)),
             f"{what}: no hole in {len(numbers)} numbers: {missing[:5]}, the last is {numbers[-1]}")
     t.check(sum(c.retries for c in clients) > 0, f"{what}: there were retries")
-    print(f"     {what}: {len(numbers)} numbers, {sum(c.retries for c in clients)} retries")
+    print(f"     {what}: {len(numbers)} numbers, {sum(c.retries for c in clients)} retries, "
+          f"{sum(c.lost for c in clients)} lost answers seen")
 
 
 def progress(clients):
@@ -234,6 +236,7 @@ def kills(t):
     before = progress(clients)
     wait_for("answers at the end", lambda: progress(clients) > before + 100)
     settle(t, clients, f"{KILLS} kills")
+    t.check(sum(c.lost for c in clients) > 0, "some kills came between the commit and the answer")
     t.equal(now[0].stop(), 0, "firnd ends well")
 
 
