@@ -7,6 +7,7 @@ and the sequence has no hole.
 import json
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
@@ -274,6 +275,34 @@ def two(t):
         t.equal(f.stop(), 0, "firnd ends well")
 
 
+def midnight(t):
+    """A crash after the number was taken and before its key had a register, a retry on the next day."""
+    state = t.state("midnight")
+    f = Firnd(t, state).wait_ready()
+    c = Keyed(f.home)
+    create(t, c, name="inv", mode="gapless", dated={"reset": "day", "digits": 4})
+    first = c.id("/v1/sequences/inv/next?n=2", "k")[1]
+    f.kill()
+    day = first[0][:8]
+    before = time.strftime("%Y%m%d", time.gmtime(time.time() - 86400))
+    if day == before:  # it was midnight just now
+        before = time.strftime("%Y%m%d", time.gmtime(time.time() - 2 * 86400))
+    db = sqlite3.connect(os.path.join(state, "firn.db"))
+    with db:  # as if all that had been yesterday
+        n = db.execute("UPDATE register SET key = ? WHERE key = ?", (f"seq/inv@{before}", f"seq/inv@{day}")).rowcount
+        t.equal(n, 1, "the day's record is there")
+        n = db.execute("DELETE FROM register WHERE key GLOB 'idem/*'").rowcount
+        t.equal(n, 1, "and the key's register")
+    db.close()
+    f = Firnd(t, state).wait_ready()
+    c = Keyed(f.home)
+    t.equal(c.id("/v1/sequences/inv/next?n=2", "k"), (200, [x.replace(day, before) for x in first], True),
+            "the retry gets yesterday's numbers")
+    status, new, replayed = c.id("/v1/sequences/inv/next", "new")
+    t.check(status == 200 and new.endswith("-0001") and not replayed, f"and a new key today's first: {new}")
+    f.kill()
+
+
 def retention(t):
     """Keys are forgotten, but not before their time."""
     f = Firnd(t, t.state("retention"), "--tickets-idem-retention-s", "2").wait_ready()
@@ -318,7 +347,7 @@ def mixed(t):
 
 def main():
     with Test("keyed") as t:
-        for section in (twice, scopes, kills, two, retention, mixed):
+        for section in (twice, scopes, kills, two, midnight, retention, mixed):
             t.section(section)
 
 
