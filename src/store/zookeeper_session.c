@@ -258,9 +258,13 @@ static void hang_up(struct zk *s)
 static int dial(struct zk *s, struct firn_diag *d)
 {
     hang_up(s);
-    int session_ms = s->timeout_ms > SESSION_MS_MIN ? (int)s->timeout_ms : SESSION_MS_MIN;
+    /* The library gives a silent server up after two thirds of it: not before a call does, since
+     * what was under way is lost then, but no later either. */
+    uint32_t session_ms = s->timeout_ms + s->timeout_ms / 2;
+    session_ms = session_ms > SESSION_MS_MIN ? session_ms : SESSION_MS_MIN;
     s->tried_at = zk_boot_ms();
-    s->zh = zookeeper_init2(s->hosts, zk_watch, session_ms, NULL, s, ZOO_NO_LOG_CLIENTENV, silent);
+    s->zh = zookeeper_init2(s->hosts, zk_watch, (int)session_ms, NULL, s, ZOO_NO_LOG_CLIENTENV,
+                            silent);
     if (!s->zh)
         return firn__diag(d, FIRN_EIO, 0, "no address for ZooKeeper at %.100s: %s", s->hosts,
                           strerror(errno));

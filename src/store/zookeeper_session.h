@@ -130,8 +130,8 @@ int zk_settle(struct zk_op *o);
 void zk_drop(struct zk_op *o);
 int zk_settle_and_drop(struct zk_op *o);
 
-/* The connection went away, and with it the answer: zk_connected() finds another one, or the
- * time is over. The library gives a silent server up after two thirds of the session's time-out. */
+/* The connection went away, and with it the answer: zk_connected() finds another one, or the time
+ * is over. */
 bool zk_lost(int rc);
 
 /* The watcher that makes `events` count. */
