@@ -1,5 +1,5 @@
 /*
- * store_probe URL TIMEOUT_MS - one handle on a store, driven by lines; the hand of every store test.
+ * store_probe [--break MODE] URL TIMEOUT_MS - one handle on a store, driven by lines; the hand of every store test.
  *
  * One command a line on stdin, one answer a line on stdout, flushed. The first answer is that of
  * opening the store; a store that could not be opened can be tried again with `reopen`.
@@ -17,6 +17,7 @@
  * Keys and values are percent-encoded, in answers every byte but letters, digits and _./: so. `%` alone
  * is the empty text, `-` alone is "absent": as OLD the register must not exist, as NEW it is removed.
  */
+#include "broken.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@
 enum { MANY_MAX = 256, WORDS_MAX = 3 * MANY_MAX + 1 };
 
 struct probe {
-    const char *url;
+    const char *url, *mode; /* mode: of broken.h, or NULL */
     uint32_t timeout_ms;
     struct firn_store *store; /* NULL: not open */
     struct firn_diag diag;
@@ -245,6 +246,10 @@ static void do_reopen(struct probe *p)
         printf("0 %s", p->store->ops->scheme);
     else
         p->store = NULL;
+    if (r == 0 && p->mode && !(p->store = broken_new(p->store, p->mode))) {
+        fprintf(stderr, "store_probe: no mode '%s'; there are %s\n", p->mode, broken_modes);
+        exit(2);
+    }
     finish(p, r, took_ns);
 }
 
@@ -302,12 +307,14 @@ int main(int argc, char **argv)
     static struct probe p;
     char *line = NULL;
     size_t room = 0;
-    if (argc != 3) {
-        fprintf(stderr, "usage: store_probe URL TIMEOUT_MS\n");
+    if (argc == 5 && strcmp(argv[1], "--break") == 0)
+        p.mode = argv[2];
+    if (argc != (p.mode ? 5 : 3)) {
+        fprintf(stderr, "usage: store_probe [--break %s] URL TIMEOUT_MS\n", broken_modes);
         return 2;
     }
-    p.url = argv[1];
-    p.timeout_ms = (uint32_t)strtoul(argv[2], NULL, 10);
+    p.url = argv[argc - 2];
+    p.timeout_ms = (uint32_t)strtoul(argv[argc - 1], NULL, 10);
     p.began_ns = mono_ns();
     do_reopen(&p);
     while (getline(&line, &room, stdin) > 0 && strcmp(line, "quit\n") != 0)

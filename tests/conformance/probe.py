@@ -65,13 +65,14 @@ def decode(word):
 
 
 class Probe:
-    def __init__(self, binary, url, timeout_ms=2000, options=()):
+    def __init__(self, binary, url, timeout_ms=2000, options=(), wait=True):
         self.url = url
         self.process = subprocess.Popen([binary, *options, url, str(timeout_ms)], bufsize=0,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.buffer = b""
         self.pending = ["reopen"]
-        self.opened = self.answer()  # look at .ok: opening may fail, and reopen() tries again
+        # Look at .ok: opening may fail, and reopen() tries again. Without wait, call answer() for it.
+        self.opened = self.answer() if wait else None
 
     # ---- calls under way ----
     def send(self, command, *args):
