@@ -4,6 +4,7 @@
  * INCR and INCRBY answer with integers, as every Redis user expects.
  */
 #include "server/app.h"
+#include "server/request_key.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -263,8 +264,11 @@ struct resp_wait { /* a command that waits for the coordinator */
     struct service_ctx *ctx;
     struct reply *reply;
     enum ticket_answer answer;
-    bool one;               /* ANSWER_LIST: a single number, not an array */
-    struct resp_wait *next; /* in the pool */
+    bool one;                       /* ANSWER_LIST: a single number, not an array */
+    uint32_t repeats;               /* ANSWER_LAST: an answer each for so many more requests */
+    const struct firn_kind *kind;   /* IDs that are kept under a key */
+    const struct firn_codec *codec; /* of these */
+    struct resp_wait *next;         /* in the pool */
 };
 
 static struct resp_wait *wait_new(struct service_ctx *ctx)
@@ -280,12 +284,15 @@ static struct resp_wait *wait_new(struct service_ctx *ctx)
         w->ticket.job.diag.text[0] = '\0';
         w->ticket.job.period = 0;
         w->ctx = ctx;
+        w->repeats = 0;
     }
     return w;
 }
 
 static void wait_free(struct resp_wait *w)
 {
+    free(w->ticket.job.keyed);
+    w->ticket.job.keyed = NULL;
     w->next = w->ctx->resp_idle;
     w->ctx->resp_idle = w;
 }
@@ -316,20 +323,35 @@ static void write_ticket(struct reply *r, const struct job *j, uint64_t number)
         resp_bulk(r->out, text, firn_u64_format(number, text));
 }
 
+/* A run of INCRs: an answer each. */
+static void write_run(struct reply *r, const struct seq_range *range)
+{
+    for (uint64_t i = 0; i < range->count; i++)
+        resp_int(r->out, (int64_t)(range->first + i * range->step));
+}
+
 static void write_numbers(struct reply *r, const struct resp_wait *w)
 {
     const struct job *j = &w->ticket.job;
     if (j->result) {
-        write_trouble(r, j->result, j->diag.text);
+        for (uint32_t i = 0; i <= w->repeats; i++)
+            write_trouble(r, j->result, j->diag.text);
         return;
     }
     if (w->answer == ANSWER_NEXT) {
         write_ticket(r, j, j->record.next);
         return;
     }
-    minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
-    if (w->answer == ANSWER_LAST) {
+    if (!j->keyed || !j->keyed->replayed)
+        minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
+    if (w->answer == ANSWER_LAST && w->repeats == 0) {
         resp_int(r->out, (int64_t)seq_range_last(&j->range));
+        return;
+    }
+    if (w->answer == ANSWER_LAST) {
+        write_run(r, &j->range);
+        for (uint64_t i = j->range.count; i <= w->repeats; i++)
+            resp_errorf(r->out, "ERR sequence %s has reached its last number", j->name);
         return;
     }
     if (!w->one)
@@ -384,22 +406,37 @@ static bool defer(struct resp_wait *w, struct reply *r)
     return false;
 }
 
-enum { NUMBER_BYTES = 24 }; /* of a long number with what is around it */
+enum {
+    NUMBER_BYTES = 24, /* of a long number with what is around it */
+    RUN_MAX = 1023,    /* requests that are answered together with the first of them */
+};
 
-static void take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
-                 bool create, enum ticket_answer answer, bool one)
+/* The key of a request. NULL: the error is written. */
+static struct keyed *read_key(struct service_ctx *ctx, struct reply *r, struct slice key,
+                              const struct request_args *args)
 {
-    if (!name_ok(name, r) || !allowed(ctx, r, GUARD_SEQUENCE, name))
-        return;
+    struct request_who who = { r->peer, { NULL, 0 } };
+    struct keyed *k;
+    struct firn_diag d = { 0, "" };
+    int e = request_key_new(ctx, who, key, args, &k, &d);
+    if (e == 0)
+        return k;
+    resp_errorf(r->out, "%s KEY: %s", e == FIRN_EINVAL ? "ERR" : "TRYAGAIN", d.text);
+    return NULL;
+}
+
+static bool may_take(struct service_ctx *ctx, struct reply *r, struct slice name)
+{
+    return name_ok(name, r) && allowed(ctx, r, GUARD_SEQUENCE, name);
+}
+
+/* `repeats` (ANSWER_LAST only): the answers of so many more requests for a number go with this one's. */
+static void take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
+                 uint32_t repeats, bool create, enum ticket_answer answer, bool one,
+                 struct slice key)
+{
     if (n > SEQ_TAKE_MAX) {
         resp_errorf(r->out, "ERR at most %d numbers can be taken at once", SEQ_TAKE_MAX);
-        return;
-    }
-    struct seq_range range;
-    if (answer == ANSWER_LAST && !reply_behind(r) &&
-        ticket_in_hand(ctx->desk, name.p, name.len, n, loop_now_ms(ctx->loop), &range) == 0) {
-        minter_count(ctx->minter, ctx->ticket_kind, n);
-        resp_int(r->out, (int64_t)seq_range_last(&range));
         return;
     }
     struct resp_wait *w = wait_new(ctx);
@@ -411,20 +448,27 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     w->ticket.done = ticket_came;
     w->answer = answer;
     w->one = one;
+    w->repeats = r->repeats = repeats;
     memcpy(j->name, name.p, name.len);
     j->name[name.len] = '\0';
     j->name_len = name.len;
-    j->want = n;
+    j->want = n + repeats;
+    j->partial = repeats > 0;
     j->create = create;
     j->plain = answer == ANSWER_LAST;
+    struct request_args args = { .seq = name, .n = n };
+    if (key.p && !(j->keyed = read_key(ctx, r, key, &args))) {
+        wait_free(w);
+        return;
+    }
     int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
         /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */
         w->reply = reply_defer(r, DEFER_PIPELINED);
-        if (!w->reply)
+        for (uint32_t i = 0; !w->reply && i <= repeats; i++)
             resp_error(r->out, "TRYAGAIN out of memory");
-        else if (!one)
-            reply_expect(w->reply, n * NUMBER_BYTES);
+        if (w->reply && (!one || repeats))
+            reply_expect(w->reply, j->want * NUMBER_BYTES);
         return;
     }
     if (e)
@@ -433,9 +477,36 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     wait_free(w);
 }
 
+static const struct slice no_key;
+
+/* The numbers that INCR and INCRBY answer with, from those in hand if there are any. Several INCRs in a row
+ * are answered together; rates are counted one by one, so not where there may be some. */
+static void take_last(struct service_ctx *ctx, const struct resp_request *q, struct reply *r,
+                      uint64_t n)
+{
+    struct slice name = q->argv[1];
+    struct seq_range range;
+    if (!may_take(ctx, r, name))
+        return;
+    bool run = n == 1 && !guard_on(&ctx->guard);
+    uint32_t repeats = run ? (uint32_t)resp_repeats(q, RUN_MAX) : 0;
+    if (!reply_behind(r) && ticket_in_hand(ctx->desk, name.p, name.len, n + repeats, run,
+                                           loop_now_ms(ctx->loop), &range) == 0) {
+        minter_count(ctx->minter, ctx->ticket_kind, range.count);
+        if (run) {
+            r->repeats = (uint32_t)range.count - 1;
+            write_run(r, &range);
+        } else {
+            resp_int(r->out, (int64_t)seq_range_last(&range));
+        }
+        return;
+    }
+    take(ctx, r, name, n, repeats, true, ANSWER_LAST, true, no_key);
+}
+
 static void run_incr(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
-    take(ctx, r, q->argv[1], 1, true, ANSWER_LAST, true);
+    take_last(ctx, q, r, 1);
 }
 
 static void run_incrby(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -447,7 +518,7 @@ static void run_incrby(struct service_ctx *ctx, const struct resp_request *q, st
         resp_errorf(r->out, "ERR a sequence only rises: the increment must be 1 to %d",
                     SEQ_TAKE_MAX);
     else
-        take(ctx, r, q->argv[1], (uint64_t)n, true, ANSWER_LAST, true);
+        take_last(ctx, q, r, (uint64_t)n);
 }
 
 static void run_get(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -484,11 +555,13 @@ struct next_args {
     const struct firn_kind *kind;
     uint64_t count, shard;
     bool many;
-    struct slice seq;
+    struct slice seq, key;
     const struct firn_codec *codec;
 };
 
-/* FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e]. False: the error is written. */
+#define NEXT_USAGE "FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e] [KEY k]"
+
+/* As NEXT_USAGE says. False: the error is written. */
 static bool parse_next(struct service_ctx *ctx, const struct resp_request *q, struct reply *r,
                        struct next_args *a)
 {
@@ -502,9 +575,7 @@ static bool parse_next(struct service_ctx *ctx, const struct resp_request *q, st
     for (size_t i = 2; i < q->argc; i += 2) {
         int64_t n = -1;
         if (i + 1 == q->argc) {
-            resp_error(
-                r->out,
-                "ERR syntax error: FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e]");
+            resp_error(r->out, "ERR syntax error: " NEXT_USAGE);
             return false;
         }
         struct slice value = q->argv[i + 1];
@@ -518,6 +589,8 @@ static bool parse_next(struct service_ctx *ctx, const struct resp_request *q, st
             a->many = true;
         } else if (resp_is(q, i, "seq")) {
             a->seq = value;
+        } else if (resp_is(q, i, "key")) {
+            a->key = value;
         } else if (resp_is(q, i, "shard")) {
             if (resp_i64(value, &n) != 0 || n < 0) {
                 resp_error(r->out, "ERR SHARD must be a number");
@@ -556,21 +629,35 @@ static void write_number(struct reply *r, enum leased which, const struct firn_c
     resp_bulk(r->out, text, len);
 }
 
-static void next_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
-                         enum leased which)
+/* a->count numbers in ctx->numbers, and up to `repeats` more; *out_n of them. False: the error is written. */
+static bool draw_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
+                         enum leased which, size_t repeats, size_t *out_n)
 {
-    size_t got = 0, n = 0;
+    size_t got = 0, n = 0, want = a->count + repeats;
     int e = 0;
-    while (got < a->count && e == 0) {
-        e = minter_numbers(ctx->minter, which, a->shard, ctx->numbers + got, a->count - got, &n);
+    while (got < want && e == 0) {
+        e = minter_numbers(ctx->minter, which, a->shard, ctx->numbers + got, want - got, &n);
         got += e ? 0 : n;
     }
-    if (e) {
+    if (e && (got == 0 || repeats == 0)) {
         resp_errorf(r->out, "%s %s", e == FIRN_ERANGE ? "ERR" : "TRYAGAIN",
                     mint_trouble(ctx->app, e));
-        return;
+        return false;
     }
+    *out_n = got;
+    return true;
+}
+
+/* `repeats`: so many more requests for one number may be answered with this one. */
+static void next_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
+                         enum leased which, size_t repeats)
+{
+    size_t got;
+    if (!draw_numbers(ctx, r, a, which, repeats, &got))
+        return;
     minter_count(ctx->minter, a->kind, got);
+    if (repeats)
+        r->repeats = (uint32_t)got - 1;
     if (a->many)
         resp_array(r->out, got);
     for (size_t i = 0; i < got; i++)
@@ -608,21 +695,120 @@ static void next_texts(struct service_ctx *ctx, struct reply *r, const struct ne
     minter_count(ctx->minter, a->kind, a->count);
 }
 
+/* --- IDs under a key: minted first, answered when they are kept or others are found --- */
+
+static void kept(struct job *j)
+{
+    struct resp_wait *w = j->user;
+    struct reply *r = w->reply;
+    enum leased which = minter_leased(w->kind);
+    struct slice text;
+    uint64_t id;
+    if (j->result) {
+        write_trouble(r, j->result, j->diag.text);
+    } else {
+        if (!j->keyed->replayed)
+            minter_count(w->ctx->minter, w->kind, j->keyed->idem.count);
+        if (!w->one)
+            resp_array(r->out, j->keyed->idem.count);
+        for (size_t at = 0; request_key_next(j->keyed, &at, &text);) {
+            if (which != LEASED_N && http_u64(text, UINT64_MAX, &id) == 0)
+                write_number(r, which, w->codec, id);
+            else
+                resp_bulk(r->out, text.p, text.len);
+        }
+    }
+    reply_done(r);
+    wait_free(w);
+}
+
+/* The IDs as texts in `k`. False: the error is written. */
+static bool mint_into(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
+                      struct keyed *k)
+{
+    enum leased which = minter_leased(a->kind);
+    struct firn_mint *m = which == LEASED_N ? minter_mint(ctx->minter, a->kind) : NULL;
+    char text[FIRN_MINT_TEXT_BUF];
+    size_t len;
+    int e = 0;
+    if (a->count > REQUEST_KEY_IDS_MAX) {
+        resp_errorf(r->out, "ERR with a KEY at most %d IDs are kept", REQUEST_KEY_IDS_MAX);
+        return false;
+    }
+    if (which == LEASED_N && !m) {
+        resp_errorf(r->out, "ERR %s needs options that only HTTP takes: GET /v1/ids/%s",
+                    a->kind->name, a->kind->name);
+        return false;
+    }
+    size_t drawn;
+    if (!m && !draw_numbers(ctx, r, a, which, 0, &drawn))
+        return false;
+    for (uint64_t i = 0; i < a->count && e == 0; i++) {
+        if (m)
+            e = firn_mint_text(m, text, &len);
+        else
+            len = firn_u64_format(ctx->numbers[i], text);
+        if (e == 0)
+            e = request_key_add(k, text, len);
+    }
+    if (e == FIRN_ENOSPC)
+        resp_errorf(r->out, "ERR with a KEY at most %d bytes of IDs are kept: ask for fewer",
+                    IDEM_IDS_MAX);
+    else if (e)
+        resp_errorf(r->out, "TRYAGAIN %s", firn_error_message(e));
+    return e == 0;
+}
+
+static void next_keyed(struct service_ctx *ctx, struct reply *r, const struct next_args *a)
+{
+    struct request_args args = { .kind = a->kind->name, .n = a->count, .shard = a->shard };
+    struct keyed *k = read_key(ctx, r, a->key, &args);
+    if (!k)
+        return;
+    struct resp_wait *w = NULL;
+    if (mint_into(ctx, r, a, k) && !(w = wait_new(ctx)))
+        resp_error(r->out, "TRYAGAIN out of memory");
+    if (!w) {
+        free(k);
+        return;
+    }
+    struct job *j = &w->ticket.job;
+    j->keyed = k;
+    if (!defer(w, r))
+        return;
+    w->kind = a->kind;
+    w->codec = a->codec;
+    w->one = !a->many;
+    j->what = JOB_KEEP;
+    j->done = kept;
+    j->user = w;
+    ticket_submit(ctx->desk, j);
+}
+
 static void run_next(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     struct next_args a;
     if (!parse_next(ctx, q, r, &a))
         return;
-    enum leased which = minter_leased(a.kind);
-    if (a.kind == ctx->ticket_kind || strcmp(a.kind->name, "dated") == 0)
-        take(ctx, r, a.seq, a.count, false, ANSWER_LIST, !a.many);
-    else if (!allowed(ctx, r, GUARD_MINT_KIND,
-                      (struct slice){ a.kind->name, strlen(a.kind->name) }))
+    if (a.kind == ctx->ticket_kind || strcmp(a.kind->name, "dated") == 0) {
+        if (may_take(ctx, r, a.seq))
+            take(ctx, r, a.seq, a.count, 0, false, ANSWER_LIST, !a.many, a.key);
         return;
-    else if (which != LEASED_N)
-        next_numbers(ctx, r, &a, which);
-    else
+    }
+    if (!allowed(ctx, r, GUARD_MINT_KIND, (struct slice){ a.kind->name, strlen(a.kind->name) }))
+        return;
+    if (a.key.p) {
+        next_keyed(ctx, r, &a);
+        return;
+    }
+    enum leased which = minter_leased(a.kind);
+    if (which == LEASED_N) {
         next_texts(ctx, r, &a);
+        return;
+    }
+    size_t most = ctx->numbers_max - 1 < RUN_MAX ? ctx->numbers_max - 1 : RUN_MAX;
+    bool run = !a.many && !guard_on(&ctx->guard);
+    next_numbers(ctx, r, &a, which, run ? resp_repeats(q, most) : 0);
 }
 
 static void run_inspect(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -667,7 +853,7 @@ static const struct command commands[] = {
     { "echo", 2, run_echo, "fast", "connection", "Say it again" },
     { "firn.inspect", 2, run_inspect, "readonly", "firn", "What an ID says" },
     { "firn.next", -2, run_next, "write", "firn",
-      "Mint: FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e]" },
+      "Mint: " NEXT_USAGE "; a retry with the same key gets the same again" },
     { "get", 2, run_get, "readonly", "string", "The next number of a sequence, not taken" },
     { "hello", -1, run_hello, "fast", "connection", "Choose the protocol's version" },
     { "incr", 2, run_incr, "write", "string", "Take the next number of a sequence" },
