@@ -4,7 +4,9 @@
  */
 #include "cli/commands.h"
 #include "cli/coord_opts.h"
+#include "cli/http_client.h"
 #include "cli/json.h"
+#include "cli/node_body.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -21,12 +23,17 @@
 enum { LOOK_EVERY_MS = 1000 };
 
 struct nodes {
-    const char *store;
+    const char *store, *url;
     bool json, watch, all;
 };
 
 static const struct opt opts[] = {
     OPT_STORE(struct nodes, store),
+    { .name = "url",
+      .type = OPT_TEXT,
+      .at = offsetof(struct nodes, url),
+      .value = "URL",
+      .about = "ask a firnd instead, as in http://127.0.0.1:9000" },
     { .name = "all",
       .letter = 'a',
       .at = offsetof(struct nodes, all),
@@ -42,8 +49,10 @@ static const struct opt opts[] = {
 const struct usage nodes_usage = {
     .name = "nodes",
     .examples = "  firn nodes --store sqlite:firn.db\n"
-                "  FIRN_STORE=etcd://10.0.0.1:2379/firn firn nodes --watch\n",
-    .synopsis = "firn nodes [--store URL] [--all] [--watch] [--json]",
+                "  FIRN_STORE=etcd://10.0.0.1:2379/firn firn nodes --watch\n"
+                "  firn nodes --url http://127.0.0.1:9000\n",
+    .synopsis = "firn nodes [--store URL] [--all] [--watch] [--json]\n"
+                "       firn nodes --url URL [--json]",
     .about =
         "Lists who takes part in a store: servers, and commands such as firn elect. A member is\n"
         "up, silent when its last sign of life is older than it should be by this machine's\n"
@@ -89,19 +98,35 @@ static void add_json(struct list *l, const struct member_view *v, const char *st
     json_end(j, '}');
 }
 
-static void add_row(struct list *l, const struct member_view *v, const char *state)
+static const char *const header[] = { ">NUMBER", "NAME",  "ADDRESS",   "SLOTS", "VERSION",
+                                      "KIND",    "STATE", "LAST BEAT", NULL };
+
+static void add_row(struct table *t, const struct node_row *r, uint64_t unix_ms)
 {
-    const struct member_record *r = v->record;
     char text[WHEN_BUF];
-    bool good = strcmp(state, "up") == 0;
-    table_add(&l->table, "%u", v->number);
-    table_add(&l->table, "%s", r->name);
-    table_add(&l->table, "%s", r->address[0] ? r->address : "-");
-    table_add(&l->table, "%s", r->slots[0] ? r->slots : "-");
-    table_add(&l->table, "%s", r->version);
-    table_add(&l->table, "%s", r->kind);
-    table_add_in(&l->table, term_style(good ? TERM_GOOD : TERM_BAD), "%s", state);
-    table_add(&l->table, "%s", when_about((int64_t)r->at * 1000, (int64_t)l->unix_ms * 1000, text));
+    bool good = strcmp(r->state, "up") == 0;
+    table_add(t, "%u", (unsigned)r->number);
+    table_add(t, "%s", r->name);
+    table_add(t, "%s", r->address[0] ? r->address : "-");
+    table_add(t, "%s", r->slots[0] ? r->slots : "-");
+    table_add(t, "%s", r->version);
+    table_add(t, "%s", r->kind);
+    table_add_in(t, term_style(good ? TERM_GOOD : TERM_BAD), "%s", r->state);
+    table_add(t, "%s",
+              when_about((int64_t)(unix_ms - r->age_ms) * 1000, (int64_t)unix_ms * 1000, text));
+}
+
+static void add_member(struct list *l, const struct member_view *v, const char *state)
+{
+    const struct member_record *m = v->record;
+    struct node_row r = { .number = v->number, .age_ms = l->unix_ms - m->at };
+    memcpy(r.name, m->name, sizeof r.name);
+    memcpy(r.address, m->address, sizeof r.address);
+    memcpy(r.slots, m->slots, sizeof r.slots);
+    memcpy(r.version, m->version, sizeof r.version);
+    memcpy(r.kind, m->kind, sizeof r.kind);
+    snprintf(r.state, sizeof r.state, "%s", state);
+    add_row(&l->table, &r, l->unix_ms);
 }
 
 static int add(void *user, const struct member_view *v)
@@ -119,7 +144,7 @@ static int add(void *user, const struct member_view *v)
     if (l->n->json)
         add_json(l, v, state);
     else
-        add_row(l, v, state);
+        add_member(l, v, state);
     return 0;
 }
 
@@ -135,8 +160,6 @@ struct watcher {
 /* One look; printed when it differs from the last, on a terminal always. -1: go on. */
 static int look(struct watcher *w)
 {
-    static const char *const header[] = { ">NUMBER", "NAME",  "ADDRESS",   "SLOTS", "VERSION",
-                                          "KIND",    "STATE", "LAST BEAT", NULL };
     struct firn_diag d = { 0 };
     struct list l = { .n = w->n, .unix_ms = w->world.unix_ms(w->world.user), .hash = 1 };
     char *text = NULL;
@@ -171,6 +194,49 @@ static int look(struct watcher *w)
     return error ? STATUS_TROUBLE : -1;
 }
 
+/* ---- through a server ---- */
+
+struct remote {
+    struct table table;
+    uint64_t unix_ms;
+};
+
+static void add_remote(void *user, const struct node_row *row)
+{
+    struct remote *r = user;
+    add_row(&r->table, row, r->unix_ms);
+}
+
+static int ask_server(const struct nodes *n)
+{
+    struct http_client client;
+    struct remote r = { .unix_ms = (uint64_t)when_now_us() / 1000 };
+    char url[2048], shown[SAY_TEXT_BUF];
+    const char *body;
+    size_t len, host = strlen(n->url);
+    while (host > 0 && n->url[host - 1] == '/')
+        host--;
+    if (snprintf(url, sizeof url, "%.*s/v1/nodes", (int)host, n->url) >= (int)sizeof url)
+        return say_trouble("--url is too long");
+    say_text(url, strlen(url), shown);
+    if (http_client_init(&client, url) != 0)
+        return say_trouble("--url %s: %s", shown, client.why);
+    int status = STATUS_OK, error = http_client_get(&client, &body, &len);
+    table_init(&r.table, 0, header);
+    if (error)
+        status = say_trouble("%s: %s (asked %u times): is that address a firnd's?", shown,
+                             client.why, client.retries + 1);
+    else if (node_body_each(body, len, add_remote, &r) != 0)
+        status = say_trouble("%s: that is no list of nodes: is that address a firnd's?", shown);
+    else if (n->json)
+        fwrite(body, 1, len, stdout);
+    else
+        table_print(&r.table);
+    table_done(&r.table);
+    http_client_done(&client);
+    return output_finish(status);
+}
+
 int cmd_nodes(int argc, char **argv)
 {
     struct nodes n = { 0 };
@@ -179,6 +245,11 @@ int cmd_nodes(int argc, char **argv)
         return r;
     if (operands > 0)
         return say_trouble("'%s' is one word too many: the store is given with --store", argv[1]);
+    if (n.url && (n.store || n.watch || n.all))
+        return say_trouble("--url asks a server, which has its own store and shows what is there: "
+                           "leave out --store, --watch and --all");
+    if (n.url)
+        return ask_server(&n);
     const char *url = coord_store_url(n.store);
     if (!url)
         return STATUS_TROUBLE;

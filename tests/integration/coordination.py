@@ -319,6 +319,37 @@ def config_values(t, w):
     watcher.kill()
 
 
+def servers_are_members(t, w):
+    """firnd on the same file as the commands; what it shows is what firn shows."""
+    if w.name != "sqlite":
+        return
+    servers = [f.Firnd(t, w.folder + "/firnd").wait_ready() for _ in range(2)]
+    store = f"sqlite:{w.folder}/firnd/firn.db"
+
+    def shown():
+        nodes = f.get(servers[0].home, "/v1/nodes")[1]["nodes"]
+        return nodes if len(nodes) == 2 else None
+
+    nodes = f.wait_for("both servers in the list", shown)
+    t.equal([n["kind"] for n in nodes], ["firnd"] * 2, "kinds")
+    t.equal(sorted(n["address"].split(",")[0] for n in nodes), sorted(s.home for s in servers), "addresses")
+    t.equal([n["address"].split(",")[0] for n in nodes if n["self"]], [servers[0].home], "the one that was asked")
+    t.equal(sorted(int(n["slots"]) for n in nodes), sorted(s.node()["slot"] for s in servers), "slots")
+    status, out = w.run("nodes", "--store", store, "--json")
+    t.equal((status, sorted(n["address"] for n in json.loads(out))), (0, sorted(n["address"] for n in nodes)),
+            "firn nodes")
+    status, out = w.run("nodes", "--url", f"http://{servers[0].home}/")
+    t.equal((status, len(out.splitlines())), (0, 3), "firn nodes --url")
+    status, out = w.run("nodes", "--url", f"http://{servers[0].home}", "--json")
+    t.equal((status, len(json.loads(out)["nodes"])), (0, 2), "firn nodes --url --json")
+    status, out = w.run("lock", "beside", "--store", store, "--", "true")
+    t.equal(status, 0, "a lock in a server's own file")
+    t.equal(servers[1].stop(), 0, "a polite end")
+    status, out = w.run("nodes", "--store", store, "--json")
+    t.equal(len(json.loads(out)), 1, "members after one has left")
+    t.equal(servers[0].stop(), 0, "a polite end of the other")
+
+
 def outside(t, only):
     for name in ENGINES:
         if only and name not in only:
@@ -332,7 +363,7 @@ def outside(t, only):
             w.start()
             print(f"--- {name}", flush=True)
             for part in (lock_is_exclusive, statuses, leader_ends_politely, leader_is_killed, runner_is_killed,
-                         leader_is_stopped, store_is_away, node_dies, config_values):
+                         leader_is_stopped, store_is_away, node_dies, config_values, servers_are_members):
                 failed = t.failed
                 t.section(part, w)
                 if t.failed > failed:
