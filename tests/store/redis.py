@@ -275,9 +275,9 @@ def case_answers_that_no_redis_gives(folder):
             a = p.cas("k", "1", "2")
             assert a.result == result, f"{says}: {a}"
             assert p.read("k").result in ("FIRN_EIO", "FIRN_ENOENT"), says
+        e.says = b"*1\r\n:1\r\n"
         t.expect(p.cas("k", "1", "2"), "FIRN_ESTORE")
         t.expect(p.identity(), "0")
-        e.says = b"*1\r\n:1\r\n"
         t.expect(p.cas("k", "1", "2"), "0")
 
 
