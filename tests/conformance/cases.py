@@ -45,9 +45,9 @@ class Context:
     def url(self, endpoints=None, path=None):
         return self.engine.url(path or self.path, endpoints)
 
-    def start(self, timeout_ms=CALL_MS, endpoints=None, path=None, wait=True):
+    def start(self, timeout_ms=CALL_MS, endpoints=None, path=None, closed=False):
         """A probe, open or not."""
-        p = Probe(self.binary, self.url(endpoints, path), timeout_ms, self.options, wait)
+        p = Probe(self.binary, self.url(endpoints, path), timeout_ms, self.options, closed)
         self.opened.append(p)
         return p
 
@@ -373,9 +373,10 @@ def the_clock_of_the_store(t):
 @case("shared")
 def many_open_a_new_store(t):
     """All at once where there is nothing yet: all come in, one creates."""
-    for n in range(3):
-        path = f"{t.path}-{n}"
-        probes = [t.start(path=path, timeout_ms=20000, wait=False) for _ in range(6)]
+    for n in range(4):
+        probes = [t.start(path=f"{t.path}-{n}", timeout_ms=20000, closed=True) for _ in range(8)]
+        for p in probes:
+            p.send("reopen")
         for p in probes:
             t.expect(p.answer(), "0")
         for p in probes:
