@@ -28,7 +28,7 @@
 
 #include "firn/error.h"
 
-#define STORE_KEY_MAX     160  /* bytes of UTF-8: the longest is "journal/" + a sequence's name + a number */
+#define STORE_KEY_MAX     160  /* bytes of UTF-8: "journal/", a sequence's name and a number */
 #define STORE_VALUE_MAX   1024 /* bytes: the longest record (coord/record.h) with room to spare */
 #define STORE_ID_TEXT_BUF 64
 
