@@ -92,8 +92,11 @@ class Server:
 
     def clone(self, primary, name):
         """A standby of `primary`, which knows it as `name`."""
-        run(tool("pg_basebackup"), "-D", self.data, "-R", "-c", "fast", "--no-sync", "-d",
-            f"host=127.0.0.1 port={primary.port} user={USER} application_name={name}")
+        primary.backup(self.data, name, "-R")
+
+    def backup(self, to, name="backup", *options):
+        run(tool("pg_basebackup"), "-D", to, "-c", "fast", "--no-sync", *options, "-d",
+            f"host=127.0.0.1 port={self.port} user={USER} application_name={name}")
 
     def start(self):
         options = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": "",
@@ -201,10 +204,10 @@ class Postgres:
         return 0
 
     def snapshot(self, to):
-        """The documentation's file system level backup: the server must be down."""
-        self.server.stop()
-        shutil.copytree(self.server.data, os.path.join(to, "data"), symlinks=True)
-        self.server.start()
+        """A base backup with the log it needs: it can be taken from a running server, and started as it is."""
+        os.makedirs(os.path.join(to, "data"))
+        give(os.path.join(to, "data"))
+        self.server.backup(os.path.join(to, "data"))
 
     def restore(self, frm):
         self.server.stop()
