@@ -133,7 +133,8 @@ class Etcd:
         self.start()
 
     def delete(self, path, key):
-        self._ask("/v3/kv/deleterange", {"key": b64(f"/{path}/{key}")})
+        key = key.encode() if isinstance(key, str) else key
+        self._ask("/v3/kv/deleterange", {"key": b64(f"/{path}/".encode() + key)})
 
     def keys(self, path):
         prefix = f"/{path}/"
