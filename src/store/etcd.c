@@ -235,14 +235,17 @@ static bool turned_away(const struct etcd *s, int code)
 
 /* ---- the token ---- */
 
-/* Takes the place of s->request for a moment. */
+/* Takes the place of s->request for a moment. s->token is empty: etcd refuses even this request when
+ * it comes with a token that is no longer good. */
 static int log_in(struct etcd *s, int64_t ms, struct firn_diag *d)
 {
     struct etcd_text mine = s->request;
     s->request = (struct etcd_text){ 0 };
-    int r = etcd_encode_login(&s->request, s->user, s->password)
-                ? post(s, AUTHENTICATE, false, ms, ms, d)
-                : firn__diag(d, FIRN_EAUTH, 0, "etcd's user and password must be UTF-8");
+    int r = !put_fields(s)
+                ? firn__diag(d, FIRN_ENOMEM, 0, "out of memory") /* drops the old token */
+            : !etcd_encode_login(&s->request, s->user, s->password)
+                ? firn__diag(d, FIRN_EAUTH, 0, "etcd's user and password must be UTF-8")
+                : post(s, AUTHENTICATE, false, ms, ms, d);
     if (r != 0)
         goto restore;
     if (s->status == 200) {
