@@ -23,6 +23,8 @@
  * looks whether ROOT is still the same znode, and whether the newest change seen so far, the highest
  * mzxid, is still there: its znode is not older, or was removed since, which its guard tells. The
  * transaction numbers alone do not: the election after a restore lifts them above all that was seen.
+ * Whoever notices it marks ROOT by a write. That makes the store's identity another one, for handles
+ * that are opened later and could not know, and for all others: every write checks ROOT's version.
  *
  * Time. Each request is asynchronous and has a context on the heap (struct op), which belongs to the
  * completion as soon as the caller has given up. The library may drop completions when a handle is
@@ -69,9 +71,9 @@ struct op { /* one request */
     char value[STORE_VALUE_MAX];
 };
 
-struct lineage {          /* what tells this store from another, or from its own past */
-    int64_t czxid, ctime; /* of the root; czxid 0: take what is there */
-    int64_t zxid;         /* the highest mzxid seen */
+struct lineage {      /* what tells this store from another, or from its own past */
+    struct Stat root; /* its mzxid is the last mark; czxid 0: take what is there */
+    int64_t zxid;     /* the highest mzxid seen */
     char witness[PATH_BUF], guard[PATH_BUF]; /* its znode and the guard of that */
 };
 
@@ -83,6 +85,7 @@ struct zoo {
     struct timespec end; /* of the call under way, CLOCK_MONOTONIC */
     struct lineage line;
     char changed[160];          /* what is wrong with the store; empty: nothing */
+    bool marked;                /* and everybody can know */
     unsigned inspected;         /* the connection that was looked at */
     int64_t wrote_ms, wrote_at; /* an own write: the leader's clock, our monotonic one */
 
@@ -359,11 +362,12 @@ static int settle_and_drop(struct op *o)
     return rc;
 }
 
-/* The connection went away, and with it the answer; another one may be had at once. */
+/* The connection went away, and with it the answer: connected() finds another one, or the time is over.
+ * The library gives a silent server up after two thirds of the session's time-out. */
 static bool lost(int rc)
 {
-    return rc == ZCONNECTIONLOSS || rc == ZSESSIONEXPIRED || rc == ZINVALIDSTATE ||
-           rc == ZSESSIONMOVED || rc == ZCLOSING;
+    return rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT || rc == ZSESSIONEXPIRED ||
+           rc == ZINVALIDSTATE || rc == ZSESSIONMOVED || rc == ZCLOSING;
 }
 
 static int explain(const struct zoo *s, int error, int rc, struct firn_diag *d)
@@ -424,10 +428,12 @@ static int dial(struct zoo *s, struct firn_diag *d)
     return 0;
 }
 
-static int change(struct zoo *s, const char *why, const char *path)
+/* `marked`: whoever looks at the root sees it. */
+static int change(struct zoo *s, bool marked, const char *why, const char *path)
 {
     snprintf(s->changed, sizeof s->changed, "%s %.70s: find out why, then fence the store", why,
              path);
+    s->marked = marked;
     return FIRN_ESTORE;
 }
 
@@ -478,21 +484,23 @@ static int inspect(struct zoo *s)
         rc_c = l->zxid ? settle_stat(c, &guard) : ZOK;
     rc = rc == ZNONODE ? ZOK : rc; /* the root: seen below */
     rc = rc ? rc : rc_a ? rc_a : rc_b ? rc_b : rc_c;
-    if (rc == ZOK && l->czxid == 0 && root.ctime == 0) {
+    if (rc == ZOK && l->root.czxid == 0 && root.czxid == 0) {
         rc = ensure(s, s->root);
         rc = rc ? rc : settle_stat(send_get(s, s->root), &root);
     }
     if (rc != ZOK)
         return rc;
-    if (l->czxid == 0) {
-        l->czxid = root.czxid;
-        l->ctime = root.ctime;
-    }
-    if (s->changed[0] == '\0' && root.czxid != l->czxid)
-        change(s, "ZooKeeper forgot the path", s->root);
-    else if (s->changed[0] == '\0' && l->zxid && witness.mzxid < l->zxid &&
-             (witness.mzxid > 0 || guard.mzxid <= l->zxid))
-        change(s, "ZooKeeper went back in time: it forgot a change of", l->witness);
+    if (l->root.czxid == 0)
+        l->root = root;
+    if (s->changed[0])
+        return ZOK;
+    if (root.czxid != l->root.czxid)
+        change(s, true, "ZooKeeper forgot the path", s->root);
+    else if (root.mzxid > l->root.mzxid)
+        change(s, true, "another firn saw ZooKeeper go back in time, at", s->root);
+    else if (root.mzxid < l->root.mzxid ||
+             (l->zxid && witness.mzxid < l->zxid && (witness.mzxid || guard.mzxid <= l->zxid)))
+        change(s, false, "ZooKeeper went back in time: it forgot a change of", l->witness);
     return ZOK;
 }
 
@@ -533,6 +541,26 @@ static int connected(struct zoo *s, unsigned *out_connection, struct firn_diag *
             return explain(s, FIRN_EIO, rc, d);
     }
     return explain(s, FIRN_EIO, ZOPERATIONTIMEOUT, d);
+}
+
+/* Give the store another identity, unless somebody has done so since. */
+static void mark(struct zoo *s)
+{
+    struct Stat root;
+    int rc = settle_stat(send_get(s, s->root), &root);
+    if (rc == ZOK && root.czxid == s->line.root.czxid && root.mzxid <= s->line.root.mzxid) {
+        struct op *o = op_new(s, 0);
+        o = sent(o, o ? zoo_aset(s->zh, s->root, "", 0, root.version, got_stat, o) : 0);
+        rc = settle_and_drop(o);
+    }
+    s->marked = rc == ZOK || rc == ZBADVERSION;
+}
+
+static int not_the_same(struct zoo *s, struct firn_diag *d)
+{
+    if (!s->marked)
+        mark(s);
+    return firn__diag(d, FIRN_ESTORE, 0, "%s", s->changed);
 }
 
 /* ---- reads ---- */
@@ -655,8 +683,8 @@ struct write {
         struct op *get;
         char path[PATH_BUF];
     } guard[GUARDS];
-    zoo_op_t op[ENTRIES_MAX + GUARDS];
-    struct entry *of[ENTRIES_MAX + GUARDS]; /* NULL: a guard's */
+    zoo_op_t op[1 + GUARDS + ENTRIES_MAX];
+    struct entry *of[1 + GUARDS + ENTRIES_MAX]; /* NULL: the root's or a guard's */
     struct entry entry[];
 };
 
@@ -679,6 +707,10 @@ static int read_old(struct zoo *s, struct write *w)
     }
     if (w->fresh)
         rc = settle_and_drop(barrier);
+    if (rc == ZNONODE) { /* no root: that is for inspect() */
+        s->inspected = 0;
+        rc = ZCONNECTIONLOSS;
+    }
     for (unsigned g = 0; g < GUARDS; g++) {
         struct op *o = w->guard[g].get;
         int got = o ? settle(o) : w->guard[g].checked ? ZSYSTEMERROR : ZOK;
@@ -713,11 +745,13 @@ static int read_old(struct zoo *s, struct write *w)
     return read_old(s, w);
 }
 
-/* The guards first, then the registers. */
+/* The root, then the guards, then the registers. */
 static int build(const struct zoo *s, struct write *w, struct op *o)
 {
     const struct ACL_vector *acl = s->auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
     int n = 0;
+    zoo_check_op_init(&w->op[n], s->root, s->line.root.version);
+    w->of[n++] = NULL;
     for (unsigned g = 0; g < GUARDS; g++) {
         if (!w->guard[g].used)
             continue;
@@ -741,7 +775,7 @@ static int build(const struct zoo *s, struct write *w, struct op *o)
     return n;
 }
 
-/* Which part refused, and what that means for the next round. */
+/* Which part refused, and what that means. ZOK: for the next round. */
 static int judge(struct zoo *s, struct write *w, const struct op *o, int n)
 {
     int i = 0;
@@ -751,8 +785,10 @@ static int judge(struct zoo *s, struct write *w, const struct op *o, int n)
         return ZSYSTEMERROR;
     int err = o->result[i].err;
     struct entry *e = w->of[i];
-    if (!e && err == ZBADVERSION)
-        return ZOK; /* something was created meanwhile: look again */
+    if (i == 0) /* look at the root anew, and find out */
+        s->inspected = 0;
+    if (i == 0 || (!e && err == ZBADVERSION))
+        return ZOK; /* or something was created meanwhile */
     if (e && (err == ZBADVERSION || err == ZNODEEXISTS || (err == ZNONODE && e->want->old.p))) {
         e->conflict = true;
         return ZOK;
@@ -768,31 +804,24 @@ static int judge(struct zoo *s, struct write *w, const struct op *o, int n)
 /* It was committed. Is it what was meant? */
 static int check_commit(struct zoo *s, const struct write *w, const struct op *o, int n)
 {
-    for (int i = 0; i < n; i++) {
-        const struct Stat *stat = &o->stats[i];
+    const char *first = w->op[1].set_op.path; /* a guard or a register, both have a Stat */
+    if (o->stats[1].mzxid <= s->line.zxid)
+        return change(s, false, "ZooKeeper went back in time, seen at", first);
+    for (int i = 1; i < n; i++) {
         const struct entry *e = w->of[i];
-        if (e && (!e->want->old.p || removes(e)))
-            continue; /* no Stat; its guard has one */
-        if (e && stat->czxid != e->czxid)
-            return change(s, "somebody deleted and created", e->path);
-        if (i == 0 && stat->mzxid <= s->line.zxid)
-            return change(s, "ZooKeeper went back in time, seen at", w->op[0].set_op.path);
+        if (e && e->want->old.p && !removes(e) && o->stats[i].czxid != e->czxid)
+            return change(s, false, "somebody deleted and created", e->path);
     }
-    s->wrote_ms = o->stats[0].mtime;
+    s->wrote_ms = o->stats[1].mtime;
     s->wrote_at = mono_ms();
-    note(s, w->op[0].set_op.path, w->of[0] ? w->of[0]->guard : 0, &o->stats[0]);
+    note(s, first, w->of[1] ? w->of[1]->guard : 0, &o->stats[1]);
     return 0;
-}
-
-static int not_the_same(const struct zoo *s, struct firn_diag *d)
-{
-    return firn__diag(d, FIRN_ESTORE, 0, "%s", s->changed);
 }
 
 /* One transaction with everything that is not in conflict. FIRN_EAGAIN: nothing happened, once more. */
 static int commit(struct zoo *s, struct write *w, unsigned connection, struct firn_diag *d)
 {
-    struct op *o = op_new(s, w->count + GUARDS);
+    struct op *o = op_new(s, 1 + GUARDS + w->count);
     if (!o)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     int n = build(s, w, o), rc, r;
@@ -866,13 +895,12 @@ static int zoo_cas_many(struct firn_store *base, const struct firn_cas *want, si
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     begin(s);
     w->count = count;
-    for (unsigned g = 0; g < GUARDS; g++)
-        guard_path(s, g, w->guard[g].path);
     for (size_t i = 0; i < count; i++) {
         struct entry *e = &w->entry[i];
         e->want = &want[i];
         e->guard = guard_of(want[i].key);
         w->guard[e->guard].checked |= removes(e);
+        guard_path(s, e->guard, w->guard[e->guard].path);
         key_path(s, want[i].key, e->path);
     }
     int r = count > 0 ? write_all(s, w, d) : 0;
@@ -1021,26 +1049,33 @@ static int zoo_scan(struct firn_store *base, struct firn_slice prefix, firn_reco
 
 /* ---- the store ---- */
 
-/* The root's birth: its transaction and the leader's clock. No other ensemble has both; a restored
- * copy does, and is noticed while it is in use only (see the top). */
+/* The root's birth, its transaction and the leader's clock: no other ensemble has both. Then the mark:
+ * a copy that was put back gets a new one from whoever had seen more. */
 static int zoo_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
 {
     struct zoo *s = (struct zoo *)base;
-    struct lineage before = s->line;
     unsigned connection;
-    s->line = (struct lineage){ 0 };
-    s->inspected = 0; /* connections count from 1 */
     begin(s);
+    s->inspected = 0; /* connections count from 1 */
     int r = connected(s, &connection, d);
-    if (r != 0) {
-        s->line = before;
+    if (r == 0 && s->changed[0]) {
+        struct lineage before = s->line;
+        r = not_the_same(s, d);
+        if (!s->marked)
+            return r;
+        s->line = (struct lineage){ 0 };
         s->inspected = 0;
-        return r;
+        r = connected(s, &connection, d);
+        if (r == 0)
+            s->changed[0] = '\0';
+        else
+            s->line = before;
     }
-    s->changed[0] = '\0';
-    snprintf(out, STORE_ID_TEXT_BUF, "zookeeper:%llx:%lld", (unsigned long long)s->line.czxid,
-             (long long)s->line.ctime);
-    return 0;
+    if (r == 0)
+        snprintf(out, STORE_ID_TEXT_BUF, "zookeeper:%llx:%lld:%llx",
+                 (unsigned long long)s->line.root.czxid, (long long)s->line.root.ctime,
+                 (unsigned long long)s->line.root.mzxid);
+    return r;
 }
 
 static void zoo_close(struct firn_store *base)
