@@ -256,12 +256,12 @@ static void do_reopen(struct probe *p)
 static const struct command {
     const char *name;
     size_t words_min, words_max; /* with the name */
-    unsigned numbers;            /* bit i: word i is a number, not an absent text */
+    size_t number;               /* the word that is a number or a flag, not a text; 0: none */
     void (*run)(struct probe *p);
 } commands[] = {
-    { "read", 2, 3, 1u << 2, do_read },   { "cas", 4, 4, 0, do_cas },
-    { "many", 4, WORDS_MAX, 0, do_many }, { "scan", 2, 3, 1u << 2, do_scan },
-    { "wait", 4, 4, 1u << 3, do_wait },   { "identity", 1, 1, 0, do_identity },
+    { "read", 2, 3, 2, do_read },         { "cas", 4, 4, 0, do_cas },
+    { "many", 4, WORDS_MAX, 0, do_many }, { "scan", 2, 3, 2, do_scan },
+    { "wait", 4, 4, 3, do_wait },         { "identity", 1, 1, 0, do_identity },
     { "reopen", 1, 1, 0, do_reopen },
 };
 
@@ -286,7 +286,7 @@ static void execute(struct probe *p, char *line)
         bool right = p->words >= c->words_min && p->words <= c->words_max;
         for (size_t w = 1; w < p->words;
              w++) /* a key is never absent; numbers end at a NUL or space */
-            if (!p->word[w].p && (w == 1 || c->numbers >> w & 1))
+            if (!p->word[w].p && (w == 1 || w == c->number))
                 right = false;
         if (!right) {
             refuse("wrong arguments");
