@@ -108,11 +108,15 @@ class Server:
     def end(self, how):
         if self.process is None:
             return
-        self.tell(how)
-        self.tell(signal.SIGCONT)
-        try:
-            self.process.wait(LIMIT)
-        except subprocess.TimeoutExpired:
+        for _ in range(int(LIMIT)):
+            self.tell(how)
+            self.tell(signal.SIGCONT)
+            try:
+                self.process.wait(1)
+                break
+            except subprocess.TimeoutExpired:
+                continue  # it does not end while it writes its first log, and forgets that it was asked
+        else:
             self.process.kill()
             self.process.wait()
         self.process = None
