@@ -9,8 +9,10 @@ A cut happens once; later connections pass, as after a short loss of the network
 import socket
 import struct
 import threading
+import time
 
 CHUNK = 65536
+FIN_LATE_S = 1.0  # where bytes were late, the end of the connection is late too
 
 
 class Proxy:
@@ -87,6 +89,7 @@ class Proxy:
             return size, meets and not self.hold
 
     def _pump(self, side, frm, to, pair):
+        late = False
         try:
             while True:
                 data = frm.recv(CHUNK)
@@ -97,8 +100,11 @@ class Proxy:
                 if cut:
                     break
                 if n < len(data) or not self.flowing[side].is_set():
+                    late = True
                     self.flowing[side].wait()
                     to.sendall(data[n:])
+            if late:
+                time.sleep(FIN_LATE_S)
         except OSError:
             pass
         with self.lock:
