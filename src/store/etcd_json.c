@@ -374,6 +374,8 @@ int etcd_decode_range(struct firn_slice body, struct etcd_range *range)
     if (!root || (kvs && !json_is_array(kvs)) || !flag(root, "more", &more) ||
         (more && json_array_size(kvs) == 0) || !read_head(root, &range->head))
         r = FIRN_EFORMAT;
+    else if (range->cluster != 0 && range->head.cluster != range->cluster)
+        r = FIRN_ESTORE;
     for (size_t i = 0, n = json_array_size(kvs); r == 0 && i < n; i++)
         r = read_register(json_array_get(kvs, i), range);
     if (r == 0)

@@ -63,6 +63,7 @@ int etcd_decode_cas_many(struct firn_slice body, const struct firn_cas *want, si
                          int *result, struct etcd_head *head);
 
 struct etcd_range {           /* starts zeroed but for its first part; serves all pages of a scan */
+    uint64_t cluster;         /* whose registers they must be; 0: anybody's */
     struct firn_slice root;   /* what keys begin with; taken off */
     struct firn_slice prefix; /* what they go on with */
     firn_record_fn *each;
@@ -76,7 +77,8 @@ struct etcd_range {           /* starts zeroed but for its first part; serves al
 };
 
 /* Calls `each` for every register; keys must rise, over all pages. FIRN_EFORMAT may come after some
- * calls. When `each` answers anything but 0, that is the answer. */
+ * calls, FIRN_ESTORE (another cluster's) comes before any. When `each` answers anything but 0, that is
+ * the answer. */
 int etcd_decode_range(struct firn_slice body, struct etcd_range *range);
 
 int etcd_decode_login(struct firn_slice body, char token[ETCD_TOKEN_BUF]);

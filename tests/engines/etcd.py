@@ -80,6 +80,12 @@ class Etcd:
     # ---- single members ----
     def pause(self, i=None):
         self._signal(i, signal.SIGSTOP)
+        end = time.monotonic() + LIMIT
+        for n in self._which(i):
+            while self.process[n] and not self._stands(self.process[n].pid):
+                if time.monotonic() > end:
+                    raise EtcdError(f"member {n} does not stop")
+                time.sleep(0.001)
 
     def resume(self, i=None):
         self._signal(i, signal.SIGCONT)
@@ -146,6 +152,19 @@ class Etcd:
         for n in self._which(i):
             if self.process[n] and self.process[n].poll() is None:
                 self.process[n].send_signal(number)
+
+    @staticmethod
+    def _stands(pid):
+        """Every thread has stopped, or is gone: the signal alone lets them finish what they are at."""
+        folder = f"/proc/{pid}/task"
+        for task in os.listdir(folder):
+            try:
+                with open(f"{folder}/{task}/stat", encoding="ascii", errors="replace") as f:
+                    if f.read().rsplit(")", 1)[1].split()[0] not in "TtZX":
+                        return False
+            except OSError:
+                pass  # a thread that has just ended
+        return True
 
     def _data(self, i):
         return os.path.join(self.folder, f"n{i}-{self.life}.etcd")

@@ -2,7 +2,8 @@
 """
 The etcd store against a real cluster of three, and against servers that answer what etcd never should.
 What every store must do is tests/conformance; here is what only etcd has: members to fail over to, a watch,
-snapshots, users, TLS, and JSON. Usage: etcd.py FOLDER-WITH-STORE_PROBE [SECTION...]
+snapshots, users, TLS, and JSON. Usage: tests/store/etcd.py BIN_DIR [SECTION...]
+BIN_DIR is a build's bin folder (store_probe lies in ../tests beside it).
 """
 import os
 import shutil
@@ -24,9 +25,9 @@ UNKNOWN, CONFLICT, CHANGED, EIO, ENOENT = "FIRN_EUNKNOWN", "FIRN_ECONFLICT", "FI
 
 class Test:
     def __init__(self):
-        self.probe_path = os.path.join(os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "", "store_probe")
+        self.probe_path = os.path.abspath(os.path.join(sys.argv[1] if len(sys.argv) > 1 else "", "..", "tests", "store_probe"))
         if not os.path.isfile(self.probe_path):
-            print("usage: etcd.py FOLDER-WITH-STORE_PROBE [SECTION...]")
+            print("usage: etcd.py BIN_DIR [SECTION...]")
             sys.exit(2)
         self.only = sys.argv[2:]
         self.passed = self.failed = 0
@@ -550,6 +551,7 @@ def strange_stores(t):
     t.result(p.identity(), "0", "identity")
     f.cluster = 8
     t.result(p.read(b"k", fresh=False), CHANGED, "a read from another cluster")
+    t.result(p.scan(b""), CHANGED, "a scan of another cluster")
     t.result(p.cas(b"k", None, b"v"), CHANGED, "a write to another cluster")
     t.equal(p.identity().value, b"etcd:0000000000000008", "identity of the other cluster")
     f.revision += 1
