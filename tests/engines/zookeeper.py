@@ -15,7 +15,7 @@ import time
 JAVA = "/usr/bin/java"
 JARS = ("/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar")
 START_S = 120
-TICK_MS = 200  # sessions last 2 to 20 ticks
+TICK_MS = 200  # sessions last at least two ticks
 NO_NODE = -101
 
 
@@ -32,7 +32,7 @@ class ZooKeeper:
             self.write_id(i)
             with open(os.path.join(folder, f"{i}.cfg"), "w", encoding="ascii") as f:
                 f.write(f"tickTime={TICK_MS}\ninitLimit=100\nsyncLimit=25\ndataDir={self.data(i)}\n"
-                        f"clientPort={ports[i]}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
+                        f"clientPort={ports[i]}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\nmaxSessionTimeout=60000\n"
                         f"admin.enableServer=false\n4lw.commands.whitelist=srvr\npreAllocSize=64\n{quorum}")
 
     @staticmethod
