@@ -134,7 +134,7 @@ static int tls_turn(struct link *l, int said, int64_t until_ms, struct firn_diag
     if (want != SSL_ERROR_WANT_READ)
         return tls_error(l, d);
     char some[CHUNK_BYTES];
-    size_t n;
+    size_t n = 0;
     r = plain_recv(l, some, sizeof some, &n, until_ms, d);
     if (r == 0 && BIO_write(SSL_get_rbio(l->ssl), some, (int)n) != (int)n)
         r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");

@@ -24,7 +24,10 @@
  * The exception is names: libpq asks the system's resolver, which has limits of its own; addresses avoid
  * that. After every failure the connection is dropped; the next call opens one, at the host that served
  * last or the next that is read-write. Hosts are tried one by one, because libpq would stay for ever
- * with one that accepts and says nothing. A pooler in transaction mode in between does no harm.
+ * with one that accepts and says nothing.
+ *
+ * What no client can see: an old primary that goes on accepting writes beside a promoted standby. Let it
+ * be ended before a promotion, or give it a synchronous standby, without which its COMMITs wait.
  */
 #include "store/engines.h"
 #include "id/diag.h"
@@ -258,7 +261,7 @@ static int run(struct postgres *s, const struct statement *st, int n, PGresult *
         int r = next_result(s, until, &one, d);
         if (r == 0 && one) {
             ExecStatusType is = PQresultStatus(one);
-            if (is == PGRES_PIPELINE_SYNC) {
+            if (is == PGRES_PIPELINE_SYNC && got == n) {
                 PQclear(one);
                 return 0;
             }
@@ -282,8 +285,8 @@ static int run(struct postgres *s, const struct statement *st, int n, PGresult *
 
 enum look { RECOVERY, FSYNC, SYSTEM, TIMELINE, DATABASE, TABLE, PERSISTENCE, LSN };
 
-/* $1 the table, $2 how long to wait for a lock, ms. The settings are those of this transaction. A transaction whose
- * client was stopped in between must not keep its row locks: hence the idle limit. */
+/* $1 the table, $2 how long to wait for a lock, ms. The settings are those of this transaction. One
+ * whose client was stopped in between must not keep its row locks: hence the idle limit. */
 static const char look_sql[] =
     "SELECT r::text, current_setting('fsync'),"
     " (SELECT system_identifier::text FROM pg_control_system()),"
@@ -304,10 +307,12 @@ static struct statement look_statement(const struct postgres *s, int64_t until, 
     return (struct statement){ look_sql, 2, { s->table, lock_ms }, { (int)strlen(s->table), len } };
 }
 
-/* FIRN_ENOTSUP: this server must not be used; `d` says why. FIRN_ENOENT: the table is not there. */
+/* FIRN_ENOTSUP: this server must not be used; `d` says why. FIRN_ENOENT, without a text: no table. */
 static int look(const PGresult *res, char id[STORE_ID_TEXT_BUF], uint64_t *lsn, struct firn_diag *d)
 {
     const char *v[LSN + 1];
+    if (PQntuples(res) != 1 || PQnfields(res) <= LSN)
+        return firn__diag(d, FIRN_ENOTSUP, 0, "no PostgreSQL answers as one would");
     for (int i = 0; i <= LSN; i++)
         v[i] = PQgetvalue(res, 0, i);
     if (strcmp(v[RECOVERY], "false") != 0)
@@ -317,7 +322,7 @@ static int look(const PGresult *res, char id[STORE_ID_TEXT_BUF], uint64_t *lsn, 
                           "PostgreSQL runs with fsync=off and may forget what it confirmed: set "
                           "fsync = on in postgresql.conf and reload it");
     if (v[TABLE][0] == '\0')
-        return firn__diag(d, FIRN_ENOENT, 0, "the table of the registers is gone");
+        return FIRN_ENOENT;
     if (v[PERSISTENCE][0] != 'p')
         return firn__diag(d, FIRN_ENOTSUP, 0,
                           "the table is not durable: ALTER TABLE ... SET LOGGED");
@@ -325,6 +330,11 @@ static int look(const PGresult *res, char id[STORE_ID_TEXT_BUF], uint64_t *lsn, 
              v[DATABASE], v[TABLE]);
     *lsn = strtoull(v[LSN], NULL, 10);
     return 0;
+}
+
+static int gone(struct firn_diag *d)
+{
+    return firn__diag(d, FIRN_ESTORE, 0, "the table of the registers is gone from PostgreSQL");
 }
 
 /* The look of a write. */
@@ -337,10 +347,11 @@ static int same_store(struct postgres *s, const PGresult *res, uint64_t *lsn, st
     if (r == 0 && strcmp(id, s->id) == 0 && *lsn >= s->lsn)
         return 0;
     s->changed = true;
-    if (r == 0 && strcmp(id, s->id) == 0)
+    if (r == FIRN_ENOENT)
+        return gone(d);
+    if (strcmp(id, s->id) == 0)
         return firn__diag(d, FIRN_ESTORE, 0, "PostgreSQL was put back to an older state");
-    return r ? FIRN_ESTORE
-             : firn__diag(d, FIRN_ESTORE, 0, "another PostgreSQL answers: %s is now %s", s->id, id);
+    return firn__diag(d, FIRN_ESTORE, 0, "another PostgreSQL answers: %s is now %s", s->id, id);
 }
 
 static int look_now(struct postgres *s, int64_t until, char id[STORE_ID_TEXT_BUF],
@@ -542,15 +553,18 @@ static int pg_cas_many(struct firn_store *base, const struct firn_cas *want, siz
     }
     for (size_t i = 0; r == 0 && i < count; i++)
         result[i] = FIRN_ECONFLICT;
-    for (int i = 0; r == 0 && i < n; i++)
-        result[strtoull(PQgetvalue(done, i, 0), NULL, 10) - 1] = 0;
+    for (int i = 0; r == 0 && i < n; i++) {
+        unsigned long long at = strtoull(PQgetvalue(done, i, 0), NULL, 10);
+        if (at >= 1 && at <= count)
+            result[at - 1] = 0;
+    }
     PQclear(done);
     return r;
 }
 
 static int pg_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
 {
-    int result, r = pg_cas_many(base, want, 1, &result, d);
+    int result = 0, r = pg_cas_many(base, want, 1, &result, d);
     return r ? r : result;
 }
 
@@ -604,7 +618,7 @@ static int pg_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], str
     if (r == 0)
         r = look_now(s, until, id, d);
     if (r != 0)
-        return r == FIRN_ENOENT ? FIRN_ESTORE : r;
+        return r == FIRN_ENOENT ? gone(d) : r;
     if (s->changed || strcmp(id, s->id) != 0)
         s->lsn = 0;
     s->changed = false;

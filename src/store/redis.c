@@ -163,6 +163,10 @@ static int command(struct redis *s, const struct firn_slice *arg, size_t n, int6
                        redisReaderGetReply(s->reader, &reply) != REDIS_OK))
             r = firn__diag(d, FIRN_EIO, 0, "no Redis answers: %.60s", s->reader->errstr);
     }
+    if (r == 0 && s->reader->pos != s->reader->len) { /* it would answer the next question */
+        freeReplyObject(reply);
+        r = firn__diag(d, FIRN_EIO, 0, "Redis says more than it was asked");
+    }
     if (r != 0) {
         drop(s);
         return FIRN_EIO;
@@ -457,11 +461,14 @@ static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, 
     free(arg);
     if (r != 0)
         return r;
+    bool ok = reply->type == REDIS_REPLY_ARRAY && reply->elements == count;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = reply->element[i]->type == REDIS_REPLY_INTEGER;
     if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, "store") == 0) {
         s->changed = true;
         r = firn__diag(d, FIRN_ESTORE, 0,
                        "Redis restarted, or another one answers: its run_id or replid changed");
-    } else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count) {
+    } else if (!ok) {
         refused(reply, "to answer", d);
         r = FIRN_EUNKNOWN;
         drop(s);
@@ -474,7 +481,7 @@ static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, 
 
 static int redis_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
 {
-    int result, r = redis_cas_many(base, want, 1, &result, d);
+    int result = 0, r = redis_cas_many(base, want, 1, &result, d);
     return r ? r : result;
 }
 
