@@ -4,6 +4,7 @@ What is particular to PostgreSQL: a COMMIT that warns or does not end, promotion
 back, settings that lose commits, locks of others, rights, TLS.
 """
 import os
+import signal
 import subprocess
 import sys
 from concurrent import futures
@@ -23,6 +24,17 @@ def set_to(server, name, value):
 def committing(server):
     """The backend that waits for a synchronous standby, once there is one."""
     return server.sql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'firn'")
+
+
+def session(server):
+    return subprocess.Popen([tool("psql"), "-X", "-q", "-A", "-t", "-h", "127.0.0.1", "-p", str(server.port), "-U",
+                             USER, "-d", "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+
+
+def end(psql):
+    psql.stdin.close()
+    psql.wait()
+    psql.stdout.close()
 
 
 def case_commit_that_warns_is_unknown(folder):
@@ -144,8 +156,7 @@ def case_lock_of_another_ends_in_time(folder):
     with t.running(Postgres(folder)) as e, t.opened(e.url(), 700) as p:
         t.expect(p.cas("k", None, "1"), "0")
         t.expect(p.cas("l", None, "1"), "0")
-        other = subprocess.Popen([tool("psql"), "-X", "-q", "-A", "-t", "-h", "127.0.0.1", "-p", str(e.server.port), "-U",
-                                  USER, "-d", "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        other = session(e.server)
         try:
             other.stdin.write(b"BEGIN; SELECT 'locked' FROM firn WHERE key = 'k' FOR UPDATE;\n")
             assert other.stdout.readline() == b"locked\n"
@@ -153,11 +164,32 @@ def case_lock_of_another_ends_in_time(folder):
             t.expect(p.many(("l", "1", "2"), ("k", "1", "2")), "FIRN_EIO")
             t.expect(p.cas("l", "1", "3"), "0")
         finally:
-            other.stdin.close()
-            other.wait()
-            other.stdout.close()
+            end(other)
         assert p.read("k").value == b"1"
         t.expect(p.cas("k", "1", "2"), "0")
+
+
+def case_a_paused_client_does_not_keep_its_locks(folder):
+    """It is stopped between its write and its COMMIT; PostgreSQL ends its transaction, and it finds that out."""
+    with t.running(Postgres(folder)) as e, t.opened(e.url(), 30000) as p, t.opened(e.url(), 30000) as q:
+        t.expect(p.cas("k", None, "1"), "0")
+        other = session(e.server)
+        try:
+            other.stdin.write(b"BEGIN; SELECT 'locked' FROM firn WHERE key = 'k' FOR UPDATE;\n")
+            assert other.stdout.readline() == b"locked\n"
+            p.send("cas", "k", "1", "2")
+            t.wait_for("the write to wait", lambda: e.server.sql(
+                "SELECT 1 FROM pg_stat_activity WHERE application_name = 'firn' AND wait_event_type = 'Lock'"))
+            p.process.send_signal(signal.SIGSTOP)
+        finally:
+            end(other)
+        t.wait_for("the write to wait for its COMMIT", lambda: e.server.sql(
+            "SELECT 1 FROM pg_stat_activity WHERE application_name = 'firn' AND state = 'idle in transaction'"))
+        t.expect(q.cas("k", "1", "3"), "0")
+        p.process.send_signal(signal.SIGCONT)
+        a = p.answer()
+        assert a.result in ("FIRN_EUNKNOWN", "FIRN_EIO"), a
+        assert p.read("k").value == b"3"
 
 
 def case_groups_do_not_lock_each_other_out(folder):

@@ -3,9 +3,12 @@
 What is particular to Redis: the switch that must be given, settings that lose writes, restart and fail-over as another
 store, scripts that are forgotten, refusals that are no doubt, TLS and users.
 """
+import contextlib
 import os
 import signal
+import socket
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -217,6 +220,65 @@ def case_scan_is_by_bytes_and_by_pages(folder):
         t.expect(p.cas(keys[5], keys[5], None), "0")
         assert p.scan("s/").found == [(k, k) for k in keys if k not in (keys[3], keys[5])]
         assert [k for k, _ in p.scan("").found] == [k for k in keys if k not in (keys[3], keys[5])] + [b"t"]
+
+
+class Liar(threading.Thread):
+    """A server that says what it is told to, to writes; else what a lone master says."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.says = self.listener.getsockname()[1], b""
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = self.listener.accept()
+                with sock, contextlib.suppress(OSError, ValueError):
+                    self.serve(sock, sock.makefile("rb"))
+
+    def serve(self, sock, file):
+        bulk = b"role:master\r\nconnected_slaves:0\r\n"
+        while True:
+            words = []
+            for _ in range(int(file.readline()[1:])):
+                words.append(file.read(int(file.readline()[1:]) + 2)[:-2])
+            if words[0] == b"INFO":
+                sock.sendall(b"$%d\r\n%s\r\n" % (len(bulk), bulk))
+            elif words[0] == b"SELECT":
+                sock.sendall(b"+OK\r\n")
+            elif len(words) == 3:
+                sock.sendall(b"*2\r\n" + (b"$40\r\n" + b"a" * 40 + b"\r\n") * 2)
+            else:
+                sock.sendall(self.says)
+                if not self.says.endswith(b"\n"):
+                    return
+
+    def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def case_answers_that_no_redis_gives(folder):
+    del folder
+    with t.running(Liar()) as e, t.opened(url(e, more="unsafe_ok=dev"), 1000) as p:
+        for says, result in ((b"*1\r\n:1\r\n", "0"), (b"*1\r\n:0\r\n", "FIRN_ECONFLICT"),
+                             (b"*1\r\n:1\r\n+OK\r\n", "FIRN_EUNKNOWN"), (b"*2\r\n:1\r\n:1\r\n", "FIRN_EUNKNOWN"),
+                             (b"*0\r\n", "FIRN_EUNKNOWN"), (b"*-1\r\n", "FIRN_EUNKNOWN"), (b":1\r\n", "FIRN_EUNKNOWN"),
+                             (b"*1\r\n$1\r\n1\r\n", "FIRN_EUNKNOWN"), (b"*1\r\n*1\r\n:1\r\n", "FIRN_EUNKNOWN"),
+                             (b"$-1\r\n", "FIRN_EUNKNOWN"), (b"+OK\r\n", "FIRN_EUNKNOWN"), (b"?\r\n", "FIRN_EUNKNOWN"),
+                             (b"-ERR upstream failure\r\n", "FIRN_EUNKNOWN"), (b"-OOMPH\r\n", "FIRN_EUNKNOWN"),
+                             (b"*1\r\n:", "FIRN_EUNKNOWN"), (b"", "FIRN_EUNKNOWN"), (b"*1\r\n", "FIRN_EUNKNOWN"),
+                             (b"HTTP/1.1 200 OK\r\n\r\n", "FIRN_EUNKNOWN"), (b"-BUSY a script runs\r\n", "FIRN_EIO"),
+                             (b"$4\r\nrole\r\n", "FIRN_EIO"), (b"$5\r\nstore\r\n", "FIRN_ESTORE")):
+            e.says = says
+            a = p.cas("k", "1", "2")
+            assert a.result == result, f"{says}: {a}"
+            assert p.read("k").result in ("FIRN_EIO", "FIRN_ENOENT"), says
+        t.expect(p.cas("k", "1", "2"), "FIRN_ESTORE")
+        t.expect(p.identity(), "0")
+        e.says = b"*1\r\n:1\r\n"
+        t.expect(p.cas("k", "1", "2"), "0")
 
 
 def case_store_clock_is_the_servers(folder):
