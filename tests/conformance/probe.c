@@ -1,5 +1,6 @@
 /*
- * store_probe [--break MODE | --closed] URL TIMEOUT_MS - one handle on a store, driven by lines; the hand of every store test.
+ * store_probe [--break MODE | --closed] URL TIMEOUT_MS - one handle on a store, driven by lines: the
+ * hand of every store test.
  *
  * One command a line on stdin, one answer a line on stdout, flushed. The first answer is that of
  * opening the store (none with --closed); `reopen` tries again where that failed.
