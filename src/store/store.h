@@ -4,7 +4,7 @@
  * it replaces. Every record carries a fresh nonce (PROTOCOL.md section 2), so a value never comes
  * back, which engine counters do after a restore.
  *
- * All backends keep these promises (tests/unit/store/conformance.c checks them):
+ * All backends keep these promises (tests/conformance/run checks them):
  *  - calls block, on one thread at a time (the coordinator's), and come back within the time-out
  *    given when the store was opened;
  *  - 0 from a write means durable: it survives kill -9 and power loss;
@@ -28,7 +28,7 @@
 
 #include "firn/error.h"
 
-#define STORE_KEY_MAX     160  /* bytes: the longest is "journal/" + a sequence's name + a number */
+#define STORE_KEY_MAX     160  /* bytes of UTF-8: "journal/", a sequence's name and a number */
 #define STORE_VALUE_MAX   1024 /* bytes: the longest record (coord/record.h) with room to spare */
 #define STORE_ID_TEXT_BUF 64
 

@@ -9,17 +9,18 @@ enum mode {
     LOSE_ACK, /* every fourth write is acknowledged and not done */
     LAZY,     /* a write is done at the next call: acknowledged before it is durable */
     ABA, /* compares a counter that starts again with each life of a register, as engines have it */
-    BLIND, /* replaces whatever is there */
-    SPLIT, /* compares first, writes then: others come in between */
-    STALE, /* a fresh read may show the value before the last write */
-    SHORT, /* a scan ends after its first page */
-    CALM,  /* an unknown outcome is reported as "nothing was written" */
-    RETRY, /* an unknown outcome is tried again, and the second answer is given */
-    DEAF,  /* takes the store that it finds for the one that it opened */
+    BLIND,  /* replaces whatever is there */
+    SPLIT,  /* compares first, writes then: others come in between */
+    STALE,  /* a fresh read may show the value before the last write */
+    CACHED, /* the same read again is answered from memory */
+    SHORT,  /* a scan ends after its first page */
+    CALM,   /* an unknown outcome is reported as "nothing was written" */
+    RETRY,  /* an unknown outcome is tried again, and the second answer is given */
+    DEAF,   /* takes the store that it finds for the one that it opened */
 };
-static const char *const mode_name[] = { "lose-ack", "lazy",  "aba",  "blind", "split",
-                                         "stale",    "short", "calm", "retry", "deaf" };
-const char broken_modes[] = "lose-ack|lazy|aba|blind|split|stale|short|calm|retry|deaf";
+static const char *const mode_name[] = { "lose-ack", "lazy",  "aba",  "blind", "split", "stale",
+                                         "cached",   "short", "calm", "retry", "deaf" };
+const char broken_modes[] = "lose-ack|lazy|aba|blind|split|stale|cached|short|calm|retry|deaf";
 
 enum { PAGE = 1000, SEEN_MAX = 1 << 16 };
 
@@ -32,7 +33,7 @@ struct broken {
     struct firn_cas late; /* LAZY: key.p NULL means none */
     char late_key[STORE_KEY_MAX], late_old[STORE_VALUE_MAX], late_value[STORE_VALUE_MAX];
 
-    char last_key[STORE_KEY_MAX]; /* STALE: what the last write replaced */
+    char last_key[STORE_KEY_MAX]; /* STALE: what the last write replaced. CACHED: what was read */
     size_t last_key_len;
     struct firn_record before;
     bool before_absent;
@@ -169,6 +170,7 @@ static int broken_cas(struct firn_store *s, const struct firn_cas *want, struct 
         if (r == FIRN_ESTORE && firn_store_identity(b->inner, id, d) == 0)
             r = firn_store_cas(b->inner, want, d);
         return r;
+    case CACHED:
     case SHORT:
         break;
     }
@@ -192,7 +194,17 @@ static int broken_read(struct firn_store *s, struct firn_slice key, bool fresh,
         *out = b->before;
         return b->before_absent ? FIRN_ENOENT : 0;
     }
-    return firn_store_read(b->inner, key, fresh, out, d);
+    int r = 0;
+    if (b->mode != CACHED || key.len != b->last_key_len || memcmp(key.p, b->last_key, key.len) != 0)
+        r = firn_store_read(b->inner, key, fresh, &b->before, d);
+    if (r != 0)
+        return r;
+    *out = b->before;
+    if (b->mode == CACHED) {
+        memcpy(b->last_key, key.p, key.len);
+        b->last_key_len = key.len;
+    }
+    return 0;
 }
 
 struct page {

@@ -3,22 +3,25 @@ A TCP proxy that breaks connections at a chosen byte.
 
     x = Proxy(("127.0.0.1", 2379)); x.address     # "127.0.0.1:40001"
     x.arm("reply", 17)          # after 17 more bytes of replies: cut this connection, both ways
-    x.arm("reply", 17, hold=True)   # ... or let no further reply through until release()
+    x.arm("reply", 17, hold=True)   # ... or let nothing more through on that side until release()
 A cut happens once; later connections pass, as after a short loss of the network.
 """
 import socket
 import struct
 import threading
+import time
 
 CHUNK = 65536
+FIN_LATE_S = 1.0  # where bytes were late, the end of the connection is late too
 
 
 class Proxy:
     def __init__(self, target):
         self.target = target
         self.lock = threading.Lock()
-        self.flowing = threading.Event()  # clear: replies are held
-        self.flowing.set()
+        self.flowing = {"request": threading.Event(), "reply": threading.Event()}  # clear: that side is held
+        for event in self.flowing.values():
+            event.set()
         self.open = set()
         self.bytes = {"request": 0, "reply": 0}
         self.cuts = 0
@@ -35,7 +38,8 @@ class Proxy:
         """Let everything through again, also what was held."""
         with self.lock:
             self.side = None
-        self.flowing.set()
+        for event in self.flowing.values():
+            event.set()
 
     def count(self):
         """Bytes since the last count(): (requests, replies)."""
@@ -78,13 +82,14 @@ class Proxy:
                 size, self.side = self.left, None
                 self.cuts += 1
                 if self.hold:
-                    self.flowing.clear()
+                    self.flowing[side].clear()
             elif self.side == side:
                 self.left -= size
             self.bytes[side] += size
             return size, meets and not self.hold
 
     def _pump(self, side, frm, to, pair):
+        late = False
         try:
             while True:
                 data = frm.recv(CHUNK)
@@ -94,9 +99,12 @@ class Proxy:
                 to.sendall(data[:n])
                 if cut:
                     break
-                if n < len(data) or (side == "reply" and not self.flowing.is_set()):
-                    self.flowing.wait()
+                if n < len(data) or not self.flowing[side].is_set():
+                    late = True
+                    self.flowing[side].wait()
                     to.sendall(data[n:])
+            if late:
+                time.sleep(FIN_LATE_S)
         except OSError:
             pass
         with self.lock:

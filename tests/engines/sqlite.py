@@ -46,6 +46,7 @@ class Sqlite:
             self.locks.pop().close()
 
     def snapshot(self, to):
+        os.mkdir(to)
         for name in glob.glob(self.file("*")):
             frm, copy = sqlite3.connect(name), sqlite3.connect(os.path.join(to, os.path.basename(name)))
             frm.backup(copy)
