@@ -97,9 +97,11 @@ static struct runner_result supervise(const struct supervisor *s, pid_t group)
         uint64_t now = now_ms(), until = atomic_load(&s->shared->until_ms);
         if (!result.forced && (stop || now + s->grace_ms >= until)) {
             kill_at = stop && now + s->grace_ms < until ? now + s->grace_ms : until;
-            kill(-group, SIGTERM);
-            kill(-group, SIGCONT);
             result.forced = true;
+            if (now < kill_at) { /* else a stopped command would run on for a moment, too late */
+                kill(-group, SIGTERM);
+                kill(-group, SIGCONT);
+            }
         }
         if (result.forced && !killed && now >= kill_at) {
             kill(-group, SIGKILL);

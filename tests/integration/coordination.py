@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 firn elect, lock, config and nodes as real processes on real stores: a file, a cluster of three etcd, an
-ensemble of three ZooKeeper. Leaders are killed, stopped and cut off from the store.
+ensemble of three ZooKeeper, PostgreSQL, Redis. Leaders are killed, stopped and cut off from the store.
 
 The commands append their fencing token to a file, again and again. What must hold, whatever happens: in that
 file no token is followed by a lower one, so no two commands ever ran at the same time.
@@ -21,10 +21,13 @@ sys.path.insert(0, os.path.join(HERE, "lib"))
 sys.path.insert(0, os.path.dirname(HERE))
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 from engines.etcd import Etcd  # noqa: E402  pylint: disable=wrong-import-position
+from engines.postgres import Postgres  # noqa: E402  pylint: disable=wrong-import-position
+from engines.redis import Redis  # noqa: E402  pylint: disable=wrong-import-position
 from engines.sqlite import Sqlite  # noqa: E402  pylint: disable=wrong-import-position
 from engines.zookeeper import ZooKeeper  # noqa: E402  pylint: disable=wrong-import-position
 
-ENGINES = {"sqlite": Sqlite, "etcd": Etcd, "zookeeper": ZooKeeper}
+ENGINES = {"sqlite": Sqlite, "etcd": Etcd, "zookeeper": ZooKeeper, "postgres": Postgres, "redis": Redis}
+CLUSTERS = ("etcd", "zookeeper")
 TTL = "3s"
 LOCKERS = 12
 INCREMENTS = 4
@@ -268,7 +271,7 @@ def store_is_away(t, w):
 
 def node_dies(t, w):
     """One of three servers, the leading one."""
-    if w.name == "sqlite":
+    if w.name not in CLUSTERS:
         return
     path = w.file()
     _, (token, pid) = candidates(w, "nodedies", path)
