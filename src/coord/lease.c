@@ -1,8 +1,13 @@
 /*
  * First the store: read meta, create everything in a fresh store, fence a copied one. Then the node:
  * do what slot_next() says until it says wait. Errors end a step early; the next step tries again.
+ *
+ * A shared store may turn out to be another one while the node runs (a replica was promoted, a backup put
+ * back). Then the lease goes back to looking at the store as a whole: it fences it, unless somebody else
+ * just did, and the node goes on as a new incarnation. What was confirmed stays usable all the while.
  */
 #include "coord/lease.h"
+#include "coord/setup.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
 #include "store/slotlock.h"
@@ -13,8 +18,7 @@ enum {
     CLOCK_EVERY_MS = 1000, /* PROTOCOL.md 4.1 */
     RETRY_MS = 1000,       /* before there is a node, which has a backoff of its own */
     ACTIONS_MAX = 4096,    /* in one step: each slot locked and read twice, and room */
-    FENCE_ROUNDS_MAX = 16, /* others may extend while we fence */
-    BATCH_MAX = 64,        /* registers in one transaction */
+    HALTED_MS = 5000,      /* an operator may have mended a shared store */
 };
 
 /* ---- the real world ---- */
@@ -101,6 +105,7 @@ static int64_t tick_ns(const struct lease *l, uint64_t tick)
 static struct slot_now read_now(struct lease *l, uint64_t last, struct clock_reading *reading)
 {
     l->world.read_clock(l->world.user, reading);
+    reading->store = l->store_ns_ ? l->store_ns_ + (reading->boot - l->store_boot_ns_) : 0;
     return (struct slot_now){ .f = lease_tick(l, reading->mono),
                               .last = last,
                               .mono_ms = (uint64_t)reading->mono / 1000000u };
@@ -119,144 +124,92 @@ static int fail(struct lease *l, int error)
     return error;
 }
 
-struct survey { /* what a scan of everything shows */
-    uint64_t highest;
-    size_t keys; /* of the lease: sequences may be older than it */
-};
-
-static int survey_one(void *user, struct firn_slice key, struct firn_slice value)
+static bool is_shared(const struct lease *l)
 {
-    struct survey *s = user;
+    return l->store->ops->shared;
+}
+
+static int highest_one(void *user, struct firn_slice key, struct firn_slice value)
+{
+    uint64_t *highest = user;
     struct slot_record r;
-    uint32_t slot;
-    bool is_slot = slot_key_parse(key.p, key.len, &slot) == 0;
-    s->keys += is_slot || (key.len == META_KEY_LEN && memcmp(key.p, META_KEY, key.len) == 0);
-    if (is_slot && slot_parse(value.p, value.len, &r, NULL) == 0)
-        s->highest = r.until > s->highest ? r.until : s->highest;
+    (void)key;
+    if (slot_parse(value.p, value.len, &r, NULL) == 0 && r.until > *highest)
+        *highest = r.until;
     return 0;
 }
 
-/* INIT of an embedded store. All records in one transaction, so that two processes that start at once
- * cannot both make one. The floor covers whatever a lost file may have granted before. */
-static int create_all(struct lease *l, uint64_t f, struct firn_diag *d)
+static void note_store_time(struct lease *l, const struct firn_record *rec)
 {
-    static const struct nonce none;
-    static const struct firn_slice absent;
-    struct meta_record m = {
-        .slot_lo = l->params.slot_lo,
-        .slot_hi = l->params.slot_lo + l->params.slots,
-        .window = ticks(l, l->params.window_ms),
-        .max_drift = ticks(l, l->params.max_drift_ms),
-    };
-    struct firn_cas cas[BATCH_MAX + 1];
-    char key[BATCH_MAX + 1][RECORD_KEY_BUF], text[BATCH_MAX + 1][RECORD_TEXT_MAX];
-    int result[BATCH_MAX + 1];
-    uint32_t n = l->params.slots;
-    if (n > BATCH_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "an embedded store has at most %d slots", BATCH_MAX);
-    memcpy(m.layout, l->layout_, sizeof m.layout);
-    int r = firn_store_identity(l->store, m.store_inc, d);
-    if (r != 0)
-        return r;
-    m.cluster = none;
-    draw(l, &m.cluster);
-    m.floor = slot_fence_floor(&m, f, 0);
-    for (uint32_t i = 0; i < n; i++) {
-        struct slot_record s;
-        struct nonce req;
-        draw(l, &req);
-        slot_fenced_record(&m.cluster, NULL, m.floor, f, &req, &s);
-        cas[i].key = firn_slice(key[i], slot_key((uint32_t)m.slot_lo + i, key[i]));
-        cas[i].old = absent;
-        cas[i].value = firn_slice(text[i], slot_encode(&s, text[i]));
-    }
-    draw(l, &m.req);
-    cas[n].key = firn_slice(META_KEY, META_KEY_LEN);
-    cas[n].old = absent;
-    cas[n].value = firn_slice(text[n], meta_encode(&m, text[n]));
-    return firn_store_cas_many(l->store, cas, n + 1, result, d); /* the next read tells who won */
+    struct clock_reading reading;
+    if (rec->store_ms == 0 || rec->store_ms > INT64_MAX / 4000000)
+        return;
+    l->world.read_clock(l->world.user, &reading);
+    l->store_ns_ = (int64_t)rec->store_ms * 1000000;
+    l->store_boot_ns_ = reading.boot;
 }
 
-static int read_meta(struct lease *l, char *text, size_t *len, struct meta_record *out,
-                     struct firn_diag *d)
+static int read_meta(struct lease *l, struct meta_record *out, struct firn_diag *d)
 {
     struct firn_record rec;
-    int r = firn_store_read(l->store, firn_slice(META_KEY, META_KEY_LEN), true, &rec, d);
+    int r = setup_read_meta(l->store, out, &rec, d);
     if (r == 0)
-        r = meta_parse(rec.value, rec.len, out, d);
-    if (r == 0 && text) {
-        memcpy(text, rec.value, rec.len);
-        *len = rec.len;
-    }
+        note_store_time(l, &rec);
     return r;
 }
 
-/* Raise a few slots; false through *done while another process keeps changing one. */
-static int fence_batch(struct lease *l, const struct meta_record *m, uint64_t floor, uint64_t f,
-                       uint32_t lo, uint32_t n, bool *done, struct firn_diag *d)
+static struct setup setup_of(struct lease *l)
 {
-    struct firn_cas cas[BATCH_MAX];
-    char key[BATCH_MAX][RECORD_KEY_BUF], text[BATCH_MAX][RECORD_TEXT_MAX];
-    static _Thread_local struct firn_record rec[BATCH_MAX];
-    int result[BATCH_MAX];
-    for (uint32_t i = 0; i < n; i++) {
-        struct slot_record old, s;
-        struct nonce req;
-        cas[i].key = firn_slice(key[i], slot_key(lo + i, key[i]));
-        int r = firn_store_read(l->store, cas[i].key, true, &rec[i], d);
-        if (r == 0)
-            r = slot_parse(rec[i].value, rec[i].len, &old, d);
-        if (r != 0)
-            return r;
-        draw(l, &req);
-        slot_fenced_record(&m->cluster, &old, floor, f, &req, &s);
-        cas[i].old = firn_slice(rec[i].value, rec[i].len);
-        cas[i].value = firn_slice(text[i], slot_encode(&s, text[i]));
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, 0, &reading);
+    int64_t s = reading.store - l->clock.params.epoch_ns;
+    return (struct setup){ .store = l->store,
+                           .f = now.f,
+                           .s = reading.store && s > 0
+                                    ? (uint64_t)s / (l->params.tick_ms * 1000000u)
+                                    : 0,
+                           .random = l->world.random,
+                           .user = l->world.user };
+}
+
+/* INIT. The floor covers whatever a lost store may have granted before. */
+static int create_all(struct lease *l, struct firn_diag *d)
+{
+    struct setup e = setup_of(l);
+    struct setup_spec spec = {
+        .layout = l->layout_,
+        .slot_lo = l->params.slot_lo,
+        .slots = l->params.slots,
+        .window = ticks(l, l->params.window_ms),
+        .max_drift = ticks(l, l->params.max_drift_ms),
+        .skew_max = is_shared(l) ? ticks(l, l->params.skew_max_ms) : 0,
+    };
+    if (is_shared(l) && !l->params.init)
+        return firn__diag(d, FIRN_ENOENT, 0,
+                          "the store has no records of firn: make them with `firn admin init`, or "
+                          "correct its address");
+    int r = setup_init(&e, &spec, d);
+    return r == FIRN_ECONFLICT || r == FIRN_EUNKNOWN ? 0 : r; /* the next read tells who won */
+}
+
+static int fence(struct lease *l, uint64_t known_floor, struct firn_diag *d)
+{
+    if (l->clock.state == CLOCK_WAIT)
+        return firn__diag(d, FIRN_ECLOCK, 0, "a fence needs the time, and the clock is not set");
+    struct setup e = setup_of(l);
+    int r = setup_fence(&e, known_floor, d);
+    if (r == 0) {
+        l->view.fenced_count++;
+        l->view.fences++;
     }
-    int r = firn_store_cas_many(l->store, cas, n, result, d);
-    *done = r == 0;
-    for (uint32_t i = 0; r == 0 && i < n; i++)
-        *done &= result[i] == 0;
     return r;
 }
 
 int lease_fence(struct lease *l, struct firn_diag *d)
 {
     struct meta_record m;
-    char old[RECORD_TEXT_MAX], text[RECORD_TEXT_MAX];
-    size_t old_len;
-    struct clock_reading reading;
-    struct slot_now now = read_now(l, 0, &reading);
-    if (l->clock.state == CLOCK_WAIT)
-        return firn__diag(d, FIRN_ECLOCK, 0, "a fence needs the time, and the clock is not set");
-    int r = read_meta(l, old, &old_len, &m, d);
-    if (r != 0)
-        return r;
-    uint64_t floor = slot_fence_floor(&m, now.f, 0);
-    for (uint32_t lo = (uint32_t)m.slot_lo; lo < m.slot_hi; lo += BATCH_MAX) {
-        uint32_t n = (uint32_t)(m.slot_hi - lo < BATCH_MAX ? m.slot_hi - lo : BATCH_MAX);
-        bool done = false;
-        for (int i = 0; !done; i++) {
-            if (i == FENCE_ROUNDS_MAX)
-                return firn__diag(d, FIRN_EAGAIN, 0, "others keep writing: stop them, then fence");
-            r = fence_batch(l, &m, floor, now.f, lo, n, &done, d);
-            if (r != 0)
-                return r;
-        }
-    }
-    m.floor = floor; /* last, so that a fence cut short is begun again */
-    r = firn_store_identity(l->store, m.store_inc, d);
-    if (r != 0)
-        return r;
-    draw(l, &m.req);
-    struct firn_cas cas = { firn_slice(META_KEY, META_KEY_LEN), firn_slice(old, old_len),
-                            firn_slice(text, meta_encode(&m, text)) };
-    r = firn_store_cas(l->store, &cas, d);
-    if (r == 0) {
-        l->view.fenced_count++;
-        l->view.fences++;
-    }
-    return r;
+    int r = read_meta(l, &m, d);
+    return r ? r : fence(l, m.floor, d);
 }
 
 /* The clock, started as soon as it is plausible. */
@@ -267,6 +220,12 @@ static int need_clock(struct lease *l, const struct clock_reading *reading, uint
         return 0;
     l->view.state = SLOT_WAIT_CLOCK;
     long long s = (long long)(reading->real / 1000000000);
+    if (reading->store != 0 && reading->real >= l->clock.params.epoch_ns)
+        return firn__diag(
+            d, FIRN_ECLOCK, 0,
+            "the clock says %lld s since 1970, the store's says %lld s: set the wrong "
+            "one, or accept it",
+            s, (long long)(reading->store / 1000000000));
     if (reading->real < l->clock.params.epoch_ns)
         return firn__diag(d, FIRN_ECLOCK, 0,
                           "the clock says %lld s since 1970, before the layout's epoch: set it", s);
@@ -290,70 +249,103 @@ static int check_meta(struct lease *l, struct firn_diag *d)
         return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
                                    "the store was made for the layout '%.60s', this is '%.60s'",
                                    m->layout, l->layout_));
+    if (l->born_ && !nonce_eq(&m->cluster, &l->node.params.cluster))
+        return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
+                                   "the store belongs to another cluster now: correct its address, "
+                                   "or restart to join that one"));
     char id[STORE_ID_TEXT_BUF];
     int r = firn_store_identity(l->store, id, d);
     if (r != 0)
         return r;
-    if (strcmp(id, m->store_inc) == 0)
+    bool known = strcmp(id, m->store_inc) == 0;
+    bool fenced = l->born_ && m->floor > l->sane_floor_; /* by somebody else, since it was sane */
+    if (known && (!l->changed_ || fenced)) {
+        l->changed_ = false;
         return 0;
+    }
     if (l->params.manual_fence)
-        return stuck(
-            l,
-            firn__diag(
-                d, FIRN_ESTORE, 0,
-                "the store is a copy, or was restored: stop all users of the original, then `firn fence`"));
-    r = lease_fence(l, d);
+        return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
+                                   "the store is a copy, or was restored: stop all users of the "
+                                   "original, then `firn admin fence`"));
+    r = fence(l, m->floor, d);
+    if (r == 0)
+        l->changed_ = false;
     return r ? r : FIRN_EAGAIN; /* read it all again */
+}
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 static int start_node(struct lease *l, struct firn_diag *d)
 {
     const struct lease_params *p = &l->params;
+    const struct meta_record *m = &l->meta;
+    uint64_t window_ms = m->window * p->tick_ms, third_ms = max64(window_ms / 3, 1);
     struct slot_params s = {
-        .cluster = l->meta.cluster,
-        .slot_lo = (uint32_t)l->meta.slot_lo,
-        .slot_hi = (uint32_t)l->meta.slot_hi,
-        .window = l->meta.window,
-        .max_drift = l->meta.max_drift,
+        .cluster = m->cluster,
+        .slot_lo = (uint32_t)m->slot_lo,
+        .slot_hi = (uint32_t)m->slot_hi,
+        .window = m->window,
+        .max_drift = m->max_drift,
         .quarantine = ticks(l, p->quarantine_ms),
         .ts_end = (uint64_t)1 << p->ts_bits,
-        .renew_every_ms = p->renew_every_ms,
+        .renew_every_ms = p->renew_every_ms && p->renew_every_ms < window_ms ? p->renew_every_ms
+                                                                             : third_ms,
         .backoff_min_ms = 50,
         .backoff_max_ms = 2000,
         .use_lock = l->world.lock != NULL,
-        .give_back = !p->keep_unused,
+        .give_back = !p->keep_unused && !is_shared(l),
     };
     struct nonce me;
-    memcpy(s.name, l->name_, sizeof s.name);
     draw(l, &me);
-    int r = slot_init(&l->node, &s, &me, d);
-    if (r != 0)
-        return stuck(l, r);
-    l->node.floor = l->meta.floor;
     l->phase_ = LEASE_RUN;
+    l->sane_floor_ = m->floor;
+    if (l->born_) {
+        slot_reborn(&l->node, &me);
+        slot_scan_meta(&l->node, m);
+        return 0;
+    }
+    /* Longer than skew_max and a renewal, so that a plausible clock does not take a live slot. */
+    if (!s.use_lock && s.quarantine == 0)
+        s.quarantine = max64(m->window, m->skew_max + ticks(l, s.renew_every_ms));
+    memcpy(s.name, l->name_, sizeof s.name);
+    int r = slot_init(&l->node, &s, &me, d);
+    if (r != 0) {
+        l->phase_ = LEASE_META;
+        return stuck(l, r);
+    }
+    l->node.floor = m->floor;
+    l->born_ = true;
     return 0;
 }
 
 /* 0: there is a node to run. */
-static int open_store(struct lease *l, const struct clock_reading *reading, struct firn_diag *d)
+static int open_store(struct lease *l, struct firn_diag *d)
 {
-    struct survey s = { 0 };
-    int r = firn_store_scan(l->store, firn_slice("", 0), survey_one, &s, d);
-    if (r == 0)
-        r = need_clock(l, reading, s.highest, d);
-    if (r != 0)
-        return r;
-    l->highest_until_ = s.highest;
-    if (s.keys == 0) {
-        r = create_all(l, lease_tick(l, reading->mono), d);
-        if (r != 0 && r != FIRN_EUNKNOWN)
-            return r;
+    struct clock_reading reading;
+    uint64_t highest = 0;
+    int r = read_meta(l, &l->meta, d), gone = r == FIRN_ENOENT;
+    if (r == 0 || gone)
+        r = firn_store_scan(l->store, firn_slice("slot/", 5), highest_one, &highest, d);
+    if (r == 0) {
+        read_now(l, 0, &reading);
+        l->highest_until_ = max64(l->highest_until_, highest);
+        r = need_clock(l, &reading, l->highest_until_, d);
     }
-    r = read_meta(l, NULL, NULL, &l->meta, d);
-    if (r == FIRN_ENOENT)
-        return stuck(
-            l, firn__diag(d, FIRN_ENOENT, 0,
-                          "the store has records but no meta record: it was damaged, recover it"));
+    if (r == 0 && gone && l->born_)
+        r = stuck(l,
+                  firn__diag(d, FIRN_ENOENT, 0,
+                             "the store's records are gone: stop all its users, then `firn admin "
+                             "init --recover`"));
+    if (r == 0 && gone) {
+        r = create_all(l, d);
+        if (r == 0)
+            r = read_meta(l, &l->meta, d);
+        if (r == FIRN_ESTORE || r == FIRN_ENOENT)
+            return stuck(l, r);
+    }
     if (r == FIRN_EFORMAT)
         return stuck(l, r);
     if (r == 0)
@@ -375,15 +367,19 @@ static int scan_one(void *user, struct firn_slice key, struct firn_slice value)
 /* The store knows better than the node why it is the wrong one. */
 static void explain_halt(struct lease *l, int result, const struct firn_diag *d)
 {
-    if (result == FIRN_ESTORE && l->node.state == SLOT_HALTED && d->text[0])
+    if (result != FIRN_ESTORE || l->node.state != SLOT_HALTED)
+        return;
+    if (d->text[0])
         l->node.diag = *d;
+    if (is_shared(l))
+        l->changed_ = true;
 }
 
 static void do_scan(struct lease *l, uint64_t last, struct firn_diag *d)
 {
     struct clock_reading reading;
     slot_scan_begin(&l->node);
-    int r = read_meta(l, NULL, NULL, &l->meta, d);
+    int r = read_meta(l, &l->meta, d);
     if (r == 0) {
         slot_scan_meta(&l->node, &l->meta);
         r = firn_store_scan(l->store, firn_slice("slot/", 5), scan_one, l, d);
@@ -424,6 +420,8 @@ static void do_read(struct lease *l, uint64_t last, const struct slot_action *a,
     char key[RECORD_KEY_BUF];
     size_t len = slot_key(a->slot, key);
     int r = firn_store_read(l->store, firn_slice(key, len), a->fresh, &rec, d);
+    if (r == 0)
+        note_store_time(l, &rec);
     struct slot_now now = read_now(l, last, &reading);
     slot_read_done(&l->node, &now, r, rec.value, rec.len);
     explain_halt(l, r, d);
@@ -439,6 +437,8 @@ static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, 
     struct firn_cas cas = { firn_slice(key, len), firn_slice(a->old, a->old_len),
                             firn_slice(a->value, a->value_len) };
     int r = firn_store_cas(l->store, &cas, d);
+    if (r == 0)
+        l->sane_floor_ = l->node.floor;
     struct slot_now now = read_now(l, last, &reading);
     slot_cas_done(&l->node, &now, r);
     explain_halt(l, r, d);
@@ -450,14 +450,18 @@ static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, 
 static bool mend(struct lease *l, struct firn_diag *d)
 {
     struct nonce me;
+    if (l->changed_) {
+        l->phase_ = LEASE_META;
+        return false;
+    }
     if (l->node.state == SLOT_REGRESSED) {
         if (l->params.manual_fence) {
-            fail(l, firn__diag(
-                        d, FIRN_ESTORE, 0,
-                        "the store forgot what it had confirmed: find out why, then `firn fence`"));
+            fail(l, firn__diag(d, FIRN_ESTORE, 0,
+                               "the store forgot what it had confirmed: find out why, then `firn "
+                               "admin fence`"));
             return false;
         }
-        if (fail(l, lease_fence(l, d)) != 0)
+        if (fail(l, fence(l, l->sane_floor_, d)) != 0)
             return false;
     } else if (l->node.state == SLOT_TWIN) {
         l->view.twin_count++;
@@ -480,7 +484,7 @@ static uint64_t run_node(struct lease *l, uint64_t last, struct firn_diag *d)
         enum slot_state before = l->node.state;
         now = read_now(l, last, &reading);
         if (!mend(l, d))
-            return now.mono_ms + RETRY_MS;
+            return now.mono_ms + (l->changed_ ? 0 : RETRY_MS);
         draw(l, &fresh);
         slot_next(&l->node, &now, &fresh, &a);
         switch (a.what) {
@@ -513,15 +517,18 @@ static void publish(struct lease *l, uint64_t last)
     v->off_ns = l->clock.off_ns;
     v->floor_ns = l->clock.floor_ns;
     v->behind_ns = l->clock.behind_ns;
-    if (l->phase_ != LEASE_RUN)
+    if (!l->born_)
         return;
-    v->state = slot_state_at(&l->node, &now);
+    if (l->phase_ == LEASE_RUN)
+        v->state = slot_state_at(&l->node, &now);
     v->grant = l->node.grant;
     v->floor_tick = slot_floor(&l->node, now.f);
     v->max_drift = l->node.params.max_drift;
     v->window = l->node.params.window;
     v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
     v->ready_until = v->ready ? v->grant.until - l->node.params.window / 4 : 0;
+    if (l->phase_ != LEASE_RUN)
+        return;
     if (v->state == SLOT_HALTED) {
         v->error = l->node.why;
         v->diag = l->node.diag;
@@ -536,21 +543,45 @@ static void publish(struct lease *l, uint64_t last)
         l->highest_until_ = l->node.grant.until;
 }
 
+/* Now and then a shared store's meta: for its clock, and for a floor that a FENCE has raised. */
+static void look_at_meta(struct lease *l, uint64_t now_ms)
+{
+    struct meta_record m;
+    if (!is_shared(l) || now_ms < l->meta_due_ms_)
+        return;
+    l->meta_due_ms_ = now_ms + l->node.params.renew_every_ms;
+    struct firn_diag d;
+    if (read_meta(l, &m, &d) != 0)
+        l->view.store_errors++; /* the next write to the slot finds out what it means */
+    else if (nonce_eq(&m.cluster, &l->node.params.cluster))
+        slot_scan_meta(&l->node, &m);
+}
+
+void lease_params_of(const struct firn_layout *l, uint32_t slots_max, struct lease_params *p,
+                     char text[FIRN_LAYOUT_TEXT_BUF])
+{
+    uint64_t slots = firn_layout_slots(l);
+    firn_layout_format(l, text);
+    p->layout = text;
+    p->epoch_ms = (uint64_t)l->epoch_ms;
+    p->tick_ms = 1;
+    p->ts_bits = LEASE_TS_BITS;
+    p->slots = slots < slots_max ? (uint32_t)slots : slots_max;
+}
+
 static bool fill_in(struct lease *l, const struct lease_params *p)
 {
     struct lease_params *q = &l->params;
     *q = *p;
+    bool shared = is_shared(l);
 #define DEFAULT(field, value) q->field = q->field ? q->field : (value)
     DEFAULT(tick_ms, 1);
     DEFAULT(ts_bits, 41);
-    DEFAULT(slots, 16);
-    DEFAULT(window_ms, 3000);
-    DEFAULT(renew_every_ms, 1000);
+    DEFAULT(slots, shared ? SLOTS_MAX : 16);
+    DEFAULT(window_ms, shared ? 60000 : 3000);
     DEFAULT(max_drift_ms, 5000);
     DEFAULT(skew_max_ms, 10000);
     DEFAULT(max_idle_ms, 30ull * 86400 * 1000);
-    if (!l->world.lock)
-        DEFAULT(quarantine_ms, 60000);
 #undef DEFAULT
     const char *name = p->name ? p->name : "", *layout = p->layout ? p->layout : "";
     if (strlen(name) >= sizeof l->name_ || strlen(layout) >= sizeof l->layout_ ||
@@ -589,14 +620,24 @@ uint64_t lease_step(struct lease *l, uint64_t last)
     struct clock_reading reading;
     struct slot_now now = read_now(l, last, &reading);
     uint64_t next = now.mono_ms + RETRY_MS;
+    if (l->phase_ == LEASE_RUN && is_shared(l) && l->node.state == SLOT_HALTED &&
+        l->node.why != FIRN_EEXHAUSTED && now.mono_ms >= l->meta_due_ms_) {
+        l->phase_ = LEASE_META;
+        l->meta_due_ms_ = now.mono_ms + HALTED_MS;
+    }
     if (l->phase_ == LEASE_META) {
         l->view.diag = (struct firn_diag){ 0 };
-        if (fail(l, open_store(l, &reading, &l->view.diag)) != 0) {
+        if (fail(l, open_store(l, &l->view.diag)) != 0) {
             l->view.store_errors += l->view.error == FIRN_EIO || l->view.error == FIRN_EUNKNOWN;
+            if (l->born_)
+                clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
             publish(l, last);
             return l->view.error == FIRN_EAGAIN ? now.mono_ms : next;
         }
+    } else {
+        look_at_meta(l, now.mono_ms);
     }
+    read_now(l, last, &reading);
     clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
     uint64_t due = run_node(l, last, &l->view.diag);
     publish(l, last);
@@ -609,7 +650,7 @@ int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms)
     struct clock_reading reading;
     struct slot_now now = read_now(l, last, &reading);
     uint64_t end = now.mono_ms + timeout_ms;
-    if (l->phase_ == LEASE_RUN)
+    if (l->born_)
         slot_release(&l->node, &now);
     while (l->phase_ == LEASE_RUN && l->node.state == SLOT_RELEASING) {
         uint64_t next = lease_step(l, last);
@@ -619,7 +660,7 @@ int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms)
         if (next > now.mono_ms)
             l->world.sleep_ms(l->world.user, next - now.mono_ms);
     }
-    bool landed = l->phase_ != LEASE_RUN || l->node.state == SLOT_CLOSED;
+    bool landed = !l->born_ || l->node.state == SLOT_CLOSED;
     unlock(l);
     publish(l, last);
     return landed ? 0 : FIRN_EAGAIN;

@@ -16,6 +16,7 @@
 
 #include "coord/clock_f.h"
 #include "coord/slot.h"
+#include "firn/layout.h"
 #include "store/store.h"
 
 /* The outside world, so that tests can run a lease on a virtual clock. lease_world_real() is the
@@ -32,21 +33,33 @@ struct lease_world {
 /* `lock_fd` from slot_lock_open(), kept by the caller as long as the lease; -1 for none. */
 void lease_world_real(struct lease_world *w, const int *lock_fd);
 
-struct lease_params {   /* zero means the embedded default of PROTOCOL.md section 9 */
+/* Zero means the default of PROTOCOL.md section 9: the first figure for an embedded store, the second for
+ * a shared one, where window, max_drift, skew_max and the slots come from its meta record once it has one. */
+struct lease_params {
     const char *layout; /* canonical text of the layout; a store made with another one is refused */
     uint64_t epoch_ms;  /* the layout's epoch, Unix ms */
     uint64_t tick_ms;   /* 1 */
     uint32_t ts_bits;   /* 41 */
-    uint32_t slot_lo, slots;                          /* 0, 16 */
-    const char *name;                                 /* this node's; "" is fine */
-    uint64_t window_ms, renew_every_ms, max_drift_ms; /* 3000, 1000, 5000 */
-    uint64_t skew_max_ms;                             /* 10000, for the clock only */
-    uint64_t max_idle_ms;                             /* 30 d */
-    uint64_t quarantine_ms; /* 0 with lock bytes; without them 60000 when 0 */
-    bool keep_unused;       /* no give_back */
+    uint32_t slot_lo, slots; /* 0; 16, or SLOTS_MAX */
+    const char *name;        /* this node's; "" is fine */
+    uint64_t window_ms;      /* 3000; 60000 */
+    uint64_t renew_every_ms; /* a third of the window */
+    uint64_t max_drift_ms;   /* 5000 */
+    uint64_t skew_max_ms;    /* 10000; an embedded store has one clock, so there for leaps only */
+    uint64_t max_idle_ms;    /* 30 d */
+    uint64_t quarantine_ms;  /* 0 with lock bytes; else the window, or skew_max and a renewal */
+    bool keep_unused;        /* no give_back; a shared store never gives back */
+    bool init;               /* make the records of a shared store that is empty */
     bool accept_clock;
     bool manual_fence; /* a copied or restored store halts instead of being fenced at the start */
 };
+
+/* A lease counts milliseconds from a layout's epoch, whatever the layout's own tick is. Sets what of the
+ * parameters comes from the layout (layout, epoch, tick, bits, slots up to `slots_max`); its canonical text
+ * goes to `text`, which `p` borrows. */
+#define LEASE_TS_BITS 42
+void lease_params_of(const struct firn_layout *l, uint32_t slots_max, struct lease_params *p,
+                     char text[FIRN_LAYOUT_TEXT_BUF]);
 
 struct lease_view {        /* what the coordinator publishes; a copy after each step */
     enum slot_state state; /* DRY, WAIT_CLOCK, ... as of the step */
@@ -73,9 +86,15 @@ struct lease {
     struct clock_f clock;
     struct meta_record meta;
     struct slot_node node;
-    enum { LEASE_META, LEASE_RUN } phase_;
+    enum { LEASE_META, LEASE_RUN } phase_; /* looks at the store as a whole; runs the node */
+    bool born_;                            /* there is a node */
+    bool changed_; /* the store said that it is not what it was: fence it, whatever it is called */
     uint32_t locked_; /* slot whose lock byte is held, or UINT32_MAX */
     uint64_t highest_until_;
+    uint64_t
+        sane_floor_; /* meta's floor when a write was last confirmed: a higher one is a FENCE since */
+    uint64_t meta_due_ms_;             /* shared: when to look at meta again */
+    int64_t store_ns_, store_boot_ns_; /* the store's clock and CLOCK_BOOTTIME then; 0: unknown */
     char name_[RECORD_NAME_MAX + 1], layout_[RECORD_LAYOUT_MAX + 1];
 };
 
@@ -93,7 +112,7 @@ uint64_t lease_step(struct lease *l, uint64_t last);
  * FIRN_EAGAIN: it did not land; the slot's ticks up to until stay unused, nothing else. */
 FIRN_MUSTUSE int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms);
 
-/* Raise every slot above all that may have been granted (FENCE): after a restore. In one transaction. */
+/* Raise every slot above all that may have been granted (FENCE): after a restore. */
 FIRN_MUSTUSE int lease_fence(struct lease *l, struct firn_diag *d);
 
 /* F now, in ticks since the epoch; 0 while the clock waits. */

@@ -141,12 +141,15 @@ static uint64_t quarantine_left(const struct slot_node *n, const struct slot_now
 
 /* Sticky first (order over restarts), then the oldest until (longest natural quarantine), else wait
  * for the nearest: a crash loop faster than the window puts every slot ahead of the clock, and time
- * alone mends that. */
+ * alone mends that. Without lock bytes each node begins to look at another place: slots of one age
+ * (a fresh store's, a fenced one's) would otherwise be fought for one by one by all that start. */
 static void choose(struct slot_node *n, const struct slot_now *now)
 {
     uint32_t count = n->params.slot_hi - n->params.slot_lo, best = count, sticky = count;
+    uint32_t begin = n->params.use_lock ? 0 : n->jitter_ % count;
     uint64_t wait = UINT64_MAX, clock_wait = UINT64_MAX;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t i = (begin + k) % count;
         const struct slot_seen *s = &n->seen[i];
         if (!s->present || s->skip || s->state == SLOT_RETIRED)
             continue;

@@ -46,6 +46,7 @@ struct config_tokens {
 };
 
 enum config_ticket_mode { CONFIG_TICKET_GAPLESS, CONFIG_TICKET_RANGE };
+enum config_fence { CONFIG_FENCE_AUTO, CONFIG_FENCE_MANUAL };
 enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
 
 enum config_action { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_PRINT, CONFIG_CHECK };
@@ -60,7 +61,10 @@ struct config {
         struct config_addrs home, snowflake, ticket; /* an empty list: no such port */
     } listen;
     char *state_dir, *store, *layout, *name;
-    uint64_t loops; /* 0: one per core */
+    uint64_t loops;            /* 0: one per core */
+    uint64_t store_timeout_ms; /* 0: as the store likes */
+    bool store_init;
+    int fence; /* enum config_fence */
     bool accept_clock;
     struct {
         uint64_t default_start;

@@ -6,6 +6,7 @@
 #include "server/config_table.h"
 #include "firn/layout.h"
 #include "id/diag.h"
+#include "store/store.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -36,16 +37,7 @@ static int check_layout(const char *value, struct firn_diag *why)
 
 static int check_store(const char *value, struct firn_diag *why)
 {
-    char text[SHOWN_BUF];
-    if (strcmp(value, "memory:") == 0)
-        return 0;
-    if (strncmp(value, "sqlite:", 7) != 0)
-        return firn__diag(why, FIRN_EFORMAT, 0,
-                          "'%s' is no store; give sqlite:FILE, or memory: to keep nothing",
-                          shown(value, text));
-    if (value[7] == '\0')
-        return firn__diag(why, FIRN_EFORMAT, 0, "'sqlite:' lacks its file, as in sqlite:firn.db");
-    return 0;
+    return firn_store_url_check(value, why);
 }
 
 /* The name goes into store records, logs and metrics: what a host name may contain, and '_'. */
@@ -96,7 +88,14 @@ const struct setting settings[] = {
       .help = "directory for what must survive a restart" },
     { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
       .preset_note = "firn.db in state_dir",
-      .help = "where slots and sequences are kept: sqlite:FILE or memory:" },
+      .help = "where slots and sequences are kept: sqlite:FILE, memory:, or etcd://, zookeeper://, "
+              "postgres://, redis:// and hosts" },
+    { "store_timeout_ms", SETTING_UINT, 0, AT(store_timeout_ms), "0", RANGE(0, 60000),
+      .help = "time for one call to the store; 0: 2000, or 5000 for sqlite" },
+    { "store_init", SETTING_BOOL, 0, AT(store_init), "false",
+      .help = "make firn's records in a shared store that has none (as firn admin init does)" },
+    { "fence", SETTING_CHOICE, 0, AT(fence), "auto", .choices = "auto|manual",
+      .help = "a store that was restored or copied: raise all its slots, or halt for an operator" },
     { "layout", SETTING_STRING, 0, AT(layout), "firn", .check = check_layout,
       .help = "layout of Snowflake IDs: a preset's name or a layout text" },
     { "name", SETTING_STRING, 0, AT(name), .check = check_name, .compute = compute_name,

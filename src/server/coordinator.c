@@ -15,7 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 50, WAIT_MS = 5000, KNOWN_MAX = 1024, FAILURE_LOG_MS = 10000 };
+enum {
+    RETRY_MS = 50,
+    WAIT_MS = 5000,
+    KNOWN_MAX = 1024,
+    FAILURE_LOG_MS = 10000,
+    REOPEN_MS = 1000, /* between tries to reach a shared store at the start */
+};
 
 struct outbox {
     struct loop *loop;
@@ -54,6 +60,7 @@ struct coordinator {
     bool failed;                     /* the store failed in this run over the jobs */
     bool stop, sleeping;
     enum slot_state state_logged;
+    struct slot_grant grant_logged;
     enum clock_state clock_logged;
     int error_logged;
     uint64_t fences_logged;
@@ -508,6 +515,21 @@ static struct job *gather(struct coordinator *c, struct job *j, struct group *gr
     return j;
 }
 
+/* What could not be served goes back in front of the inbox. */
+static void keep_for_later(struct coordinator *c)
+{
+    if (!c->again)
+        return;
+    pthread_mutex_lock(&c->mutex);
+    *c->again_tail = c->first;
+    if (!c->first)
+        c->tail = c->again_tail;
+    c->first = c->again;
+    pthread_mutex_unlock(&c->mutex);
+    c->again = NULL;
+    c->again_tail = &c->again;
+}
+
 /* Everything that is in the inbox now. After a failure the rest waits, too: nobody overtakes. */
 static void run_jobs(struct coordinator *c, struct job *j)
 {
@@ -522,16 +544,7 @@ static void run_jobs(struct coordinator *c, struct job *j)
     *c->again_tail = j;
     while (*c->again_tail)
         c->again_tail = &(*c->again_tail)->next;
-    if (!c->again)
-        return;
-    pthread_mutex_lock(&c->mutex);
-    *c->again_tail = c->first;
-    if (!c->first)
-        c->tail = c->again_tail;
-    c->first = c->again;
-    pthread_mutex_unlock(&c->mutex);
-    c->again = NULL;
-    c->again_tail = &c->again;
+    keep_for_later(c);
 }
 
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last)
@@ -560,6 +573,13 @@ static void log_changes(struct coordinator *c)
                  v->grant.slot, (unsigned long long)v->grant.from,
                  (unsigned long long)v->grant.until);
         c->state_logged = v->state;
+    }
+    if (v->grant.gen != c->grant_logged.gen || v->grant.until != c->grant_logged.until) {
+        /* Every confirmed grant and extension: with these lines any ID can be traced to its leave. */
+        log_debug("slot_granted", "slot=%u from=%llu until=%llu gen=%llu", v->grant.slot,
+                  (unsigned long long)v->grant.from, (unsigned long long)v->grant.until,
+                  (unsigned long long)v->grant.gen);
+        c->grant_logged = v->grant;
     }
     if (v->clock != c->clock_logged) {
         static const char *const names[] = { "wait", "ok", "held", "suspect" };
@@ -622,11 +642,56 @@ static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job *
     return go_on;
 }
 
+/* --- the store --- */
+
+static bool is_shared(const struct coordinator *c)
+{
+    return strstr(c->opts.store, "://") != NULL;
+}
+
+/* The store and what stands on it. */
+static int open_store(struct coordinator *c, struct firn_diag *d)
+{
+    int r = firn_store_open(c->opts.store, c->opts.store_timeout_ms, &c->store, d);
+    if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
+        r = slot_lock_open(c->opts.store + 7, &c->lock_fd, d);
+    if (r == 0)
+        r = tickets_init(&c->tickets, c->store, NULL, NULL);
+    if (r == 0) {
+        lease_world_real(&c->world, &c->lock_fd);
+        r = lease_open(c->lease, c->store, &c->opts.lease, &c->world, d);
+    }
+    return r;
+}
+
+/* A shared store that nobody answers for: say so, and let nobody wait in vain. */
+static bool reach_store(struct coordinator *c, struct job *jobs)
+{
+    struct lease_view *v = &c->lease->view;
+    if (c->store)
+        return true;
+    v->error = open_store(c, &v->diag);
+    if (v->error == 0)
+        return true;
+    firn_store_close(c->store); /* it was there, but something that stands on it failed */
+    c->store = NULL;
+    log_changes(c);
+    board_publish(c->board, v);
+    put_back(c, jobs, FIRN_EIO, &v->diag);
+    keep_for_later(c);
+    return false;
+}
+
 static void *run(void *arg)
 {
     struct coordinator *c = arg;
+    struct job *jobs = NULL;
+    while (!reach_store(c, jobs))
+        if (!wait_for_work(c, mono_ms() + REOPEN_MS, &jobs))
+            goto stop;
+    if (jobs)
+        run_jobs(c, jobs);
     uint64_t due_ms = step(c);
-    struct job *jobs;
     while (wait_for_work(c, due_ms, &jobs)) {
         if (jobs)
             run_jobs(c, jobs);
@@ -635,6 +700,7 @@ static void *run(void *arg)
         if (jobs && c->failed) /* what failed was put back: give the store a moment */
             usleep(RETRY_MS * 1000);
     }
+stop:
     while (jobs) { /* the loops are gone: nobody waits for these */
         struct job *next = jobs->next;
         finish(jobs, FIRN_ECLOSED);
@@ -644,14 +710,6 @@ static void *run(void *arg)
 }
 
 /* --- life --- */
-
-static int open_store(struct coordinator *c, struct firn_diag *d)
-{
-    if (!c->opts.store_path)
-        return firn_store_memory_new(&c->store);
-    int r = firn_store_sqlite_open(c->opts.store_path, 0, &c->store, d);
-    return r ? r : slot_lock_open(c->opts.store_path, &c->lock_fd, d);
-}
 
 static void free_all(struct coordinator *c)
 {
@@ -689,11 +747,9 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     pthread_mutex_init(&c->mutex, NULL);
     c->lease = calloc(1, sizeof *c->lease);
     int r = c->lease ? open_store(c, d) : FIRN_ENOMEM;
-    if (r == 0)
-        r = tickets_init(&c->tickets, c->store, NULL, NULL);
-    if (r == 0) {
-        lease_world_real(&c->world, &c->lock_fd);
-        r = lease_open(c->lease, c->store, &c->opts.lease, &c->world, d);
+    if (r == FIRN_EIO && is_shared(c) && !c->store) {
+        log_warn("store_unreachable", "cause=%s", d->text);
+        r = 0; /* the thread tries on */
     }
     if (r == 0 && pthread_create(&c->thread, NULL, run, c) != 0)
         r = FIRN_ENOMEM;
@@ -722,7 +778,7 @@ void coordinator_stop(struct coordinator *c, uint64_t last)
     pthread_mutex_unlock(&c->mutex);
     pthread_cond_signal(&c->wake);
     pthread_join(c->thread, NULL);
-    int r = lease_release(c->lease, last, 2000);
+    int r = c->store ? lease_release(c->lease, last, 2000) : FIRN_EIO;
     if (r)
         log_warn("release_failed", "error=%s", firn_error_name(r));
     else

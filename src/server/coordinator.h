@@ -63,7 +63,8 @@ struct job {
 struct coordinator;
 
 struct coordinator_opts {
-    const char *store_path; /* NULL: in memory */
+    const char *store;         /* its URL (store.h), borrowed */
+    uint32_t store_timeout_ms; /* 0: the store's default */
     struct lease_params lease;
     struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
     uint64_t wait_ms;      /* how long a ticket waits for a store that fails; default 5,000 */
@@ -75,7 +76,8 @@ struct coordinator_stats {
     _Atomic uint64_t commits, commit_errors, tickets, steps;
 };
 
-/* Opens the store and starts the thread. `board` is borrowed. FIRN_EIO, FIRN_EINVAL ...: diag. */
+/* Opens the store and starts the thread. `board` is borrowed. FIRN_EIO, FIRN_EINVAL ...: diag. A shared store
+ * that cannot be reached yet is no error: the thread goes on trying. */
 FIRN_MUSTUSE int coordinator_start(const struct coordinator_opts *o, struct board *board,
                                    struct coordinator **out, struct firn_diag *d);
 

@@ -6,6 +6,7 @@
 #include "server/app.h"
 #include "server/log.h"
 #include "server/systemd.h"
+#include "store/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LISTENERS_MAX = 16, LOOPS_MAX = 64, EXIT_USAGE = 2 };
+enum { LISTENERS_MAX = 16, LOOPS_MAX = 64, EMBEDDED_SLOTS = 16, EXIT_USAGE = 2 };
 
 struct runner { /* one loop's thread */
     pthread_t thread;
@@ -124,7 +125,7 @@ static int start_loops(struct firn_diag *d)
                            .idle_http_ms = (uint32_t)c->limits.idle_ms,
                            .drain_ms = (uint32_t)c->limits.drain_ms,
                            .tls = app.tls };
-    snprintf(app.store_text, sizeof app.store_text, "%s", c->store);
+    store_url_redact(c->store, app.store_text, sizeof app.store_text);
     snprintf(app.name, sizeof app.name, "%s", c->name);
     app.ctx = calloc(app.loops, sizeof *app.ctx);
     if (!app.ctx)
@@ -216,31 +217,28 @@ static int listen_all(struct firn_diag *d)
 static int start_coordinator(struct firn_diag *d)
 {
     static _Atomic uint64_t *last[LOOPS_MAX];
-    static char path[4096], layout[FIRN_LAYOUT_TEXT_BUF];
+    static char store[4096], layout[FIRN_LAYOUT_TEXT_BUF];
     const struct config *c = &app.config;
-    const char *store = c->store;
-    struct coordinator_opts o = { .last = last, .last_n = app.loops };
+    struct coordinator_opts o = { .store = store,
+                                  .store_timeout_ms = (uint32_t)c->store_timeout_ms,
+                                  .last = last,
+                                  .last_n = app.loops };
     o.first.start = c->tickets.default_start;
     o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
-    if (strncmp(store, "memory:", 7) != 0) {
-        snprintf(path, sizeof path, "%s", strncmp(store, "sqlite:", 7) == 0 ? store + 7 : store);
-        o.store_path = path;
-        int r = make_dir(c->state_dir, d);
-        if (r)
-            return r;
-    }
+    snprintf(store, sizeof store, "%s", c->store); /* settings may be freed by a reload */
+    bool file = strncmp(store, "sqlite:", 7) == 0, shared = strstr(store, "://") != NULL;
+    int r = file ? make_dir(c->state_dir, d) : 0;
+    if (r)
+        return r;
     for (size_t i = 0; i < app.loops; i++)
         last[i] = minter_last(app.ctx[i].minter);
-    firn_layout_format(&app.plan.layout[LEASED_SNOWFLAKE], layout);
-    uint64_t slots = firn_layout_slots(&app.plan.layout[LEASED_SNOWFLAKE]);
-    o.lease = (struct lease_params){ .layout = layout,
-                                     .epoch_ms = (uint64_t)app.plan.lease.epoch_ms,
-                                     .tick_ms = 1,
-                                     .ts_bits = 42,
-                                     .slots = slots < 16 ? (uint32_t)slots : 16,
-                                     .name = c->name,
-                                     .accept_clock = c->accept_clock };
-    int r = coordinator_start(&o, &app.board, &app.coordinator, d);
+    o.lease = (struct lease_params){ .name = c->name,
+                                     .accept_clock = c->accept_clock,
+                                     .init = c->store_init,
+                                     .manual_fence = c->fence == CONFIG_FENCE_MANUAL };
+    lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], shared ? SLOTS_MAX : EMBEDDED_SLOTS,
+                    &o.lease, layout);
+    r = coordinator_start(&o, &app.board, &app.coordinator, d);
     for (size_t i = 0; i < app.loops && r == 0; i++)
         r = ticket_desk_new(app.coordinator, app.ctx[i].outbox, &app.ctx[i].desk);
     return r;

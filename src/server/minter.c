@@ -136,6 +136,13 @@ static uint64_t until_of(const struct minter *m, const struct firn_layout *l, ui
     return tick < end ? tick : end;
 }
 
+/* How far ahead of the clock may be stamped. Just after a FENCE, or in a new store, the slots begin ahead of
+ * the clock: then as far as the floor of a new store reaches, less one (see slot_floor()). */
+static uint32_t drift_ms(const struct lease_view *v)
+{
+    return (uint32_t)(v->floor_tick ? v->window + v->max_drift - 1 : v->max_drift);
+}
+
 /* Start generator i on a grant, above everything that it stamped before. */
 static void start(struct minter *m, enum leased i, const struct lease_view *v)
 {
@@ -147,8 +154,7 @@ static void start(struct minter *m, enum leased i, const struct lease_view *v)
     o.lane = m->lane;
     o.lanes = m->plan->lanes;
     o.policy = FIRN_POLICY_BORROW;
-    /* As far ahead of the clock as the floor of a new store reaches, less one: see slot_floor(). */
-    o.max_drift_ms = (uint32_t)(v->window + v->max_drift - 1);
+    o.max_drift_ms = drift_ms(v);
     o.clock = &m->clock.base;
     o.from = from > m->stamped[i] ? from : m->stamped[i] + 1;
     o.from = o.from ? o.from : 1;
@@ -174,10 +180,12 @@ static void refresh(struct minter *m)
             retire(m, (enum leased)i);
         if (over)
             continue;
-        if (m->open[i])
+        if (m->open[i]) {
+            m->generator[i].drift_ = drift_ms(&v) * UINT64_C(1000) / l->tick_us;
             firn_gen_extend(&m->generator[i], until_of(m, l, v.grant.until));
-        else
+        } else {
             start(m, (enum leased)i, &v);
+        }
     }
 }
 

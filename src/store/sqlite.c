@@ -76,7 +76,7 @@ static int explain(const struct sqlite *s, sqlite3 *db, int error, const char *d
         break;
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-        hint = ": restore it from a backup, then `firn fence`";
+        hint = ": restore it from a backup, then `firn admin fence`";
         system = 0;
         break;
     }

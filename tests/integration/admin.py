@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""
+firn admin beside a running firnd: what it shows is what is there, what it mends is whole again, and it never
+takes a damaged store for an empty one.
+"""
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
+
+
+def admin(t, store, *words):
+    """Status, what it printed, what it said."""
+    done = subprocess.run([os.path.join(t.bin, "firn"), "admin", *words], capture_output=True, text=True,
+                          env={**os.environ, "FIRN_STORE": store}, timeout=f.LIMIT, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def slots(t, store):
+    return json.loads(admin(t, store, "slots", "--all", "--json")[1])
+
+
+def set_up(t):
+    """From nothing to a store that a server uses, and back to rest."""
+    state = os.path.join(t.dir, "set_up")
+    os.mkdir(state)
+    store = f"sqlite:{state}/firn.db"
+    status, _, said = admin(t, store, "slots")
+    t.check(status == 1 and "firn admin init" in said, f"an empty store says what to do: {said}")
+    t.equal(admin(t, store, "init", "--slots", "4", "--window", "2s", "--fresh")[0], 0, "init")
+    status, _, said = admin(t, store, "init")
+    t.check(status == 1 and "already" in said, f"but once: {said}")
+    server = f.Firnd(t, state)
+    server.wait_ready()
+    held = [s for s in slots(t, store) if s["state"] == "held"]
+    t.equal([s["slot"] for s in held], [server.node()["slot"]], "the slot that the server says it holds")
+    t.equal(len(slots(t, store)), 4, "as many slots as were asked for")
+    status, out, _ = admin(t, store, "doctor")
+    t.check(status == 0 and "BAD" not in out, f"the doctor is content: {out}")
+    status, _, said = admin(t, store, "retire", str(held[0]["slot"]))
+    t.check(status == 1 and "held" in said, f"a held slot is not retired: {said}")
+    last = f.get(server.snowflake, "/generate")
+    t.equal(admin(t, store, "fence")[0], 0, "fence under a running server")
+    f.wait_for("the server to notice", lambda: server.metric("firn_fenced_total") > 0)
+    server.wait_ready()
+    t.check(int(f.get(server.snowflake, "/generate")[1]["id"]) > int(last[1]["id"]), "it goes on, higher")
+    server.stop()
+    t.equal(admin(t, store, "retire", "0", "--force")[0], 0, "retire")
+    t.equal(slots(t, store)[0]["state"], "retired", "it shows")
+
+
+def damage(t):
+    """Records that are gone are an error until an operator says so."""
+    state = os.path.join(t.dir, "damage")
+    store = f"sqlite:{state}/firn.db"
+    server = f.Firnd(t, state)
+    server.wait_ready()
+    last = int(f.get(server.snowflake, "/generate")[1]["id"])
+    server.stop()
+    with sqlite3.connect(f"{state}/firn.db") as db:
+        db.execute("DELETE FROM register WHERE key IN ('meta', 'slot/00007')")
+    db.close()
+    status, out, _ = admin(t, store, "doctor")
+    t.check(status == 1 and "--recover" in out, f"the doctor sees it: {out}")
+    status, _, said = admin(t, store, "init")
+    t.check(status == 1 and "--recover" in said, f"init refuses: {said}")
+    t.equal(admin(t, store, "init", "--recover")[0], 0, "recovered")
+    status, out, _ = admin(t, store, "doctor")
+    t.check(status == 0 and "BAD" not in out, f"the doctor is content: {out}")
+    server = f.Firnd(t, state)
+    server.wait_ready()
+    t.check(int(f.get(server.snowflake, "/generate")[1]["id"]) > last, "IDs go on above the old ones")
+    server.stop()
+    with sqlite3.connect(f"{state}/firn.db") as db:
+        db.execute("UPDATE register SET value = x'0123' WHERE key = 'slot/00003'")
+        far = db.execute("SELECT value FROM register WHERE key = 'slot/00004'").fetchone()[0]
+        lines = [b"until=4000000000000" if line.startswith(b"until=") else line for line in far.split(b"\n")]
+        db.execute("UPDATE register SET value = ? WHERE key = 'slot/00004'", (b"\n".join(lines),))
+    db.close()
+    status, out, _ = admin(t, store, "doctor")
+    t.check(status == 1 and "cannot be read" in out and "poisoned" in out, f"broken and poisoned are told: {out}")
+
+
+def words(t):
+    for bad in (["init"], ["slots", "--store", "mysql://x"], ["frobnicate"], ["retire"], []):
+        status, _, said = admin(t, "", *bad)
+        t.check(status == 2 and said.count("\n") == 1, f"{bad}: {said}")
+
+
+def main():
+    with f.Test("admin") as t:
+        for section in (set_up, damage, words):
+            t.section(section)
+
+
+main()
