@@ -430,13 +430,13 @@ void oracle_send(struct world *w, struct proc *p, const struct msg *m)
     const struct lease *l = &p->region->image->lease;
     const struct slot_node *n = &l->node;
     struct msg *out = (struct msg *)(uintptr_t)m;
-    if (w->config->tickets)
+    if (w->config->tickets || p->job != JOB_SERVE)
         return;
     note_incarnation(p, l);
     outcome(p, n, m);
     out->release = n->state == SLOT_RELEASING;
     bool slot_key_ = m->count > 0 && m->change[0].key_len == 10;
-    if (m->kind == MSG_CAS && m->count == 1 && slot_key_ &&
+    if (m->kind == MSG_CAS && !m->many && slot_key_ &&
         (n->state == SLOT_CLOSED || n->state == SLOT_HALTED))
         violate(w, "I8", "proc %d writes a slot although it is %s", p->id,
                 slot_state_name(n->state));
@@ -529,7 +529,7 @@ static void check_alarms(struct world *w, struct proc *p, const struct image *m)
 
 void oracle_proc(struct world *w, struct proc *p)
 {
-    if (!p->up || w->config->tickets)
+    if (!p->up || w->config->tickets || p->job != JOB_SERVE)
         return;
     const struct image *m = image_of(w, p);
     const struct lease_view *v = &m->lease.view;

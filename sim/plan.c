@@ -76,7 +76,7 @@ static void configure(struct config *c, uint64_t seed)
     c->lanes = rand_chance(&r, 40) ? 2 : 1;
     c->shared_gen = rand_chance(&r, 30);
     c->batch = !c->shared_gen && rand_chance(&r, 30);
-    c->give_back = c->embedded || rand_chance(&r, 40);
+    c->give_back = c->embedded; /* a shared store never gives back */
     c->nodes = (uint32_t)rand_between(&r, 2, 6);
     c->op_timeout_ms = c->embedded ? 5000 : 2000;
     if (rand_chance(&r, 80))
@@ -146,7 +146,7 @@ static int64_t draw_arg(const struct config *c, uint64_t *r, enum fault_kind kin
         return (int64_t)rand_below(r, c->slots);
     case FAULT_clock_step:
         if (!c->wild_clocks)
-            return rand_between(r, -skew / 2, skew / 2);
+            return rand_between(r, -skew / 4, skew / 4);
         switch (rand_below(r, 5)) {
         case 0:
             return rand_between(r, -skew, skew);
@@ -160,9 +160,9 @@ static int64_t draw_arg(const struct config *c, uint64_t *r, enum fault_kind kin
             return -rand_between(r, 1, 3600000);
         }
     case FAULT_clock_freeze:
-        return rand_between(r, window / 4, c->wild_clocks ? 6 * window : skew / 2);
+        return rand_between(r, skew / 8, c->wild_clocks ? 6 * window : skew / 4);
     case FAULT_clock_drift:
-        return rand_between(r, -20, 20);
+        return c->wild_clocks ? rand_between(r, -50, 50) : rand_between(r, -3, 3);
     case FAULT_suspend:
     case FAULT_pause:
         return rand_between(r, 10, 6 * window);

@@ -120,7 +120,7 @@ static void world_clock(void *user, struct clock_reading *out)
     clock_read(r->world, resident(r), out);
 }
 
-static void world_random(void *user, void *out, size_t len)
+void region_random(void *user, void *out, size_t len)
 {
     struct region *r = user;
     rand_bytes(&resident(r)->rng, out, len);
@@ -350,7 +350,7 @@ static void open_lease(struct region *r)
     struct lease_world lw = {
         .user = r,
         .read_clock = world_clock,
-        .random = world_random,
+        .random = region_random,
         .sleep_ms = world_sleep,
         .lock = c->embedded ? world_lock : NULL,
         .unlock = c->embedded ? world_unlock : NULL,
@@ -375,10 +375,39 @@ static void open_lease(struct region *r)
         violate(w, "open", "lease_open: %s", d.text);
 }
 
+/* What an operator types: `firn admin init`, with or without --recover. */
+static void administer(struct region *r)
+{
+    struct world *w = r->world;
+    const struct config *c = w->config;
+    struct proc *p = resident(r);
+    bool recover = p->job == JOB_RECOVER;
+    struct setup e = { .store = &r->image->handle.base, .random = region_random, .user = r };
+    struct setup_spec spec = {
+        .layout = c->layout_text,
+        .slots = c->slots,
+        .window = c->window_ms / c->tick_ms,
+        .max_drift = c->max_drift_ms / c->tick_ms,
+        .skew_max = c->skew_max_ms / c->tick_ms,
+    };
+    e.f = firn_layout_ticks(&c->layout, clock_real(w, p) / 1000);
+    spec.floor = recover ? 0 : e.f;
+    struct firn_diag d = { 0 };
+    int result = recover ? setup_recover(&e, &spec, &d) : setup_init(&e, &spec, &d);
+    trace(w, "operator: %s: %s %s", recover ? "recover" : "init", firn_error_name(result), d.text);
+    if (result != 0)
+        violate(w, "operator", "%s of the store failed: %s", recover ? "recovery" : "INIT", d.text);
+    resident(r)->ended = true;
+}
+
 void proc_main(struct region *r)
 {
     struct world *w = r->world;
     struct image *m = r->image;
+    if (resident(r)->job != JOB_SERVE) {
+        administer(r);
+        return;
+    }
     if (w->config->tickets) {
         tickets_main(r);
         return;
@@ -391,8 +420,8 @@ void proc_main(struct region *r)
         if (m->release)
             break;
         if (m->fence) {
-            m->fence = false;
             sometimes.operator_fence += lease_fence(&m->lease, NULL) == 0;
+            m->fence = false;
             continue;
         }
         struct proc *p = resident(r);
@@ -455,7 +484,8 @@ void proc_boot(struct world *w, struct proc *p)
     clear_image(w, p);
     co_start(p, w);
     post(w, w->now, EV_WAKE, p->id, p->token, NULL);
-    post(w, w->now + rand_between(&p->rng, 1, w->config->emit_ms) * MS, EV_EMIT, p->id, 0, NULL);
+    if (p->job == JOB_SERVE && !w->config->tickets)
+        post(w, w->now + rand_between(&p->rng, 1, w->config->emit_ms) * MS, EV_EMIT, p->id, 0, NULL);
     trace(w, "proc %d of node %d starts", p->id, p->node);
 }
 
@@ -523,7 +553,7 @@ void proc_leave(struct world *w, struct proc *p)
 
 static struct proc *spare(struct world *w)
 {
-    for (int i = (int)w->config->nodes; i < w->procs; i++)
+    for (int i = (int)w->config->nodes; i < w->procs - 1; i++) /* the last is the operator's */
         if (!w->proc[i].up)
             return &w->proc[i];
     return NULL;
@@ -547,6 +577,7 @@ void proc_fork(struct world *w, struct proc *p)
                  .open = m->open };
     memcpy(parent.batch, m->batch, sizeof parent.batch);
     q->node = p->node;
+    q->job = JOB_SERVE;
     q->clock = p->clock;
     q->child = true;
     q->is_clone = q->wrong_layout = false;
@@ -570,9 +601,14 @@ void proc_clone(struct world *w, struct proc *p)
     if (!q || p->region->users > 1)
         return;
     struct image *m = image_of(w, p);
+    /* Not while it works on the whole store: that has memory outside the image. */
+    if (!m->lease.born_ || m->lease.phase_ != LEASE_RUN || m->fence || p->job != JOB_SERVE ||
+        m->lease.node.state == SLOT_REGRESSED || m->lease.node.state == SLOT_HALTED)
+        return;
     oracle_cloned(w, p);
     begin(w, q);
     q->node = p->node;
+    q->job = JOB_SERVE;
     q->clock = p->clock;
     q->child = q->wrong_layout = false;
     q->is_clone = true;

@@ -175,47 +175,6 @@ void store_rewind(struct world *w, int64_t back_ns)
     }
 }
 
-/* INIT by an operator: all slots, then meta. With `recover` only what is missing is made, above
- * everything that may have been granted; if meta is gone too, it is another cluster. */
-void store_init(struct world *w, bool recover)
-{
-    const struct config *c = w->config;
-    struct meta_record m = { 0 };
-    struct cell *cell = store_find(w, META_KEY, META_KEY_LEN);
-    uint64_t f = firn_layout_ticks(&c->layout, w->now / 1000);
-    char text[RECORD_TEXT_MAX], key[RECORD_KEY_BUF];
-    bool had_meta = cell && store_now(cell) &&
-                    meta_parse(store_now(cell)->p, store_now(cell)->len, &m, NULL) == 0;
-    if (!had_meta) {
-        rand_bytes(&w->rng, m.cluster.b, sizeof m.cluster.b);
-        memcpy(m.layout, c->layout_text, strlen(c->layout_text));
-        m.slot_hi = c->slots;
-        m.window = c->window_ms / c->tick_ms;
-        m.max_drift = c->max_drift_ms / c->tick_ms;
-        m.skew_max = c->skew_max_ms / c->tick_ms;
-    }
-    m.floor = recover ? slot_fence_floor(&m, f, 0) : 0;
-    snprintf(m.store_inc, sizeof m.store_inc, "store-%llu", (unsigned long long)w->store.identity);
-    for (uint32_t i = 0; i < c->slots; i++) {
-        struct slot_record s, old;
-        struct nonce req;
-        cell = cell_of(w, key, slot_key(i, key));
-        bool had = store_now(cell) &&
-                   slot_parse(store_now(cell)->p, store_now(cell)->len, &old, NULL) == 0;
-        rand_bytes(&w->rng, req.b, sizeof req.b);
-        slot_fenced_record(&m.cluster, had ? &old : NULL, recover ? m.floor : f, f, &req, &s);
-        struct text *t = text_new(text, slot_encode(&s, text)), *before = text_ref(store_now(cell));
-        put(w, cell, t);
-        oracle_write(w, NULL, cell, before, t);
-        text_unref(before);
-        text_unref(t);
-    }
-    rand_bytes(&w->rng, m.req.b, sizeof m.req.b);
-    struct text *t = text_new(text, meta_encode(&m, text));
-    put(w, cell_of(w, META_KEY, META_KEY_LEN), t);
-    text_unref(t);
-}
-
 /* ---- requests ---- */
 
 static struct msg *msg_new(enum msg_kind kind, size_t count)

@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 #include "coord/lease.h"
+#include "coord/setup.h"
 #include "coord/ticket.h"
 #include "firn/gen.h"
 #include "plan.h"
@@ -105,6 +106,7 @@ struct proc {
     int id, node;
     bool up, ended, child, is_clone, leaving, wrong_layout;
     int64_t restart_ms; /* after it has left */
+    enum { JOB_SERVE, JOB_INIT, JOB_RECOVER } job; /* an operator's command, or a node */
     uint64_t boot; /* counts lives, so that events of an earlier one are known */
     struct region *region;
     struct image *saved; /* the memory while another process is resident */
@@ -306,6 +308,7 @@ void proc_leave(struct world *w, struct proc *p);
 void proc_publish_early(struct world *w, struct proc *p);
 void proc_fork(struct world *w, struct proc *p);
 void proc_clone(struct world *w, struct proc *p);
+void region_random(void *user, void *out, size_t len);
 void proc_kick(struct world *w, struct proc *p);
 uint64_t proc_last(const struct image *m, const struct config *c);
 void clock_read(const struct world *w, const struct proc *p, struct clock_reading *out);
@@ -319,7 +322,6 @@ void store_reset(struct world *w);
 void store_apply(struct world *w, struct msg *m);
 void store_rewind(struct world *w, int64_t back_ns);
 void store_delete(struct world *w, struct cell *c);
-void store_init(struct world *w, bool recover); /* what the operator does */
 struct cell *store_find(struct world *w, const char *key, size_t len);
 struct text *store_now(const struct cell *c);
 void msg_free(struct msg *m);
