@@ -350,7 +350,6 @@ void oracle_stamp(struct world *w, struct proc *p, unsigned lane, uint64_t id)
     const struct image *m = p->region->image;
     uint32_t slot;
     uint64_t tick;
-    (void)lane;
     parts_of(w, id, &slot, &tick);
     if (p->truly_closed)
         violate(w, "I4", "proc %d stamped after Close", p->id);
@@ -368,7 +367,10 @@ void oracle_stamp(struct world *w, struct proc *p, unsigned lane, uint64_t id)
     }
     g->stamped = max64(g->stamped, tick);
     uint64_t f = firn_layout_ticks(&c->layout, f_now(w, p, m) / 1000);
-    if (tick > max64(f, m->view.floor_tick) + c->max_drift_ms / c->tick_ms)
+    /* Judged when a tick is entered: it may be used up even if the limit falls meanwhile. */
+    bool entered = p->handed[lane] != 0 && tick == p->ticked[lane];
+    p->ticked[lane] = tick;
+    if (!entered && tick > max64(f, m->view.floor_tick) + c->max_drift_ms / c->tick_ms)
         violate(w, "I6", "proc %d stamped tick %" PRIu64 " at F %" PRIu64, p->id, tick, f);
     if (g != grant_at(&w->truth[slot], 0))
         sometimes.zombie++;
@@ -515,8 +517,8 @@ static void check_alarms(struct world *w, struct proc *p, const struct image *m)
     }
     if (v->state != SLOT_HALTED)
         return;
-    if (p->wrong_layout && v->error == FIRN_ESTORE)
-        sometimes.other_layout++;
+    if (p->wrong_layout)
+        sometimes.other_layout += v->error == FIRN_ESTORE;
     else if (v->error == FIRN_EEXHAUSTED)
         sometimes.exhausted++;
     else if (!w->lost && !p->changed)
@@ -536,7 +538,8 @@ void oracle_proc(struct world *w, struct proc *p)
     const struct slot_node *n = &m->lease.node;
     if (m->lease.node.params.window != 0) {
         note_incarnation(p, &m->lease);
-        outcome(p, n, NULL);
+        if (!p->waiting)
+            outcome(p, n, NULL);
         check_grant(w, p, m);
     }
     if (!w->scale)
@@ -582,11 +585,14 @@ void oracle_healed(struct world *w)
         live++;
         enum slot_state s = image_of(w, p)->lease.view.state;
         active += s == SLOT_ACTIVE;
+        /* Copies that took different slots later do no harm; on one slot, one must have noticed. */
+        uint32_t slot = image_of(w, p)->lease.node.grant.slot;
         for (int k = 0; k < i; k++) {
             struct proc *q = &w->proc[k];
             uint32_t a = (p->incarnations - 1) % INCARNATIONS, b = (q->incarnations - 1) % INCARNATIONS;
             if (q->up && s == SLOT_ACTIVE && q->state == SLOT_ACTIVE && p->incarnations &&
-                q->incarnations && nonce_eq(&p->incarnation[a], &q->incarnation[b]))
+                q->incarnations && nonce_eq(&p->incarnation[a], &q->incarnation[b]) &&
+                image_of(w, q)->lease.node.grant.slot == slot)
                 violate(w, "TWIN", "proc %d and proc %d are one incarnation, and neither noticed", k,
                         i);
         }

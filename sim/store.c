@@ -139,7 +139,7 @@ void store_reset(struct world *w)
     }
     s->count = 0;
     s->keep = w->scale ? 3 : 400;
-    s->serial = 0;
+    s->serial = s->made = 0;
     s->identity = 1;
     s->down_until = 0;
     s->ops = s->ops_this_s = s->ops_peak = 0;
@@ -276,7 +276,9 @@ void store_apply(struct world *w, struct msg *m)
     m->store_ms = w->config->store_time ? (uint64_t)(w->now / MS) : 0;
     m->as_of = s->serial;
     if (m->stale_ns > 0 && !m->fresh) {
+        /* Not from before the store was made: such a replica could not be joined. */
         m->as_of = serial_at(w, w->now - m->stale_ns);
+        m->as_of = m->as_of > s->made ? m->as_of : s->made;
         sometimes.stale_read += m->as_of != s->serial;
     }
     switch (m->kind) {

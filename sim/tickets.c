@@ -73,6 +73,8 @@ static void hand(struct world *w, struct proc *p, int seq, const struct seq_rang
         sometimes.ticket_numbers++;
         fold(w, number);
     }
+    trace(w, "%s: %" PRIu64 " to %" PRIu64 " handed out by proc %d", seq_name[seq], r->first,
+          seq_range_last(r), p->id);
     sometimes.ticket_gapless += seq == SEQ_G;
     sometimes.ticket_range += seq == SEQ_R;
 }
@@ -90,6 +92,8 @@ void tickets_wrote(struct world *w, struct msg *m, struct change *c)
     if (old.next != t->next)
         violate(w, "tickets", "a write took from %" PRIu64 ", next was %" PRIu64, old.next, t->next);
     t->next = r.next;
+    trace(w, "orders: %" PRIu64 " to %" PRIu64 " written by proc %d%s", old.next, r.next - 1, m->proc,
+          m->reply_after < 0 ? ", answer lost" : "");
     t->write[t->writes++] =
         (struct write){ old.next, r.next - old.next, m->boot, c->applied, m->proc, false };
 }
@@ -135,7 +139,9 @@ void tickets_main(struct region *r)
         abort();
     seq_cache_init(&cache);
     make_sequences(r);
-    for (;;) {
+    for (;; nap(r, rand_between(&resident(r)->rng, 20, 1500))) {
+        if (w->draining)
+            continue;
         struct ticket_job job[SEQS];
         struct seq_range got;
         size_t n = 0;
@@ -169,7 +175,6 @@ void tickets_main(struct region *r)
                 seq_cache_put(&cache, &job[i].range, (uint64_t)(w->now / MS));
             }
         }
-        nap(r, rand_between(&resident(r)->rng, 20, 1500));
     }
 }
 

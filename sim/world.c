@@ -231,6 +231,8 @@ void inject(struct world *w, const struct fault *f)
         return;
     switch ((enum fault_kind)f->kind) {
     case FAULT_suspend:
+        if (w->now < p->paused_until) /* it sleeps already, or is stopped: one thing at a time */
+            break;
         p->clock.slept_ns += f->arg * MS;
         /* fall through */
     case FAULT_pause:
@@ -414,7 +416,7 @@ void world_reset(struct world *w, struct plan *plan)
     w->config = &plan->config;
     w->now = w->config->start_ns;
     w->rng = rand_split(w->config->seed, 3);
-    w->healed = w->failed = false;
+    w->healed = w->draining = w->failed = false;
     w->order = 0;
     w->ids = 0;
     w->hash = 0;
@@ -476,6 +478,9 @@ static void heal(struct world *w)
             w->proc[i].restart_ms = 0;
     }
     world_until(w, w->now + 10 * SECOND);
+    w->draining = c->tickets; /* what is under way comes to its end */
+    if (c->tickets)
+        world_until(w, w->now + 60 * SECOND);
     if (c->tickets || w->failed)
         return;
     /* Slots that a wrong clock left in the future: time has to reach them. */
@@ -497,6 +502,7 @@ void world_run(struct world *w, struct plan *plan)
     const struct config *c = w->config;
     if (!c->embedded && !c->tickets)
         administer(w, JOB_INIT);
+    w->store.made = w->store.serial;
     int64_t begin = w->now;
     for (uint32_t i = 0; i < c->nodes; i++)
         post(w, begin + rand_between(&w->rng, 0, 3000) * MS, EV_BOOT, (int)i, 0, NULL);

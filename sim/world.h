@@ -128,6 +128,7 @@ struct proc {
     struct nonce incarnation[INCARNATIONS];
     uint32_t incarnations;
     uint64_t handed[LANES_MAX]; /* the last ID of each handle */
+    uint64_t ticked[LANES_MAX]; /* and the last tick stamped */
     bool truly_closed;          /* Close is done: nothing may come any more */
     enum slot_state state;      /* as of the last look */
     int64_t state_since;
@@ -187,7 +188,7 @@ struct msg {
 struct store {
     struct cell *cell; /* by key */
     size_t count, room, keep;
-    uint64_t serial, identity;
+    uint64_t serial, identity, made; /* made: serial when INIT was done */
     int64_t down_until;
     uint64_t ops, ops_this_s, ops_peak;
     int64_t ops_s;
@@ -244,7 +245,7 @@ struct world {
     const struct config *config;
     int64_t now;
     uint64_t rng;
-    bool healed, scale, trace;
+    bool healed, draining, scale, trace;
     struct event *heap;
     size_t events, events_room;
     uint64_t order;
