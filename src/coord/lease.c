@@ -242,13 +242,19 @@ static int stuck(struct lease *l, int error)
     return error;
 }
 
+/* First of all: with another epoch every tick means another time. */
+static int check_layout(struct lease *l, struct firn_diag *d)
+{
+    if (strcmp(l->meta.layout, l->layout_) == 0)
+        return 0;
+    return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
+                               "the store was made for the layout '%.60s', this is '%.60s'",
+                               l->meta.layout, l->layout_));
+}
+
 static int check_meta(struct lease *l, struct firn_diag *d)
 {
     const struct meta_record *m = &l->meta;
-    if (strcmp(m->layout, l->layout_) != 0)
-        return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
-                                   "the store was made for the layout '%.60s', this is '%.60s'",
-                                   m->layout, l->layout_));
     if (l->born_ && !nonce_eq(&m->cluster, &l->node.params.cluster))
         return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
                                    "the store belongs to another cluster now: correct its address, "
@@ -327,6 +333,8 @@ static int open_store(struct lease *l, struct firn_diag *d)
     struct clock_reading reading;
     uint64_t highest = 0;
     int r = read_meta(l, &l->meta, d), gone = r == FIRN_ENOENT;
+    if (r == 0)
+        r = check_layout(l, d);
     if (r == 0 || gone)
         r = firn_store_scan(l->store, firn_slice("slot/", 5), highest_one, &highest, d);
     if (r == 0) {
@@ -343,6 +351,8 @@ static int open_store(struct lease *l, struct firn_diag *d)
         r = create_all(l, d);
         if (r == 0)
             r = read_meta(l, &l->meta, d);
+        if (r == 0)
+            r = check_layout(l, d); /* another process may have been faster */
         if (r == FIRN_ESTORE || r == FIRN_ENOENT)
             return stuck(l, r);
     }

@@ -10,7 +10,7 @@
 #include "firn/tsid.h"
 #include "net/loop.h"
 #include "net/service.h"
-#include "server/board.h"
+#include "coord/board.h"
 #include "server/config.h"
 #include "server/coordinator.h"
 #include "server/guard.h"

@@ -11,7 +11,7 @@
 
 #include "coord/ticket.h"
 #include "net/loop.h"
-#include "server/board.h"
+#include "coord/board.h"
 #include "server/ranges.h"
 
 #define DEFAULT_SEQUENCE "default"

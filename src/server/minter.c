@@ -1,10 +1,9 @@
 /*
- * Generators under a lease. The lease counts milliseconds from the epoch of the served layout; each
- * layout turns that window into its own ticks, rounded inwards, so that no tick of it reaches outside
- * what was granted; what was stamped is told to the lease rounded outwards.
+ * Generators under a lease: each layout turns the window into its own ticks (coord/lease_ticks.h).
  * Before each stamp the board's version is compared: one load when nothing changed.
  */
 #include "server/minter.h"
+#include "coord/lease_ticks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,32 +88,12 @@ enum leased minter_leased(const struct firn_kind *kind)
 
 /* --- windows --- */
 
-/* The first tick of `to` that begins at or after the start of `tick` of `from`. */
-static uint64_t tick_inwards(const struct firn_layout *to, const struct firn_layout *from,
-                             uint64_t tick)
-{
-    int64_t us = firn_layout_unix_us(from, tick);
-    uint64_t t = firn_layout_ticks(to, us);
-    return firn_layout_unix_us(to, t) < us ? t + 1 : t;
-}
-
-static uint64_t tick_before(const struct firn_layout *to, const struct firn_layout *from,
-                            uint64_t tick)
-{
-    return firn_layout_ticks(to, firn_layout_unix_us(from, tick));
-}
-
-/* What a generator stamped last, as a tick of the lease: the one that holds the end of that tick. */
-static uint64_t tick_outwards(const struct minter_plan *p, enum leased i, uint64_t tick)
-{
-    return firn_layout_ticks(&p->lease, firn_layout_unix_us(&p->layout[i], tick + 1) - 1);
-}
-
 static void note_highest(struct minter *m, enum leased i)
 {
     if (!m->open[i])
         return;
-    uint64_t tick = tick_outwards(m->plan, i, m->generator[i].tick_);
+    uint64_t tick = lease_ticks_stamped(&m->plan->layout[i], &m->plan->lease,
+                                        m->generator[i].tick_);
     m->highest = tick > m->highest ? tick : m->highest;
 }
 
@@ -126,14 +105,6 @@ static void retire(struct minter *m, enum leased i)
     note_highest(m, i);
     m->stamped[i] = m->generator[i].tick_;
     m->open[i] = false;
-}
-
-/* Where a window that ends at the lease's tick `until` ends for a layout. */
-static uint64_t until_of(const struct minter *m, const struct firn_layout *l, uint64_t until)
-{
-    uint64_t tick = tick_before(l, &m->plan->lease, until);
-    uint64_t end = UINT64_C(1) << l->field[FIRN_FIELD_TIME].width;
-    return tick < end ? tick : end;
 }
 
 /* How far ahead of the clock may be stamped. Just after a FENCE, or in a new store, the slots begin ahead of
@@ -149,7 +120,7 @@ static void start(struct minter *m, enum leased i, const struct lease_view *v)
     const struct slot_grant *g = &v->grant;
     const struct firn_layout *l = &m->plan->layout[i];
     struct firn_gen_opts o = FIRN_GEN_OPTS_INIT;
-    uint64_t from = tick_inwards(l, &m->plan->lease, g->from);
+    uint64_t from = lease_ticks_from(l, &m->plan->lease, g->from);
     o.slot = g->slot;
     o.lane = m->lane;
     o.lanes = m->plan->lanes;
@@ -158,7 +129,7 @@ static void start(struct minter *m, enum leased i, const struct lease_view *v)
     o.clock = &m->clock.base;
     o.from = from > m->stamped[i] ? from : m->stamped[i] + 1;
     o.from = o.from ? o.from : 1;
-    o.until = until_of(m, l, g->until);
+    o.until = lease_ticks_until(l, &m->plan->lease, g->until);
     if (o.until <= o.from || g->slot >= firn_layout_slots(l))
         return; /* not one whole tick yet: the next extension brings it */
     m->open[i] = firn_gen_init(&m->generator[i], l, &o) == 0;
@@ -182,7 +153,7 @@ static void refresh(struct minter *m)
             continue;
         if (m->open[i]) {
             m->generator[i].drift_ = drift_ms(&v) * UINT64_C(1000) / l->tick_us;
-            firn_gen_extend(&m->generator[i], until_of(m, l, v.grant.until));
+            firn_gen_extend(&m->generator[i], lease_ticks_until(l, &m->plan->lease, v.grant.until));
         } else {
             start(m, (enum leased)i, &v);
         }

@@ -1,10 +1,10 @@
 /*
- * board.h - what the coordinator tells the loops: the grant, the clock, the state of the store.
- * The coordinator writes it after each step; every loop looks at `version` before it stamps and takes a
+ * board.h - what the one who keeps the lease tells those who stamp: the grant, the clock, the state of the store.
+ * It is written after each step; who stamps looks at `version` before it stamps and takes a
  * copy when that moved. The clock's two numbers are read on every ID and therefore apart, as atomics.
  */
-#ifndef FIRN_SERVER_BOARD_H
-#define FIRN_SERVER_BOARD_H
+#ifndef FIRN_COORD_BOARD_H
+#define FIRN_COORD_BOARD_H
 
 #include "coord/lease.h"
 #include "firn/clock.h"
@@ -22,7 +22,7 @@ struct board {
 void board_init(struct board *b);
 void board_done(struct board *b);
 
-/* By the coordinator. */
+/* By the keeper of the lease. */
 void board_publish(struct board *b, const struct lease_view *view);
 
 /* By anyone: a consistent copy. */

@@ -1,4 +1,4 @@
-#include "server/board.h"
+#include "coord/board.h"
 
 #include <time.h>
 
