@@ -57,6 +57,8 @@ void oracle_reset(struct world *w)
     w->id_epoch++;
     w->clock_back = w->lost = w->cloned = false;
     w->fencer = -1;
+    w->floor_at = 0;
+    w->highest = 0;
 }
 
 /* ---- grants ---- */
@@ -175,19 +177,37 @@ bool oracle_open_zones(const struct world *w)
     return false;
 }
 
-/* A FENCE, or an INIT, of this slot: it must lie above all that was forgotten. */
+/* What a FENCE of this slot must lie above: the windows of those who live, the stamps of all. */
+static uint64_t in_use(struct world *w, uint32_t slot)
+{
+    uint64_t end = 0;
+    struct grant *g;
+    for (uint64_t i = 0; (g = grant_at(&w->truth[slot], i)); i++) {
+        bool lives = false;
+        for (int k = 0; k < w->procs; k++)
+            lives |= w->proc[k].up && !w->proc[k].truly_closed && is_mine(&w->proc[k], &g->owner);
+        end = max64(end, lives ? g->until : g->stamped + 1);
+    }
+    return end;
+}
+
+/* A FENCE, or an INIT, of this slot. One that comes soon after another may be made by somebody who never
+ * heard of the first: then those who hold more than it covers see to it themselves (check_alarms). */
 static void fenced(struct world *w, uint32_t slot, uint64_t until)
 {
+    const struct config *c = w->config;
+    int64_t reach = 2 * (int64_t)(2 * c->window_ms + c->max_drift_ms + 2 * c->skew_max_ms) * MS;
+    uint64_t needed = in_use(w, slot);
     for (size_t i = 0; i < w->zones; i++) {
         struct zone *z = &w->zone[i];
         if (z->clone || z->closed || z->slot != slot)
             continue;
-        if (until >= z->hi)
+        if (until >= needed)
             z->closed = w->store.serial;
-        else if (!w->config->wild_clocks && !w->clock_back)
+        else if (!c->wild_clocks && !w->clock_back && z->at - w->floor_at > reach)
             violate(w, "FENCE",
                     "slot %u is fenced at %" PRIu64 ", but up to %" PRIu64 " was granted and lost",
-                    slot, until, z->hi);
+                    slot, until, needed);
     }
 }
 
@@ -222,6 +242,7 @@ static void acquired(struct world *w, const struct msg *m, uint32_t slot,
         .from = r->from,
         .until = r->until,
         .serial = w->store.serial,
+        .written = w->store.serial,
         .made_at = w->now,
         .proc = m ? m->proc : -1,
     };
@@ -263,6 +284,11 @@ void oracle_write(struct world *w, const struct msg *m, struct cell *c, const st
                   const struct text *value)
 {
     struct slot_record old, r;
+    struct meta_record meta;
+    if (value && c->slot < 0 && c->key_len == META_KEY_LEN &&
+        meta_parse(value->p, value->len, &meta, NULL) == 0 &&
+        meta.floor > firn_layout_ticks(&w->config->layout, w->now / 1000))
+        w->floor_at = w->now;
     if (c->slot < 0 || !value || (uint64_t)c->slot >= w->config->slots)
         return;
     uint32_t slot = (uint32_t)c->slot;
@@ -279,6 +305,7 @@ void oracle_write(struct world *w, const struct msg *m, struct cell *c, const st
         violate(w, "I1", "slot %u holds no record", slot);
         return;
     }
+    w->highest = max64(w->highest, r.until);
     bool had = before && slot_parse(before->p, before->len, &old, NULL) == 0;
     trace(w, "slot %u: %s epoch %" PRIu64 " [%" PRIu64 ", %" PRIu64 ") by proc %d", slot,
           r.state == SLOT_HELD ? "held" : "free", r.epoch, r.from, r.until, m ? m->proc : -1);
@@ -295,8 +322,10 @@ void oracle_write(struct world *w, const struct msg *m, struct cell *c, const st
         violate(w, "I2",
                 "slot %u extended from [%" PRIu64 ", %" PRIu64 ") to [%" PRIu64 ", %" PRIu64 ")",
                 slot, old.from, old.until, r.from, r.until);
-    if (g)
+    if (g) {
         g->until = max64(g->until, r.until);
+        g->written = w->store.serial;
+    }
 }
 
 /* ---- IDs ---- */
@@ -387,7 +416,7 @@ void oracle_hand(struct world *w, struct proc *p, unsigned lane, uint64_t id)
         violate(w, "I5", "proc %d handed out %" PRIx64 " after %" PRIx64, p->id, id, p->handed[lane]);
     p->handed[lane] = id;
     struct grant *g = find_grant(w, p, slot, tick);
-    uint64_t serial = g ? g->serial : 0;
+    uint64_t serial = g ? g->written : 0;
     struct seen_id *s = id_place(w, id);
     if (s->proc < 0) {
         s->proc = p->id;
@@ -472,11 +501,11 @@ static void check_clock(struct world *w, struct proc *p, const struct image *m)
     clock_read(w, p, &r);
     int64_t f = clock_f_at(&m->lease.clock, r.mono), skew = (int64_t)c->skew_max_ms * MS;
     int64_t expected = p->f_seen ? p->f_seen + (r.boot - p->boot_seen) : f;
-    int64_t highest = firn_layout_unix_us(&c->layout, oracle_highest(w)) * 1000;
+    int64_t highest = firn_layout_unix_us(&c->layout, w->highest) * 1000;
     if (p->f_seen && f < p->f_seen)
         violate(w, "clock", "F of proc %d went back", p->id);
     if (f - expected > skew + SECOND && f > highest + (int64_t)c->max_idle_ms * MS &&
-        f > w->now + skew + SECOND)
+        f > w->now + skew + SECOND && oracle_highest(w) != 0)
         violate(w, "clock", "F of proc %d leapt by %lld s", p->id,
                 (long long)((f - expected) / SECOND));
     p->f_seen = f;
@@ -509,13 +538,17 @@ static void check_alarms(struct world *w, struct proc *p, const struct image *m)
     if (v->fences > p->fences_seen) {
         p->fences_seen = v->fences;
         sometimes.changed += p->changed;
-        for (size_t i = 0; i < p->zones_seen; i++)
-            if (!w->zone[i].clone && !w->zone[i].closed && !w->config->wild_clocks &&
-                !w->clock_back)
-                violate(w, "FENCE", "proc %d fenced, but slot %u was not raised", p->id,
-                        w->zone[i].slot);
+        /* Whatever was forgotten, and whatever the clock says: the own window is covered. */
+        const struct slot_grant *g = &m->lease.node.grant;
+        struct slot_record r;
+        char key[RECORD_KEY_BUF];
+        struct cell *c = store_find(w, key, slot_key(g->slot, key));
+        if (g->gen != 0 && p->zones_seen == w->zones && c && store_now(c) &&
+            slot_parse(store_now(c)->p, store_now(c)->len, &r, NULL) == 0 && r.until < g->until)
+            violate(w, "FENCE", "proc %d fenced slot %u at %" PRIu64 ", but holds it up to %" PRIu64,
+                    p->id, g->slot, r.until, g->until);
     }
-    if (v->state != SLOT_HALTED)
+    if (v->state != SLOT_HALTED || p->waiting)
         return;
     if (p->wrong_layout)
         sometimes.other_layout += v->error == FIRN_ESTORE;

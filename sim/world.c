@@ -145,9 +145,11 @@ static void inject_store(struct world *w, const struct fault *f)
             break;
         /* A container without a volume: the processes go with the file. */
         w->store.identity++;
-        for (int i = 0; i < w->procs; i++)
+        for (int i = 0; i < w->procs; i++) {
+            w->proc[i].wrong_layout = false; /* it would make the new store with that */
             if (w->proc[i].up)
                 end_and_boot(w, &w->proc[i], 10 + 100 * i);
+        }
         break;
     case FAULT_delete_slot:
         c = store_find(w, key, slot_key((uint32_t)f->arg, key));
@@ -234,15 +236,19 @@ void inject(struct world *w, const struct fault *f)
         if (w->now < p->paused_until) /* it sleeps already, or is stopped: one thing at a time */
             break;
         p->clock.slept_ns += f->arg * MS;
+        p->clock.wakes_at = w->now + f->arg * MS;
         /* fall through */
     case FAULT_pause:
         p->paused_at = w->now;
-        p->paused_until = w->now + f->arg * MS;
+        if (p->paused_until < w->now + f->arg * MS)
+            p->paused_until = w->now + f->arg * MS;
         break;
     case FAULT_crash:
         end_and_boot(w, p, f->arg);
         break;
     case FAULT_wrong_layout:
+        if (w->config->embedded && w->lost) /* it might make a new store with that */
+            break;
         end_and_boot(w, p, f->arg);
         p->wrong_layout = true;
         break;
@@ -257,7 +263,7 @@ void inject(struct world *w, const struct fault *f)
         proc_clone(w, p);
         break;
     case FAULT_burst:
-        if (!w->config->tickets)
+        if (!w->config->tickets && w->now >= p->paused_until)
             proc_emit(w, p, (uint64_t)f->arg);
         break;
     case FAULT_lock_lost:
@@ -450,11 +456,12 @@ static void operate(struct world *w)
         whole &= c && store_now(c);
     }
     bool recover = !whole || oracle_open_zones(w);
+    bool restart = recover || (w->config->embedded && w->lost); /* a replaced file needs that */
     for (int i = 0; i < w->procs; i++) {
         struct proc *p = &w->proc[i];
         bool home = i < (int)w->config->nodes;
         enum slot_state s = p->up ? image_of(w, p)->lease.view.state : SLOT_CLOSED;
-        if (recover || p->wrong_layout || s == SLOT_HALTED || s == SLOT_CLOSED)
+        if (restart || p->wrong_layout || s == SLOT_HALTED || s == SLOT_CLOSED)
             proc_end(w, p);
         p->wrong_layout = false;
         if (!p->up && home)
@@ -472,7 +479,9 @@ static void heal(struct world *w)
     w->healed = true;
     w->store.down_until = 0;
     for (int i = 0; i < w->procs; i++) {
+        struct host_clock *k = &w->proc[i].clock;
         clock_set(w, &w->proc[i], 0);
+        k->slept_ns -= k->wakes_at > w->now ? k->wakes_at - w->now : 0; /* wakes up now */
         w->proc[i].paused_until = w->proc[i].cut_until = 0;
         if (w->proc[i].up && image_of(w, &w->proc[i])->release)
             w->proc[i].restart_ms = 0;

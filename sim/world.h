@@ -97,7 +97,8 @@ struct region {
 struct host_clock { /* of one machine: R = base_r + (t - base_t) * (1 + drift), and stands before base_t */
     int64_t base_r, base_t; /* ns; true time */
     int64_t drift_pm;       /* per mille */
-    int64_t slept_ns;       /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+    int64_t slept_ns;       /* CLOCK_BOOTTIME - CLOCK_MONOTONIC, once it is awake */
+    int64_t wakes_at;       /* true time */
 };
 
 struct msg;
@@ -199,7 +200,7 @@ struct store {
 struct grant { /* one owner's time on one slot, as the store has it */
     struct nonce owner;
     uint64_t epoch, from, until;
-    uint64_t serial;  /* of the write that made it */
+    uint64_t serial, written; /* of the write that made it, and of the last that extended it */
     uint64_t stamped; /* highest tick stamped in it; 0: none */
     int64_t made_at;
     int proc;
@@ -265,7 +266,8 @@ struct world {
     bool clock_back;     /* a clock went back by more than a new store's floor allows for */
     bool lost, cloned;   /* A1, A2 were broken in this run */
     int fencer;          /* who fenced last, and when */
-    int64_t fenced_at;
+    int64_t fenced_at, floor_at; /* floor_at: when meta last got a floor ahead of the clock */
+    uint64_t highest;            /* until that ever was */
     jmp_buf main_jump;
     ucontext_t main_context;
 

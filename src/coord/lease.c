@@ -168,6 +168,8 @@ static struct setup setup_of(struct lease *l)
                            .s = reading.store && s > 0
                                     ? (uint64_t)s / (l->params.tick_ms * 1000000u)
                                     : 0,
+                           .floor = l->node.floor,
+                           .reach = l->node.grant.until,
                            .random = l->world.random,
                            .user = l->world.user };
 }
@@ -264,7 +266,8 @@ static int check_meta(struct lease *l, struct firn_diag *d)
     if (r != 0)
         return r;
     bool known = strcmp(id, m->store_inc) == 0;
-    bool fenced = l->born_ && m->floor > l->sane_floor_; /* by somebody else, since it was sane */
+    /* By somebody else, since it was sane, and above what this node still holds. */
+    bool fenced = l->born_ && m->floor > l->sane_floor_ && m->floor >= l->node.grant.until;
     if (known && (!l->changed_ || fenced)) {
         l->changed_ = false;
         return 0;
@@ -523,6 +526,11 @@ static void publish(struct lease *l, uint64_t last)
     struct lease_view *v = &l->view;
     struct clock_reading reading;
     struct slot_now now = read_now(l, last, &reading);
+    /* A step may have blocked since the clock was looked at, and the generators went on with what was
+     * published before: F does not go back for them either. */
+    int64_t shown = reading.mono + v->off_ns;
+    if (l->clock.state != CLOCK_WAIT && shown > l->clock.floor_ns)
+        l->clock.floor_ns = shown;
     v->clock = l->clock.state;
     v->off_ns = l->clock.off_ns;
     v->floor_ns = l->clock.floor_ns;
@@ -639,8 +647,10 @@ uint64_t lease_step(struct lease *l, uint64_t last)
         l->view.diag = (struct firn_diag){ 0 };
         if (fail(l, open_store(l, &l->view.diag)) != 0) {
             l->view.store_errors += l->view.error == FIRN_EIO || l->view.error == FIRN_EUNKNOWN;
-            if (l->born_)
+            if (l->born_) {
+                read_now(l, last, &reading); /* the store may have taken its time */
                 clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
+            }
             publish(l, last);
             return l->view.error == FIRN_EAGAIN ? now.mono_ms : next;
         }

@@ -311,8 +311,11 @@ int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d
     char text[RECORD_TEXT_MAX];
     struct work w;
     int r = setup_read_meta(e->store, &m, &old, d);
-    if (r != 0 || m.floor > known_floor)
+    if (r != 0 || (m.floor > known_floor && m.floor >= e->reach))
         return r;
+    /* Grants made after an earlier fence begin at its floor, and so reach further than the clock tells; a
+     * store that forgot that fence forgot them, too. */
+    m.floor = m.floor > e->floor ? m.floor : e->floor;
     r = work_init(&w, e, (uint32_t)m.slot_lo, (uint32_t)(m.slot_hi - m.slot_lo), d);
     if (r != 0)
         return r;
@@ -340,7 +343,7 @@ int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d
         return r;
     /* Another one fenced meanwhile: what it wrote is as good. */
     r = setup_read_meta(e->store, &m, NULL, d);
-    return r != 0 || m.floor > known_floor ? r : FIRN_EAGAIN;
+    return r != 0 || (m.floor > known_floor && m.floor >= e->reach) ? r : FIRN_EAGAIN;
 }
 
 int setup_retire(const struct setup *e, uint32_t slot, bool force, struct firn_diag *d)
