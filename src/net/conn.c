@@ -471,7 +471,7 @@ static ssize_t step_http(struct conn *c, char *p, size_t len)
     return used;
 }
 
-static ssize_t step_resp(struct conn *c, char *p, size_t len)
+static ssize_t step_resp(struct conn *c, char *p, size_t len, int *budget)
 {
     struct loop *l = c->loop;
     char err[RESP_ERROR_BUF];
@@ -485,17 +485,23 @@ static ssize_t step_resp(struct conn *c, char *p, size_t len)
     }
     if (l->resp.argc == 0)
         return used;
-    stat_add(&l->stats.resp_requests, 1);
     struct reply spot, *r = reply_start(c, &spot);
     if (!r) {
         conn_close(c);
         return -1;
     }
-    size_t start = r->out->len;
+    size_t start = r->out->len, most = (size_t)*budget * (size_t)used;
     r->keep_alive = true;
+    l->resp.self = (struct slice){ p, (size_t)used };
+    l->resp.rest = (struct slice){ p + used, len - (size_t)used };
+    if (l->resp.rest.len > most)
+        l->resp.rest.len = most;
     l->service->resp(l->service->ctx, &l->resp, r);
+    uint32_t served = 1 + r->repeats;
+    stat_add(&l->stats.resp_requests, served);
+    *budget -= (int)served - 1;
     reply_finish(c, r, start);
-    return used;
+    return used * (ssize_t)served;
 }
 
 /* A '*' begins RESP; so do the two inline commands that people type into telnet, which are no HTTP
@@ -555,7 +561,7 @@ static size_t conn_pump(struct conn *c, char *p, size_t len)
             }
         }
         ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at)
-                                          : step_resp(c, p + at, len - at);
+                                          : step_resp(c, p + at, len - at, &budget);
         if (used == 0)
             c->in_partial = true;
         if (used <= 0)

@@ -6,6 +6,7 @@
  * start, which RESP_ARGS_MAX keeps cheap: bulk strings are skipped over, not read.
  */
 #include "net/resp.h"
+#include "firn/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -181,6 +182,15 @@ ssize_t resp_parse(char *p, size_t len, struct resp_request *req, char err[RESP_
     return *p == '*' ? parse_array(p, len, req, err) : parse_inline(p, len, req, err);
 }
 
+size_t resp_repeats(const struct resp_request *req, size_t max)
+{
+    size_t n = 0, len = req->self.len;
+    for (const char *p = req->rest.p, *end = p + req->rest.len;
+         n < max && (size_t)(end - p) >= len && memcmp(p, req->self.p, len) == 0; p += len)
+        n++;
+    return n;
+}
+
 bool resp_is(const struct resp_request *req, size_t i, const char *word)
 {
     return i < req->argc && req->argv[i].len == strlen(word) &&
@@ -210,18 +220,15 @@ int resp_i64(struct slice arg, int64_t *out)
 /* kind, number, CRLF: the shape of most of the protocol. */
 static void add_number(struct buf *b, char kind, int64_t v)
 {
-    char text[1 + 20 + 2], *end = text + sizeof text, *q = end - 2;
-    q[0] = '\r';
-    q[1] = '\n';
-    q = digits_before(q, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-    if (v < 0)
-        *--q = '-';
-    char *to = buf_room(b, 1 + 1 + 20 + 2);
+    char *start = buf_room(b, 2 + FIRN_U64_TEXT_BUF + 2), *to = start;
     if (!to)
         return;
-    *to = kind;
-    memcpy(to + 1, q, (size_t)(end - q));
-    buf_commit(b, 1 + (size_t)(end - q));
+    *to++ = kind;
+    if (v < 0)
+        *to++ = '-';
+    to += firn_u64_format(v < 0 ? 0 - (uint64_t)v : (uint64_t)v, to);
+    memcpy(to, "\r\n", 2);
+    buf_commit(b, (size_t)(to - start) + 2);
 }
 
 static void add_line(struct buf *b, char kind, const char *text)
@@ -264,9 +271,15 @@ void resp_int(struct buf *b, int64_t v)
 
 void resp_bulk(struct buf *b, const void *p, size_t len)
 {
-    add_number(b, '$', (int64_t)len);
-    buf_add(b, p, len);
-    buf_add(b, "\r\n", 2);
+    char *start = buf_room(b, 1 + FIRN_U64_TEXT_BUF + 2 + len + 2), *to = start;
+    if (!to)
+        return;
+    *to++ = '$';
+    to += firn_u64_format(len, to);
+    memcpy(to, "\r\n", 2);
+    memcpy(to + 2, p, len);
+    memcpy(to + 2 + len, "\r\n", 2);
+    buf_commit(b, (size_t)(to - start) + 2 + len + 2);
 }
 
 void resp_bulk_str(struct buf *b, const char *text)

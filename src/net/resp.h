@@ -19,6 +19,7 @@ enum {
 };
 
 struct resp_request {
+    struct slice self, rest; /* its own bytes and those behind it; for resp_repeats() */
     size_t argc;
     struct slice argv[RESP_ARGS_MAX]; /* borrowed from the parsed bytes; argv[0] is the command */
 };
@@ -29,6 +30,10 @@ struct resp_request {
  * be used afterwards. argc 0 is possible (an empty line, *0): no reply is due. Quoted inline
  * arguments are unescaped in place, in the call that returns the request. */
 ssize_t resp_parse(char *p, size_t len, struct resp_request *req, char err[RESP_ERROR_BUF]);
+
+/* How many requests follow that are this one over again, byte for byte; at most `max`. Clients that pipeline
+ * send such runs, and a handler may answer one at once (reply.repeats). */
+size_t resp_repeats(const struct resp_request *req, size_t max);
 
 /* Does argument `i` equal `word`, whatever the case of ASCII letters? False when there is no such. */
 bool resp_is(const struct resp_request *req, size_t i, const char *word);

@@ -40,6 +40,7 @@ struct reply {
     struct buf *out;   /* append here (RESP: the writers of resp.h; HTTP: after reply_head()) */
     struct peer *peer; /* NULL once a deferred reply's connection is gone */
     bool close;        /* set it to end the connection after this answer (QUIT) */
+    uint32_t repeats;  /* RESP: set it if the answer also holds those of so many resp_repeats() */
 
     /* private */
     bool head, keep_alive, deferred, done, serial;

@@ -378,8 +378,8 @@ static bool serve_from_hand(struct coordinator *c, struct group *g)
         bool fetch; /* noted in the cache, where ranges_asked() finds it */
         next = j->next;
         if (j->what == JOB_TAKE && !waits &&
-            ranges_take(&c->ranges, name, len, j->want, mono_ms(), &j->range, &j->record, &fetch) ==
-                0) {
+            ranges_take(&c->ranges, name, len, j->want, false, mono_ms(), &j->range, &j->record,
+                        &fetch) == 0) {
             finish(j, 0);
             continue;
         }

@@ -80,10 +80,11 @@ void ticket_desk_free(struct ticket_desk *d);
 FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind,
                              uint64_t now_ms);
 
-/* Numbers in hand, for a request that nothing waits in front of: 0, or it has to be ticket_take(). The
+/* Numbers in hand, `want` or with `some` up to as many, for a request that nothing waits in front of: 0, or it
+ * has to be ticket_take(). The
  * shortest way there is to a number. */
 FIRN_MUSTUSE int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
-                                uint64_t now_ms, struct seq_range *out);
+                                bool some, uint64_t now_ms, struct seq_range *out);
 
 /* Any other job. done() will be called. */
 void ticket_submit(struct ticket_desk *d, struct job *j);

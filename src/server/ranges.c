@@ -21,13 +21,16 @@ static struct range_entry *find(struct ranges *r, const char *name, size_t len)
     return e->name_len == len && memcmp(e->name, name, len) == 0 ? e : NULL;
 }
 
-int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want, uint64_t now_ms,
-                struct seq_range *out, struct seq_record *out_record, bool *out_fetch)
+int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want, bool some,
+                uint64_t now_ms, struct seq_range *out, struct seq_record *out_record,
+                bool *out_fetch)
 {
     *out_fetch = false;
     pthread_mutex_lock(&r->mutex);
     struct range_entry *e = find(r, name, len);
-    int error = e ? seq_cache_exactly(&e->cache, want, now_ms, out) : FIRN_ENOENT;
+    int error = !e     ? FIRN_ENOENT
+                : some ? seq_cache_some(&e->cache, want, now_ms, out)
+                       : seq_cache_exactly(&e->cache, want, now_ms, out);
     if (error == 0) {
         if (out_record)
             *out_record = e->record;

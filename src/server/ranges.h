@@ -29,11 +29,11 @@ struct ranges {
 void ranges_init(struct ranges *r);
 void ranges_done(struct ranges *r);
 
-/* `want` numbers in one piece. FIRN_ENOENT: this sequence is not open here. FIRN_EAGAIN: there are not
+/* `want` numbers in one piece, or with `some` up to as many. FIRN_ENOENT: this sequence is not open here. FIRN_EAGAIN: there are not
  * enough in hand. `out_record` may be NULL. Where *out_fetch becomes true, the caller has the coordinator fetch the next block. */
 FIRN_MUSTUSE int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want,
-                             uint64_t now_ms, struct seq_range *out, struct seq_record *out_record,
-                             bool *out_fetch);
+                             bool some, uint64_t now_ms, struct seq_range *out,
+                             struct seq_record *out_record, bool *out_fetch);
 
 /* The next number that would be given, without taking it. FIRN_ENOENT: none is in hand. */
 int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out);

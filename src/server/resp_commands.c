@@ -264,6 +264,7 @@ struct resp_wait { /* a command that waits for the coordinator */
     struct reply *reply;
     enum ticket_answer answer;
     bool one;               /* ANSWER_LIST: a single number, not an array */
+    uint32_t repeats;       /* ANSWER_LAST: an answer each for so many more requests */
     struct resp_wait *next; /* in the pool */
 };
 
@@ -280,6 +281,7 @@ static struct resp_wait *wait_new(struct service_ctx *ctx)
         w->ticket.job.diag.text[0] = '\0';
         w->ticket.job.period = 0;
         w->ctx = ctx;
+        w->repeats = 0;
     }
     return w;
 }
@@ -316,11 +318,19 @@ static void write_ticket(struct reply *r, const struct job *j, uint64_t number)
         resp_bulk(r->out, text, firn_u64_format(number, text));
 }
 
+/* A run of INCRs: an answer each. */
+static void write_run(struct reply *r, const struct seq_range *range)
+{
+    for (uint64_t i = 0; i < range->count; i++)
+        resp_int(r->out, (int64_t)(range->first + i * range->step));
+}
+
 static void write_numbers(struct reply *r, const struct resp_wait *w)
 {
     const struct job *j = &w->ticket.job;
     if (j->result) {
-        write_trouble(r, j->result, j->diag.text);
+        for (uint32_t i = 0; i <= w->repeats; i++)
+            write_trouble(r, j->result, j->diag.text);
         return;
     }
     if (w->answer == ANSWER_NEXT) {
@@ -328,8 +338,14 @@ static void write_numbers(struct reply *r, const struct resp_wait *w)
         return;
     }
     minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
-    if (w->answer == ANSWER_LAST) {
+    if (w->answer == ANSWER_LAST && w->repeats == 0) {
         resp_int(r->out, (int64_t)seq_range_last(&j->range));
+        return;
+    }
+    if (w->answer == ANSWER_LAST) {
+        write_run(r, &j->range);
+        for (uint64_t i = j->range.count; i <= w->repeats; i++)
+            resp_errorf(r->out, "ERR sequence %s has reached its last number", j->name);
         return;
     }
     if (!w->one)
@@ -384,22 +400,22 @@ static bool defer(struct resp_wait *w, struct reply *r)
     return false;
 }
 
-enum { NUMBER_BYTES = 24 }; /* of a long number with what is around it */
+enum {
+    NUMBER_BYTES = 24, /* of a long number with what is around it */
+    RUN_MAX = 1023,    /* requests that are answered together with the first of them */
+};
 
-static void take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
-                 bool create, enum ticket_answer answer, bool one)
+static bool may_take(struct service_ctx *ctx, struct reply *r, struct slice name)
 {
-    if (!name_ok(name, r) || !allowed(ctx, r, GUARD_SEQUENCE, name))
-        return;
+    return name_ok(name, r) && allowed(ctx, r, GUARD_SEQUENCE, name);
+}
+
+/* `repeats` (ANSWER_LAST only): the answers of so many more requests for a number go with this one's. */
+static void take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
+                 uint32_t repeats, bool create, enum ticket_answer answer, bool one)
+{
     if (n > SEQ_TAKE_MAX) {
         resp_errorf(r->out, "ERR at most %d numbers can be taken at once", SEQ_TAKE_MAX);
-        return;
-    }
-    struct seq_range range;
-    if (answer == ANSWER_LAST && !reply_behind(r) &&
-        ticket_in_hand(ctx->desk, name.p, name.len, n, loop_now_ms(ctx->loop), &range) == 0) {
-        minter_count(ctx->minter, ctx->ticket_kind, n);
-        resp_int(r->out, (int64_t)seq_range_last(&range));
         return;
     }
     struct resp_wait *w = wait_new(ctx);
@@ -411,20 +427,22 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     w->ticket.done = ticket_came;
     w->answer = answer;
     w->one = one;
+    w->repeats = r->repeats = repeats;
     memcpy(j->name, name.p, name.len);
     j->name[name.len] = '\0';
     j->name_len = name.len;
-    j->want = n;
+    j->want = n + repeats;
+    j->partial = repeats > 0;
     j->create = create;
     j->plain = answer == ANSWER_LAST;
     int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
         /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */
         w->reply = reply_defer(r, DEFER_PIPELINED);
-        if (!w->reply)
+        for (uint32_t i = 0; !w->reply && i <= repeats; i++)
             resp_error(r->out, "TRYAGAIN out of memory");
-        else if (!one)
-            reply_expect(w->reply, n * NUMBER_BYTES);
+        if (w->reply && (!one || repeats))
+            reply_expect(w->reply, j->want * NUMBER_BYTES);
         return;
     }
     if (e)
@@ -433,9 +451,34 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     wait_free(w);
 }
 
+/* The numbers that INCR and INCRBY answer with, from those in hand if there are any. Several INCRs in a row
+ * are answered together; rates are counted one by one, so not where there may be some. */
+static void take_last(struct service_ctx *ctx, const struct resp_request *q, struct reply *r,
+                      uint64_t n)
+{
+    struct slice name = q->argv[1];
+    struct seq_range range;
+    if (!may_take(ctx, r, name))
+        return;
+    bool run = n == 1 && !guard_on(&ctx->guard);
+    uint32_t repeats = run ? (uint32_t)resp_repeats(q, RUN_MAX) : 0;
+    if (!reply_behind(r) && ticket_in_hand(ctx->desk, name.p, name.len, n + repeats, run,
+                                           loop_now_ms(ctx->loop), &range) == 0) {
+        minter_count(ctx->minter, ctx->ticket_kind, range.count);
+        if (run) {
+            r->repeats = (uint32_t)range.count - 1;
+            write_run(r, &range);
+        } else {
+            resp_int(r->out, (int64_t)seq_range_last(&range));
+        }
+        return;
+    }
+    take(ctx, r, name, n, repeats, true, ANSWER_LAST, true);
+}
+
 static void run_incr(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
-    take(ctx, r, q->argv[1], 1, true, ANSWER_LAST, true);
+    take_last(ctx, q, r, 1);
 }
 
 static void run_incrby(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -447,7 +490,7 @@ static void run_incrby(struct service_ctx *ctx, const struct resp_request *q, st
         resp_errorf(r->out, "ERR a sequence only rises: the increment must be 1 to %d",
                     SEQ_TAKE_MAX);
     else
-        take(ctx, r, q->argv[1], (uint64_t)n, true, ANSWER_LAST, true);
+        take_last(ctx, q, r, (uint64_t)n);
 }
 
 static void run_get(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -556,21 +599,24 @@ static void write_number(struct reply *r, enum leased which, const struct firn_c
     resp_bulk(r->out, text, len);
 }
 
+/* `repeats`: so many more requests for one number may be answered with this one. */
 static void next_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
-                         enum leased which)
+                         enum leased which, size_t repeats)
 {
-    size_t got = 0, n = 0;
+    size_t got = 0, n = 0, want = a->count + repeats;
     int e = 0;
-    while (got < a->count && e == 0) {
-        e = minter_numbers(ctx->minter, which, a->shard, ctx->numbers + got, a->count - got, &n);
+    while (got < want && e == 0) {
+        e = minter_numbers(ctx->minter, which, a->shard, ctx->numbers + got, want - got, &n);
         got += e ? 0 : n;
     }
-    if (e) {
+    if (e && (got == 0 || repeats == 0)) {
         resp_errorf(r->out, "%s %s", e == FIRN_ERANGE ? "ERR" : "TRYAGAIN",
                     mint_trouble(ctx->app, e));
         return;
     }
     minter_count(ctx->minter, a->kind, got);
+    if (repeats)
+        r->repeats = (uint32_t)got - 1;
     if (a->many)
         resp_array(r->out, got);
     for (size_t i = 0; i < got; i++)
@@ -613,16 +659,21 @@ static void run_next(struct service_ctx *ctx, const struct resp_request *q, stru
     struct next_args a;
     if (!parse_next(ctx, q, r, &a))
         return;
-    enum leased which = minter_leased(a.kind);
-    if (a.kind == ctx->ticket_kind || strcmp(a.kind->name, "dated") == 0)
-        take(ctx, r, a.seq, a.count, false, ANSWER_LIST, !a.many);
-    else if (!allowed(ctx, r, GUARD_MINT_KIND,
-                      (struct slice){ a.kind->name, strlen(a.kind->name) }))
+    if (a.kind == ctx->ticket_kind || strcmp(a.kind->name, "dated") == 0) {
+        if (may_take(ctx, r, a.seq))
+            take(ctx, r, a.seq, a.count, 0, false, ANSWER_LIST, !a.many);
         return;
-    else if (which != LEASED_N)
-        next_numbers(ctx, r, &a, which);
-    else
+    }
+    if (!allowed(ctx, r, GUARD_MINT_KIND, (struct slice){ a.kind->name, strlen(a.kind->name) }))
+        return;
+    enum leased which = minter_leased(a.kind);
+    if (which == LEASED_N) {
         next_texts(ctx, r, &a);
+        return;
+    }
+    size_t most = ctx->numbers_max - 1 < RUN_MAX ? ctx->numbers_max - 1 : RUN_MAX;
+    bool run = !a.many && !guard_on(&ctx->guard);
+    next_numbers(ctx, r, &a, which, run ? resp_repeats(q, most) : 0);
 }
 
 static void run_inspect(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)

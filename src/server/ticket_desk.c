@@ -56,12 +56,12 @@ static void answered(struct job *j)
     w->done(w);
 }
 
-int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
+int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want, bool some,
                    uint64_t now_ms, struct seq_range *out)
 {
     bool fetch;
-    int r = ranges_take(coordinator_ranges(d->coordinator), name, len, want, now_ms, out, NULL,
-                        &fetch);
+    int r = ranges_take(coordinator_ranges(d->coordinator), name, len, want, some, now_ms, out,
+                        NULL, &fetch);
     if (fetch)
         fetch_ahead(d, name, len);
     return r;
@@ -74,7 +74,7 @@ int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint6
     if (!behind) {
         bool fetch;
         j->result = ranges_take(coordinator_ranges(d->coordinator), j->name, j->name_len, j->want,
-                                now_ms, &j->range, &j->record, &fetch);
+                                false, now_ms, &j->range, &j->record, &fetch);
         if (fetch)
             fetch_ahead(d, j->name, j->name_len);
         if (j->result == 0)

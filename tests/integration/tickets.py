@@ -78,9 +78,49 @@ def order(t):
     t.equal([r.answer() for _ in range(3)], [1, 2, "3"], "GET sees what was taken before it")
 
 
+def runs(t):
+    """The same request many times over, as pipelining clients send it: an answer each, in order."""
+    http, r = serve(t)
+    create(t, http, name="gapless", mode="gapless")
+    create(t, http, name="range", mode="range")
+    create(t, http, name="few", mode="gapless", max=5)
+    for name in ("gapless", "range"):
+        at = 0
+        for n in (1, 2, 3, 100, 2500, 7):
+            r.send(f"*2\r\n$4\r\nINCR\r\n${len(name)}\r\n{name}\r\n".encode() * n)
+            t.equal([r.answer() for _ in range(n)], list(range(at + 1, at + n + 1)), f"{n} of {name} in a row")
+            at += n
+    for word in ("INCR", "INCR", "GET", "INCR", "INCR", "INCR"):
+        r.ask(word, "gapless")
+    t.equal([r.answer() for _ in range(6)], [2614, 2615, "2616", 2616, 2617, 2618], "GET between runs sees the first")
+    for name in ("range", "gapless", "gapless", "range", "range"):
+        r.ask("INCR", name)
+    t.equal([r.answer() for _ in range(5)], [2614, 2619, 2620, 2615, 2616], "runs of two sequences in turn")
+    r.ask("INCR", "few")
+    r.answer()
+    for _ in range(8):
+        r.ask("INCR", "few")
+    answers = []
+    for _ in range(8):
+        try:
+            answers.append(r.answer())
+        except RespError as e:
+            answers.append("last number" in str(e))
+    t.equal(answers, [2, 3, 4, 5, True, True, True, True], "the last numbers, and an error for each that got none")
+    r.send(b"*2\r\n$9\r\nFIRN.NEXT\r\n$9\r\nsnowflake\r\n" * 3000)
+    ids = [int(r.answer()) for _ in range(3000)]
+    t.check(ids == sorted(set(ids)), "3,000 Snowflake IDs in a row rise")
+    for cut in range(1, 55):  # a run that is cut anywhere by the network
+        request = b"*2\r\n$4\r\nINCR\r\n$7\r\ngapless\r\n" * 2
+        r.send(request[:cut])
+        r.send(request[cut:])
+        a, b = r.answer(), r.answer()
+        t.check(b == a + 1, f"cut after {cut} bytes: {a}, {b}")
+
+
 def main():
     with Test("tickets") as t:
-        for section in (last_numbers, too_many, dated, order):
+        for section in (last_numbers, too_many, dated, order, runs):
             t.section(section)
 
 
