@@ -197,11 +197,11 @@ static void fenced(struct world *w, uint32_t slot, uint64_t until)
 {
     const struct config *c = w->config;
     int64_t reach = 2 * (int64_t)(2 * c->window_ms + c->max_drift_ms + 2 * c->skew_max_ms) * MS;
-    uint64_t needed = in_use(w, slot);
     for (size_t i = 0; i < w->zones; i++) {
         struct zone *z = &w->zone[i];
         if (z->clone || z->closed || z->slot != slot)
             continue;
+        uint64_t needed = in_use(w, slot);
         if (until >= needed)
             z->closed = w->store.serial;
         else if (!c->wild_clocks && !w->clock_back && z->at - w->floor_at > reach)
@@ -465,9 +465,10 @@ void oracle_send(struct world *w, struct proc *p, const struct msg *m)
         return;
     note_incarnation(p, l);
     outcome(p, n, m);
-    out->release = n->state == SLOT_RELEASING;
+    bool whole = l->phase_ == LEASE_META || p->region->image->fencing || n->state == SLOT_REGRESSED;
+    out->release = n->state == SLOT_RELEASING && !whole;
     bool slot_key_ = m->count > 0 && m->change[0].key_len == 10;
-    if (m->kind == MSG_CAS && !m->many && slot_key_ &&
+    if (m->kind == MSG_CAS && !whole && slot_key_ &&
         (n->state == SLOT_CLOSED || n->state == SLOT_HALTED))
         violate(w, "I8", "proc %d writes a slot although it is %s", p->id,
                 slot_state_name(n->state));

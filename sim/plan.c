@@ -54,7 +54,7 @@ static void normal(struct config *c, uint64_t *r)
     c->max_idle_ms = 30ull * 86400 * 1000;
     c->quarantine_ms = c->embedded ? 0 : 60000;
     c->emit_ms = (uint32_t)rand_between(r, 200, 2000);
-    c->burst_max = (uint32_t)rand_between(r, 1, 40);
+    c->burst_max = (uint32_t)rand_between(r, 1, 10);
     c->duration_ns = (c->embedded ? rand_between(r, 40, 100) : rand_between(r, 200, 500)) * SECOND;
     c->ends = false;
     set_layout(c, layout[slow]);
@@ -77,6 +77,7 @@ static void configure(struct config *c, uint64_t seed)
     c->shared_gen = rand_chance(&r, 30);
     c->batch = !c->shared_gen && rand_chance(&r, 30);
     c->give_back = c->embedded; /* a shared store never gives back */
+    c->one_by_one = !c->embedded && rand_chance(&r, 40);
     c->nodes = (uint32_t)rand_between(&r, 2, 6);
     c->op_timeout_ms = c->embedded ? 5000 : 2000;
     if (rand_chance(&r, 80))
@@ -171,7 +172,7 @@ static int64_t draw_arg(const struct config *c, uint64_t *r, enum fault_kind kin
     case FAULT_wrong_layout:
         return rand_chance(r, 60) ? rand_between(r, 0, 50) : rand_between(r, 0, 3 * window);
     case FAULT_burst:
-        return rand_between(r, 4, c->slots == 8 ? 60 : 400);
+        return rand_between(r, 4, c->slots == 8 ? 60 : 150);
     default:
         return 0;
     }

@@ -73,6 +73,7 @@ struct config {
     bool clones;      /* A2 is broken */
     bool wild_clocks; /* clocks may be wrong by more than skew_max */
     bool tickets;     /* sequences instead of slots */
+    bool one_by_one;  /* the store has no transactions */
     bool same_names;  /* two nodes have one name */
     bool ends;        /* the layout's time ends during the run */
     bool shared_gen;  /* one firn_shared instead of a firn_gen for each lane */

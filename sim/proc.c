@@ -420,8 +420,10 @@ void proc_main(struct region *r)
         if (m->release)
             break;
         if (m->fence) {
-            sometimes.operator_fence += lease_fence(&m->lease, NULL) == 0;
             m->fence = false;
+            m->fencing = true;
+            sometimes.operator_fence += lease_fence(&m->lease, NULL) == 0;
+            m->fencing = false;
             continue;
         }
         struct proc *p = resident(r);
@@ -602,7 +604,7 @@ void proc_clone(struct world *w, struct proc *p)
         return;
     struct image *m = image_of(w, p);
     /* Not while it works on the whole store: that has memory outside the image. */
-    if (!m->lease.born_ || m->lease.phase_ != LEASE_RUN || m->fence || p->job != JOB_SERVE ||
+    if (!m->lease.born_ || m->lease.phase_ != LEASE_RUN || m->fencing || p->job != JOB_SERVE ||
         m->lease.node.state == SLOT_REGRESSED || m->lease.node.state == SLOT_HALTED)
         return;
     oracle_cloned(w, p);

@@ -482,6 +482,14 @@ static int sim_cas_many(struct firn_store *s, const struct firn_cas *want, size_
     return answer;
 }
 
+static int some_cas_many(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
+                       struct firn_diag *d)
+{
+    struct handle *h = (struct handle *)s;
+    return h->region->world->config->one_by_one ? FIRN_ENOTSUP
+                                                : sim_cas_many(s, want, count, result, d);
+}
+
 static int sim_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
                     struct firn_diag *d)
 {
@@ -525,10 +533,10 @@ static void sim_close(struct firn_store *s)
 }
 
 static const struct firn_store_ops file_ops = { sizeof file_ops, "sim-file", false,        sim_read,
-                                                sim_cas,         sim_cas_many, sim_scan,
+                                                sim_cas,         some_cas_many,  sim_scan,
                                                 sim_identity,    sim_close,    NULL };
 static const struct firn_store_ops shared_ops = { sizeof shared_ops, "sim",        true,     sim_read,
-                                                  sim_cas,           sim_cas_many, sim_scan,
+                                                  sim_cas,           some_cas_many,  sim_scan,
                                                   sim_identity,      sim_close,    NULL };
 
 void store_open(struct handle *h, struct region *r)

@@ -505,16 +505,23 @@ static void heal(struct world *w)
         oracle_healed(w);
 }
 
-void world_run(struct world *w, struct plan *plan)
+/* A store, and all nodes about to start. */
+void world_begin(struct world *w, struct plan *plan)
 {
     world_reset(w, plan);
     const struct config *c = w->config;
     if (!c->embedded && !c->tickets)
         administer(w, JOB_INIT);
     w->store.made = w->store.serial;
-    int64_t begin = w->now;
     for (uint32_t i = 0; i < c->nodes; i++)
-        post(w, begin + rand_between(&w->rng, 0, 3000) * MS, EV_BOOT, (int)i, 0, NULL);
+        post(w, w->now + rand_between(&w->rng, 0, 3000) * MS, EV_BOOT, (int)i, 0, NULL);
+}
+
+void world_run(struct world *w, struct plan *plan)
+{
+    world_begin(w, plan);
+    const struct config *c = w->config;
+    int64_t begin = w->now;
     for (size_t i = 0; i < plan->count; i++)
         post(w, begin + (int64_t)plan->fault[i].at_ms * MS, EV_FAULT, 0, 0, &plan->fault[i]);
     world_until(w, begin + c->duration_ns);

@@ -64,7 +64,7 @@ struct image {
     struct lease_view view; /* as published to the generators */
     struct tickets tickets; /* only in worlds of tickets, which know no clones */
     bool release;           /* asked to give the slot back */
-    bool fence;             /* asked to fence, as an operator does */
+    bool fence, fencing;    /* asked to fence, as an operator does, and about it */
 
     /* The generators and what is on their page, which fork() wipes. */
     struct {
@@ -287,6 +287,7 @@ void fold(struct world *w, uint64_t v);
 
 /* world.c */
 void world_new(struct world *w, const struct config *max_config, int procs);
+void world_begin(struct world *w, struct plan *plan);
 void world_run(struct world *w, struct plan *plan);
 void world_reset(struct world *w, struct plan *plan);
 void world_until(struct world *w, int64_t end);

@@ -105,6 +105,16 @@ static bool read_record(struct tickets *t, struct ticket_entry *e, struct ticket
     return true;
 }
 
+/* One transaction where the engine has that. Elsewhere the writes go one by one: each has an outcome of
+ * its own, and none waits for another. */
+static void send(struct firn_store *s, const struct firn_cas *cas, size_t n, int *result,
+                 struct firn_diag *d)
+{
+    int r = n == 1 ? FIRN_ENOTSUP : firn_store_cas_many(s, cas, n, result, d);
+    for (size_t i = 0; i < n && r != 0; i++)
+        result[i] = r == FIRN_ENOTSUP ? firn_store_cas(s, &cas[i], d) : r;
+}
+
 /* One round over the jobs that are open. Returns how many still are. */
 static size_t round_of(struct tickets *t, struct ticket_job *job, size_t count, bool *open,
                        struct firn_diag *d)
@@ -143,16 +153,11 @@ static size_t round_of(struct tickets *t, struct ticket_job *job, size_t count, 
     }
     if (n == 0)
         return 0;
-    int r = n == 1 ? firn_store_cas(t->store, &cas[0], d)
-                   : firn_store_cas_many(t->store, cas, n, result, d);
-    if (n == 1 && (r == 0 || r == FIRN_ECONFLICT)) {
-        result[0] = r;
-        r = 0;
-    }
+    send(t->store, cas, n, result, d);
     for (size_t k = 0; k < n; k++) {
         struct ticket_job *j = &job[who[k]];
         struct seq_range got;
-        j->result = r ? r : result[k];
+        j->result = result[k];
         if (seq_op_done(&entry[k]->op, j->result, &got) == SEQ_GRANTED)
             hand_out(entry[k], j, got);
         else if (j->result == FIRN_ECONFLICT || j->result == FIRN_EUNKNOWN)
