@@ -472,8 +472,14 @@ void oracle_send(struct world *w, struct proc *p, const struct msg *m)
         (n->state == SLOT_CLOSED || n->state == SLOT_HALTED))
         violate(w, "I8", "proc %d writes a slot although it is %s", p->id,
                 slot_state_name(n->state));
-    if (m->kind == MSG_READ && m->change[0].key_len == META_KEY_LEN)
+    if (m->kind == MSG_READ && m->change[0].key_len == META_KEY_LEN) {
+        p->zones_before = p->zones_seen;
         p->zones_seen = w->zones;
+    }
+    if (m->kind == MSG_CAS && whole && slot_key_ && !p->in_fence) {
+        p->in_fence = true;
+        p->zones_fence = w->zones;
+    }
     if (m->kind == MSG_READ && m->fresh && slot_key_ && n->at_ == SLOT_AT_READ) {
         p->outcome_read = true;
         p->outcome_serial = n->confirmed_.serial;
@@ -506,7 +512,7 @@ static void check_clock(struct world *w, struct proc *p, const struct image *m)
     if (p->f_seen && f < p->f_seen)
         violate(w, "clock", "F of proc %d went back", p->id);
     if (f - expected > skew + SECOND && f > highest + (int64_t)c->max_idle_ms * MS &&
-        f > w->now + skew + SECOND && oracle_highest(w) != 0)
+        f > w->now + skew + SECOND && oracle_highest(w) != 0 && !c->ends)
         violate(w, "clock", "F of proc %d leapt by %lld s", p->id,
                 (long long)((f - expected) / SECOND));
     p->f_seen = f;
@@ -539,12 +545,14 @@ static void check_alarms(struct world *w, struct proc *p, const struct image *m)
     if (v->fences > p->fences_seen) {
         p->fences_seen = v->fences;
         sometimes.changed += p->changed;
-        /* Whatever was forgotten, and whatever the clock says: the own window is covered. */
+        /* Whatever was forgotten before, and whatever the clock says: the own window is covered. */
+        bool quiet = p->zones_before == w->zones && (!p->in_fence || p->zones_fence == w->zones);
+        p->in_fence = false;
         const struct slot_grant *g = &m->lease.node.grant;
         struct slot_record r;
         char key[RECORD_KEY_BUF];
         struct cell *c = store_find(w, key, slot_key(g->slot, key));
-        if (g->gen != 0 && p->zones_seen == w->zones && c && store_now(c) &&
+        if (g->gen != 0 && quiet && c && store_now(c) &&
             slot_parse(store_now(c)->p, store_now(c)->len, &r, NULL) == 0 && r.until < g->until)
             violate(w, "FENCE", "proc %d fenced slot %u at %" PRIu64 ", but holds it up to %" PRIu64,
                     p->id, g->slot, r.until, g->until);

@@ -377,6 +377,10 @@ static struct msg *call(struct region *r, struct msg *m)
         copy->boot = 0; /* a repetition, not a late landing */
         post(w, w->now + again, EV_APPLY, p->id, 0, copy);
     }
+    static const char *const kind_name[] = { "read", "cas", "scan", "identity" };
+    trace(w, "proc %d sends %s %.*s%s", p->id, kind_name[m->kind],
+          m->count ? (int)m->change[0].key_len : 0, m->count ? m->change[0].key : "",
+          there < 0 ? ": lost" : back < 0 ? ": answer lost" : "");
     p->waiting = true;
     if (refused) {
         m->result = FIRN_EIO;
@@ -399,6 +403,7 @@ static struct msg *call(struct region *r, struct msg *m)
     m = p->reply;
     p->reply = NULL;
     p->waiting = false;
+    trace(w, "proc %d gets %s", p->id, m ? firn_error_name(m->result) : "no answer");
     if (m)
         oracle_answered(w, p, m);
     return m;

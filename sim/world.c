@@ -247,8 +247,8 @@ void inject(struct world *w, const struct fault *f)
         end_and_boot(w, p, f->arg);
         break;
     case FAULT_wrong_layout:
-        if (w->config->embedded && w->lost) /* it might make a new store with that */
-            break;
+        if (w->config->embedded && (w->lost || w->highest == 0))
+            break; /* it might make a new store with that */
         end_and_boot(w, p, f->arg);
         p->wrong_layout = true;
         break;
@@ -317,8 +317,8 @@ static void dispatch(struct world *w, struct event *e)
     case EV_APPLY:
         m = e->p;
         store_apply(w, m);
-        if (m->reply_after < 0)
-            msg_free(m);
+        if (m->reply_after < 0 || w->proc[m->proc].boot != m->boot)
+            msg_free(m); /* nobody waits for the answer */
         else
             post(w, w->now + m->reply_after, EV_REPLY, m->proc, m->token, m);
         break;
@@ -475,6 +475,8 @@ static void heal(struct world *w)
 {
     const struct config *c = w->config;
     int64_t window = (int64_t)(c->window_ms + c->max_drift_ms + 2 * c->skew_max_ms) * MS;
+    for (int i = 0; i < w->procs; i++) /* whoever is stopped comes back first */
+        world_until(w, w->proc[i].paused_until);
     trace(w, "healed");
     w->healed = true;
     w->store.down_until = 0;

@@ -135,7 +135,9 @@ struct proc {
     int64_t state_since;
     int64_t f_seen, boot_seen;
     uint64_t fences_seen, twins_seen;
-    size_t zones_seen;   /* how many losses there were when it last read meta */
+    size_t zones_seen, zones_before; /* losses there were when it last read meta, and the time before */
+    size_t zones_fence;              /* and when it began to fence */
+    bool in_fence;
     bool outcome_read;   /* its last call was the read that decides a write */
     uint64_t outcome_serial;
     uint32_t outcome_slot;
