@@ -487,14 +487,6 @@ static int sim_cas_many(struct firn_store *s, const struct firn_cas *want, size_
     return answer;
 }
 
-static int some_cas_many(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
-                       struct firn_diag *d)
-{
-    struct handle *h = (struct handle *)s;
-    return h->region->world->config->one_by_one ? FIRN_ENOTSUP
-                                                : sim_cas_many(s, want, count, result, d);
-}
-
 static int sim_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
                     struct firn_diag *d)
 {
@@ -537,16 +529,20 @@ static void sim_close(struct firn_store *s)
     (void)s;
 }
 
-static const struct firn_store_ops file_ops = { sizeof file_ops, "sim-file", false,        sim_read,
-                                                sim_cas,         some_cas_many,  sim_scan,
-                                                sim_identity,    sim_close,    NULL };
-static const struct firn_store_ops shared_ops = { sizeof shared_ops, "sim",        true,     sim_read,
-                                                  sim_cas,           some_cas_many,  sim_scan,
-                                                  sim_identity,      sim_close,    NULL };
+#define OPS(scheme_, shared_, many_)                                                      \
+    {                                                                                     \
+        .size = sizeof(struct firn_store_ops), .scheme = scheme_, .shared = shared_,      \
+        .read = sim_read, .cas = sim_cas, .cas_many = many_, .scan = sim_scan,            \
+        .identity = sim_identity, .close = sim_close                                      \
+    }
+static const struct firn_store_ops file_ops = OPS("sim-file", false, sim_cas_many);
+static const struct firn_store_ops shared_ops = OPS("sim", true, sim_cas_many);
+static const struct firn_store_ops plain_ops = OPS("sim-plain", true, NULL);
 
 void store_open(struct handle *h, struct region *r)
 {
-    h->base.ops = r->world->config->embedded ? &file_ops : &shared_ops;
+    const struct config *c = r->world->config;
+    h->base.ops = c->embedded ? &file_ops : c->one_by_one ? &plain_ops : &shared_ops;
     h->region = r;
     h->identity = r->world->store.identity;
 }

@@ -149,9 +149,9 @@ void tickets_main(struct region *r)
         uint64_t now_ms = (uint64_t)(w->now / MS);
         int of[SEQS];
         if (rand_chance(rng, 70)) {
-            job[n] = (struct ticket_job){ seq_name[SEQ_G], strlen(seq_name[SEQ_G]), 0, 0, 0,
-                                          { 0, 0, 0 },     false };
-            job[n].want = rand_below(rng, 5) + 1;
+            job[n] = (struct ticket_job){ .name = seq_name[SEQ_G],
+                                          .name_len = strlen(seq_name[SEQ_G]),
+                                          .want = rand_below(rng, 5) + 1 };
             of[n++] = SEQ_G;
         }
         while (rand_chance(rng, 60) &&
@@ -159,8 +159,9 @@ void tickets_main(struct region *r)
             hand(w, resident(r), SEQ_R, &got);
         uint64_t want = seq_cache_ask(&cache);
         if (want > 0) {
-            job[n] = (struct ticket_job){ seq_name[SEQ_R], strlen(seq_name[SEQ_R]), want, 0, 0,
-                                          { 0, 0, 0 },     false };
+            job[n] = (struct ticket_job){ .name = seq_name[SEQ_R],
+                                          .name_len = strlen(seq_name[SEQ_R]),
+                                          .want = want };
             of[n++] = SEQ_R;
         }
         if (n > 0)

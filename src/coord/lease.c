@@ -266,8 +266,9 @@ static int check_meta(struct lease *l, struct firn_diag *d)
     if (r != 0)
         return r;
     bool known = strcmp(id, m->store_inc) == 0;
-    /* By somebody else, since it was sane, and above what this node still holds. */
-    bool fenced = l->born_ && m->floor > l->sane_floor_ && m->floor >= l->node.grant.until;
+    /* By an operator, since it was sane, and above what this node still holds. */
+    bool fenced = l->params.manual_fence && l->born_ && m->floor > l->sane_floor_ &&
+                  m->floor >= l->node.grant.until;
     if (known && (!l->changed_ || fenced)) {
         l->changed_ = false;
         return 0;
@@ -276,7 +277,7 @@ static int check_meta(struct lease *l, struct firn_diag *d)
         return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
                                    "the store is a copy, or was restored: stop all users of the "
                                    "original, then `firn admin fence`"));
-    r = fence(l, m->floor, d);
+    r = fence(l, known ? l->sane_floor_ : m->floor, d); /* unless another node has done it */
     if (r == 0)
         l->changed_ = false;
     return r ? r : FIRN_EAGAIN; /* read it all again */

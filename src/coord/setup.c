@@ -307,22 +307,44 @@ int setup_recover(const struct setup *e, const struct setup_spec *spec, struct f
     return r ? r : setup_fence(e, m.floor, d);
 }
 
+/* Looks at everything. *out_done: somebody has fenced since `known_floor` was read, and that holds. A higher
+ * floor alone does not say so: a store that went back in the middle of a fence has the new meta record
+ * and the old slots. Unless it returns an error, w->slot is to be freed. */
+static int look_at_fence(const struct setup *e, uint64_t known_floor, struct meta_record *m,
+                         struct firn_record *rec, struct work *w, bool *out_done,
+                         struct firn_diag *d)
+{
+    int r = setup_read_meta(e->store, m, rec, d);
+    if (r == 0)
+        r = work_init(w, e, (uint32_t)m->slot_lo, (uint32_t)(m->slot_hi - m->slot_lo), d);
+    if (r != 0)
+        return r;
+    *out_done = m->floor > known_floor && m->floor >= e->reach;
+    for (uint32_t i = 0; i < w->n; i++) {
+        struct slot_record s;
+        *out_done &= w->slot[i].len != 0 && parse_slot(w, i, &s, NULL) == 0 && s.until >= m->floor;
+    }
+    return 0;
+}
+
 int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d)
 {
     struct meta_record m;
     struct firn_record old;
     char text[RECORD_TEXT_MAX];
     struct work w;
-    int r = setup_read_meta(e->store, &m, &old, d);
-    if (r != 0 || (m.floor > known_floor && m.floor >= e->reach))
+    bool done;
+    int r = look_at_fence(e, known_floor, &m, &old, &w, &done, d);
+    if (r != 0)
         return r;
+    if (done) {
+        free(w.slot);
+        return 0;
+    }
+    w.cluster = m.cluster;
     /* Grants made after an earlier fence begin at its floor, and so reach further than the clock tells; a
      * store that forgot that fence forgot them, too. */
     m.floor = m.floor > e->floor ? m.floor : e->floor;
-    r = work_init(&w, e, (uint32_t)m.slot_lo, (uint32_t)(m.slot_hi - m.slot_lo), d);
-    if (r != 0)
-        return r;
-    w.cluster = m.cluster;
     w.floor = slot_fence_floor(&m, e->f, e->s);
     for (uint32_t i = 0; r == 0 && i < w.n; i++)
         if (w.slot[i].len == 0)
@@ -344,9 +366,11 @@ int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d
     r = firn_store_cas(e->store, &cas, d);
     if (r != FIRN_ECONFLICT)
         return r;
-    /* Another one fenced meanwhile: what it wrote is as good. */
-    r = setup_read_meta(e->store, &m, NULL, d);
-    return r != 0 || (m.floor > known_floor && m.floor >= e->reach) ? r : FIRN_EAGAIN;
+    /* Another one fenced meanwhile: what it wrote is as good, if it holds. */
+    r = look_at_fence(e, known_floor, &m, &old, &w, &done, d);
+    if (r == 0)
+        free(w.slot);
+    return r == 0 && !done ? FIRN_EAGAIN : r;
 }
 
 int setup_retire(const struct setup *e, uint32_t slot, bool force, struct firn_diag *d)

@@ -110,7 +110,7 @@ FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, stru
  *   memory:
  *   sqlite:FILE
  *   etcd://[user:password@]host[:2379][,host...]/[prefix][?tls=...]
- *   zookeeper://host[:2181][,host...]/[path]
+ *   zookeeper://[user:password@]host[:2181][,host...]/[path, else firn]
  *   postgres://[user[:password]@]host[:5432][,host...]/database
  *   redis://[user:password@]host[:6379][,host...]/[db]?unsafe_ok=yes
  * FIRN_EFORMAT: no such URL. FIRN_ENOTSUP: this build lacks the engine; the text names the package.
