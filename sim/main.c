@@ -30,10 +30,9 @@ enum firn_mutant firn_mutant;
 
 static const struct {
     const char *name, *text;
-} mutants[MUTANTS] = {
-    { "", "" },
+} mutants[MUTANTS] = { { "", "" },
 #define X(name, text) { #name, text },
-    FIRN_MUTANT_LIST(X)
+                       FIRN_MUTANT_LIST(X)
 #undef X
 };
 
@@ -72,7 +71,8 @@ static void mutation_gate(uint64_t from)
             printf("%-22s %9" PRIu64 " %-8s %9" PRIu64 "  %s\n", mutants[i].name, seed - 1,
                    world.oracle, ids, mutants[i].text);
         else
-            printf("%-22s  SURVIVED %d seeds: %s\n", mutants[i].name, MUTANT_SEEDS, mutants[i].text);
+            printf("%-22s  SURVIVED %d seeds: %s\n", mutants[i].name, MUTANT_SEEDS,
+                   mutants[i].text);
         fflush(stdout);
         passed += killed;
         failed += !killed;
@@ -97,14 +97,16 @@ static const char *program;
 
 static void report(uint64_t seed)
 {
-    char file[64];
+    char file[512];
+    const char *slash = strrchr(program, '/');
     char oracle[sizeof world.oracle];
     memcpy(oracle, world.oracle, sizeof oracle);
     printf("FAIL seed %" PRIu64 " %s: %s\n", seed, world.oracle, world.what);
     printf("     replay: %s --seed %" PRIu64 " --trace\n", program, seed);
     size_t before = plan.count;
     int runs = shrink(&world, &plan, oracle);
-    snprintf(file, sizeof file, "sim-%" PRIu64 ".replay", seed);
+    snprintf(file, sizeof file, "%.*ssim-%" PRIu64 ".replay",
+             slash ? (int)(slash - program + 1) : 0, program, seed);
     FILE *f = fopen(file, "w");
     if (f) {
         fprintf(f, "# %s: %s --replay %s --trace\n", oracle, program, file);
@@ -219,8 +221,9 @@ static void print_totals(const struct counters *c)
 #define X(name, text) printf("  %10" PRIu64 "  %s\n", *value++, text);
     SOMETIMES(X)
 #undef X
-    printf("\n%" PRIu64 " seeds, %.0f simulated node-hours, %" PRIu64 " IDs and tickets, 0 repeated but for %" PRIu64
-           " excused by a clone and %" PRIu64 " by a forgetful store\n",
+    printf("\n%" PRIu64 " seeds, %.0f simulated node-hours, %" PRIu64
+           " IDs and tickets, 0 repeated but for %" PRIu64 " excused by a clone and %" PRIu64
+           " by a forgetful store\n",
            c->seeds, (double)c->node_ms / 3.6e6, c->ids, c->excused_clone, c->excused_loss);
     printf("%" PRIu64 " tickets; gapless numbers lost with a crash: %" PRIu64
            ", lost to another node's write before the sender could look: %" PRIu64 "\n",
@@ -230,10 +233,10 @@ static void print_totals(const struct counters *c)
 static void check_sometimes(const struct counters *c)
 {
     const uint64_t *value = (const uint64_t *)c;
-#define X(name, text)                          \
-    if (*value == 0)                           \
+#define X(name, text)                             \
+    if (*value == 0)                              \
         printf("FAIL never reached: %s\n", text); \
-    passed += *value > 0;                      \
+    passed += *value > 0;                         \
     failed += *value++ == 0;
     SOMETIMES(X)
 #undef X
@@ -261,12 +264,11 @@ static void run_regress(const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: sim_world [--seeds N] [--from SEED] [--jobs J] [--regress FILE]\n"
-            "       sim_world --seed SEED [--trace] [--mutant NAME]\n"
-            "       sim_world --replay FILE [--trace]\n"
-            "       sim_world --scale [--nodes N] [--hours H]\n"
-            "       sim_mutants --gate [--from SEED]\n");
+    fprintf(stderr, "usage: sim_world [--seeds N] [--from SEED] [--jobs J] [--regress FILE]\n"
+                    "       sim_world --seed SEED [--trace] [--mutant NAME]\n"
+                    "       sim_world --replay FILE [--trace]\n"
+                    "       sim_world --scale [--nodes N] [--hours H]\n"
+                    "       sim_mutants --gate [--from SEED]\n");
     return 2;
 }
 
@@ -333,7 +335,8 @@ int main(int argc, char **argv)
     }
     if (single) {
         bool ok = run_seed(one, !show);
-        printf("seed %" PRIu64 " trace %016" PRIx64 " %" PRIu64 " IDs\n", one, world.hash, world.ids);
+        printf("seed %" PRIu64 " trace %016" PRIx64 " %" PRIu64 " IDs\n", one, world.hash,
+               world.ids);
         return !ok;
     }
 #ifdef FIRN_MUTANTS

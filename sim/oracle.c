@@ -258,8 +258,8 @@ static void acquired(struct world *w, const struct msg *m, uint32_t slot,
     }
 }
 
-static void freed(struct world *w, const struct msg *m, uint32_t slot, const struct slot_record *old,
-                  const struct slot_record *r)
+static void freed(struct world *w, const struct msg *m, uint32_t slot,
+                  const struct slot_record *old, const struct slot_record *r)
 {
     if (m && m->release) {
         struct grant *g = old ? owners_grant(w, slot, &old->owner, old->epoch) : NULL;
@@ -390,8 +390,9 @@ void oracle_stamp(struct world *w, struct proc *p, unsigned lane, uint64_t id)
     }
     struct grant *g = find_grant(w, p, slot, tick);
     if (!g) {
-        violate(w, "I3", "proc %d stamped tick %" PRIu64 " of slot %u, which was never granted to it",
-                p->id, tick, slot);
+        violate(w, "I3",
+                "proc %d stamped tick %" PRIu64 " of slot %u, which was never granted to it", p->id,
+                tick, slot);
         return;
     }
     g->stamped = max64(g->stamped, tick);
@@ -413,7 +414,8 @@ void oracle_hand(struct world *w, struct proc *p, unsigned lane, uint64_t id)
     if (slot >= w->config->slots)
         return;
     if (id <= p->handed[lane])
-        violate(w, "I5", "proc %d handed out %" PRIx64 " after %" PRIx64, p->id, id, p->handed[lane]);
+        violate(w, "I5", "proc %d handed out %" PRIx64 " after %" PRIx64, p->id, id,
+                p->handed[lane]);
     p->handed[lane] = id;
     struct grant *g = find_grant(w, p, slot, tick);
     uint64_t serial = g ? g->written : 0;
@@ -554,8 +556,9 @@ static void check_alarms(struct world *w, struct proc *p, const struct image *m)
         struct cell *c = store_find(w, key, slot_key(g->slot, key));
         if (g->gen != 0 && quiet && c && store_now(c) &&
             slot_parse(store_now(c)->p, store_now(c)->len, &r, NULL) == 0 && r.until < g->until)
-            violate(w, "FENCE", "proc %d fenced slot %u at %" PRIu64 ", but holds it up to %" PRIu64,
-                    p->id, g->slot, r.until, g->until);
+            violate(w, "FENCE",
+                    "proc %d fenced slot %u at %" PRIu64 ", but holds it up to %" PRIu64, p->id,
+                    g->slot, r.until, g->until);
     }
     if (v->state != SLOT_HALTED || p->waiting)
         return;
@@ -605,8 +608,8 @@ void oracle_proc(struct world *w, struct proc *p)
         p->paused_at = 0;
     }
     if (v->state != p->state) {
-        trace(w, "proc %d: %s -> %s %s", p->id, slot_state_name(p->state), slot_state_name(v->state),
-              v->error ? v->diag.text : "");
+        trace(w, "proc %d: %s -> %s %s", p->id, slot_state_name(p->state),
+              slot_state_name(v->state), v->error ? v->diag.text : "");
         if (w->config->same_names && p->node == 1 && v->state == SLOT_ACTIVE && w->proc[0].up &&
             w->proc[0].state == SLOT_ACTIVE)
             sometimes.same_name++;
@@ -631,12 +634,13 @@ void oracle_healed(struct world *w)
         uint32_t slot = image_of(w, p)->lease.node.grant.slot;
         for (int k = 0; k < i; k++) {
             struct proc *q = &w->proc[k];
-            uint32_t a = (p->incarnations - 1) % INCARNATIONS, b = (q->incarnations - 1) % INCARNATIONS;
+            uint32_t a = (p->incarnations - 1) % INCARNATIONS,
+                     b = (q->incarnations - 1) % INCARNATIONS;
             if (q->up && s == SLOT_ACTIVE && q->state == SLOT_ACTIVE && p->incarnations &&
                 q->incarnations && nonce_eq(&p->incarnation[a], &q->incarnation[b]) &&
                 image_of(w, q)->lease.node.grant.slot == slot)
-                violate(w, "TWIN", "proc %d and proc %d are one incarnation, and neither noticed", k,
-                        i);
+                violate(w, "TWIN", "proc %d and proc %d are one incarnation, and neither noticed",
+                        k, i);
         }
     }
     for (int i = 0; i < w->procs; i++) {

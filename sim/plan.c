@@ -94,16 +94,16 @@ static void configure(struct config *c, uint64_t seed)
 static void weigh(const struct config *c, uint64_t *r, unsigned weight[FAULT_KINDS])
 {
     static const unsigned char base[FAULT_KINDS] = {
-        [FAULT_lose_request] = 6, [FAULT_lose_reply] = 10,  [FAULT_late] = 10,
-        [FAULT_repeat] = 6,       [FAULT_refuse] = 4,       [FAULT_slow] = 4,
-        [FAULT_stale] = 6,        [FAULT_cut] = 5,          [FAULT_store_down] = 3,
-        [FAULT_clock_step] = 6,   [FAULT_clock_1970] = 1,   [FAULT_clock_set] = 2,
-        [FAULT_clock_freeze] = 3, [FAULT_clock_drift] = 2,  [FAULT_suspend] = 2,
-        [FAULT_crash] = 10,       [FAULT_pause] = 6,        [FAULT_leave] = 6,
-        [FAULT_fork_child] = 3,   [FAULT_burst] = 6,        [FAULT_wrong_layout] = 1,
-        [FAULT_restore] = 5,      [FAULT_failover] = 4,     [FAULT_replace] = 1,
-        [FAULT_wipe] = 1,         [FAULT_delete_slot] = 1,  [FAULT_delete_meta] = 1,
-        [FAULT_clone] = 5,        [FAULT_lock_lost] = 2,    [FAULT_fence] = 1,
+        [FAULT_lose_request] = 6, [FAULT_lose_reply] = 10, [FAULT_late] = 10,
+        [FAULT_repeat] = 6,       [FAULT_refuse] = 4,      [FAULT_slow] = 4,
+        [FAULT_stale] = 6,        [FAULT_cut] = 5,         [FAULT_store_down] = 3,
+        [FAULT_clock_step] = 6,   [FAULT_clock_1970] = 1,  [FAULT_clock_set] = 2,
+        [FAULT_clock_freeze] = 3, [FAULT_clock_drift] = 2, [FAULT_suspend] = 2,
+        [FAULT_crash] = 10,       [FAULT_pause] = 6,       [FAULT_leave] = 6,
+        [FAULT_fork_child] = 3,   [FAULT_burst] = 6,       [FAULT_wrong_layout] = 1,
+        [FAULT_restore] = 5,      [FAULT_failover] = 4,    [FAULT_replace] = 1,
+        [FAULT_wipe] = 1,         [FAULT_delete_slot] = 1, [FAULT_delete_meta] = 1,
+        [FAULT_clone] = 5,        [FAULT_lock_lost] = 2,   [FAULT_fence] = 1,
     };
     for (int k = 0; k < FAULT_KINDS; k++)
         weight[k] = rand_chance(r, 35) ? 0 : base[k];

@@ -67,7 +67,8 @@ struct fault {
 
 struct config {
     uint64_t seed;
-    bool embedded;  /* one machine, a file: lock bytes, give_back, the first to start makes the store */
+    bool
+        embedded; /* one machine, a file: lock bytes, give_back, the first to start makes the store */
     bool store_time;  /* the store tells its clock */
     bool lossy;       /* A1 is broken: restore, failover, wipe, deleted keys */
     bool clones;      /* A2 is broken */

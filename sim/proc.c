@@ -27,7 +27,8 @@ struct proc *resident(struct region *r)
 }
 
 /* A stack is copied as it lies, red zones and all. */
-__attribute__((no_sanitize("address"))) static void copy_words(void *to, const void *from, size_t bytes)
+__attribute__((no_sanitize("address"))) static void copy_words(void *to, const void *from,
+                                                               size_t bytes)
 {
     uint64_t *t = to;
     const volatile uint64_t *f = from;
@@ -369,6 +370,7 @@ static void open_lease(struct region *r)
         .max_idle_ms = c->max_idle_ms,
         .quarantine_ms = c->quarantine_ms,
         .keep_unused = !c->give_back,
+        .accept_clock = w->healed, /* an operator who has set the clock says so */
     };
     struct firn_diag d = { 0 };
     if (lease_open(&m->lease, &m->handle.base, &lp, &lw, &d) != 0)
@@ -487,7 +489,8 @@ void proc_boot(struct world *w, struct proc *p)
     co_start(p, w);
     post(w, w->now, EV_WAKE, p->id, p->token, NULL);
     if (p->job == JOB_SERVE && !w->config->tickets)
-        post(w, w->now + rand_between(&p->rng, 1, w->config->emit_ms) * MS, EV_EMIT, p->id, 0, NULL);
+        post(w, w->now + rand_between(&p->rng, 1, w->config->emit_ms) * MS, EV_EMIT, p->id, 0,
+             NULL);
     trace(w, "proc %d of node %d starts", p->id, p->node);
 }
 
@@ -573,10 +576,9 @@ void proc_fork(struct world *w, struct proc *p)
         uint64_t batch[BATCH], forks;
         size_t count, at;
         bool open;
-    } parent = { .forks = m->batch_forks,
-                 .count = m->batch_count,
-                 .at = m->batch_at,
-                 .open = m->open };
+    } parent = {
+        .forks = m->batch_forks, .count = m->batch_count, .at = m->batch_at, .open = m->open
+    };
     memcpy(parent.batch, m->batch, sizeof parent.batch);
     q->node = p->node;
     q->job = JOB_SERVE;
@@ -637,8 +639,8 @@ void proc_clone(struct world *w, struct proc *p)
         abort();
     copy_image(p->region, q->saved, m);
     /* A call under way has no connection any more in the copy. */
-    post(w, w->now + (p->waiting ? (int64_t)w->config->op_timeout_ms * MS : 100 * MS), EV_WAKE, q->id,
-         q->token, NULL);
+    post(w, w->now + (p->waiting ? (int64_t)w->config->op_timeout_ms * MS : 100 * MS), EV_WAKE,
+         q->id, q->token, NULL);
     post(w, w->now + rand_between(&q->rng, 1, w->config->emit_ms) * MS, EV_EMIT, q->id, 0, NULL);
     sometimes.cloned++;
     sometimes.cloned_call += p->waiting;

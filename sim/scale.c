@@ -102,8 +102,8 @@ bool scale_run(unsigned nodes, double hours)
         }
         if (i % per_line == 0) {
             count_slots(&w, &held, &active);
-            printf("%7.2f %8u %11u %10" PRIu64 " %12.1f\n", (double)(i * STEP_S) / 3600, active, held,
-                   w.ids, (double)(w.store.ops - ops) / (double)(per_line * STEP_S));
+            printf("%7.2f %8u %11u %10" PRIu64 " %12.1f\n", (double)(i * STEP_S) / 3600, active,
+                   held, w.ids, (double)(w.store.ops - ops) / (double)(per_line * STEP_S));
             fflush(stdout);
             ops = w.store.ops;
         }
@@ -114,8 +114,8 @@ bool scale_run(unsigned nodes, double hours)
            nodes * hours, w.ids, w.failed ? "broken" : "0 repeated");
     printf("store operations: %.1f a second on average, %" PRIu64 " at most in one second\n",
            (double)w.store.ops / (hours * 3600), w.store.ops_peak);
-    printf("slots held or in quarantine: %u at most of %d; active nodes: %u at least\n", most, SLOTS,
-           least_active);
+    printf("slots held or in quarantine: %u at most of %d; active nodes: %u at least\n", most,
+           SLOTS, least_active);
     bool ok = !w.failed && w.ids > 0;
     world_free(&w);
     return ok;

@@ -105,7 +105,7 @@ static const struct version *version_as_of(const struct cell *c, uint64_t serial
     while (i > 1 && c->history[i - 1].serial > serial)
         i--;
     return i == 0 || (c->dropped == 0 && c->history[i - 1].serial > serial) ? NULL
-                                                                           : &c->history[i - 1];
+                                                                            : &c->history[i - 1];
 }
 
 static void put(struct world *w, struct cell *c, struct text *value)
@@ -380,7 +380,9 @@ static struct msg *call(struct region *r, struct msg *m)
     static const char *const kind_name[] = { "read", "cas", "scan", "identity" };
     trace(w, "proc %d sends %s %.*s%s", p->id, kind_name[m->kind],
           m->count ? (int)m->change[0].key_len : 0, m->count ? m->change[0].key : "",
-          there < 0 ? ": lost" : back < 0 ? ": answer lost" : "");
+          there < 0  ? ": lost"
+          : back < 0 ? ": answer lost"
+                     : "");
     p->waiting = true;
     if (refused) {
         m->result = FIRN_EIO;
@@ -415,8 +417,8 @@ static void set_key(struct change *c, struct firn_slice key)
     c->key_len = key.len;
 }
 
-static int sim_read(struct firn_store *s, struct firn_slice key, bool fresh, struct firn_record *out,
-                    struct firn_diag *d)
+static int sim_read(struct firn_store *s, struct firn_slice key, bool fresh,
+                    struct firn_record *out, struct firn_diag *d)
 {
     struct region *r = ((struct handle *)s)->region;
     struct msg *m = msg_new(MSG_READ, 1);
@@ -470,8 +472,8 @@ static int sim_cas(struct firn_store *s, const struct firn_cas *want, struct fir
     return result;
 }
 
-static int sim_cas_many(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
-                        struct firn_diag *d)
+static int sim_cas_many(struct firn_store *s, const struct firn_cas *want, size_t count,
+                        int *result, struct firn_diag *d)
 {
     struct region *r = ((struct handle *)s)->region;
     struct msg *m = msg_write(r->world, want, count);
@@ -487,8 +489,8 @@ static int sim_cas_many(struct firn_store *s, const struct firn_cas *want, size_
     return answer;
 }
 
-static int sim_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
-                    struct firn_diag *d)
+static int sim_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each,
+                    void *user, struct firn_diag *d)
 {
     struct region *r = ((struct handle *)s)->region;
     struct world *w = r->world;
@@ -503,7 +505,8 @@ static int sim_scan(struct firn_store *s, struct firn_slice prefix, firn_record_
             break;
         const struct version *v = version_as_of(c, m->as_of);
         if (v && v->text)
-            result = each(user, firn_slice(c->key, c->key_len), firn_slice(v->text->p, v->text->len));
+            result = each(user, firn_slice(c->key, c->key_len),
+                          firn_slice(v->text->p, v->text->len));
     }
     msg_free(m);
     return result;
@@ -529,11 +532,11 @@ static void sim_close(struct firn_store *s)
     (void)s;
 }
 
-#define OPS(scheme_, shared_, many_)                                                      \
-    {                                                                                     \
-        .size = sizeof(struct firn_store_ops), .scheme = scheme_, .shared = shared_,      \
-        .read = sim_read, .cas = sim_cas, .cas_many = many_, .scan = sim_scan,            \
-        .identity = sim_identity, .close = sim_close                                      \
+#define OPS(scheme_, shared_, many_)                                                 \
+    {                                                                                \
+        .size = sizeof(struct firn_store_ops), .scheme = scheme_, .shared = shared_, \
+        .read = sim_read, .cas = sim_cas, .cas_many = many_, .scan = sim_scan,       \
+        .identity = sim_identity, .close = sim_close                                 \
     }
 static const struct firn_store_ops file_ops = OPS("sim-file", false, sim_cas_many);
 static const struct firn_store_ops shared_ops = OPS("sim", true, sim_cas_many);

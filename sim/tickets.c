@@ -90,12 +90,13 @@ void tickets_wrote(struct world *w, struct msg *m, struct change *c)
         seq_parse(c->value->p, c->value->len, &r, NULL) != 0 || t->writes == WRITES_MAX)
         return;
     if (old.next != t->next)
-        violate(w, "tickets", "a write took from %" PRIu64 ", next was %" PRIu64, old.next, t->next);
+        violate(w, "tickets", "a write took from %" PRIu64 ", next was %" PRIu64, old.next,
+                t->next);
     t->next = r.next;
-    trace(w, "orders: %" PRIu64 " to %" PRIu64 " written by proc %d%s", old.next, r.next - 1, m->proc,
-          m->reply_after < 0 ? ", answer lost" : "");
-    t->write[t->writes++] =
-        (struct write){ old.next, r.next - old.next, m->boot, c->applied, m->proc, false };
+    trace(w, "orders: %" PRIu64 " to %" PRIu64 " written by proc %d%s", old.next, r.next - 1,
+          m->proc, m->reply_after < 0 ? ", answer lost" : "");
+    t->write[t->writes++] = (struct write){ old.next,   r.next - old.next, m->boot,
+                                            c->applied, m->proc,           false };
 }
 
 void tickets_answered(struct world *w, struct msg *m)
@@ -197,7 +198,7 @@ void tickets_healed(struct world *w)
         else if (!x->answered && i + 1 < t->writes)
             sometimes.ticket_holes_overwritten += missing;
         else
-            violate(w, "tickets", "orders %" PRIu64 " and on: %" PRIu64 " numbers are lost", x->first,
-                    missing);
+            violate(w, "tickets", "orders %" PRIu64 " and on: %" PRIu64 " numbers are lost",
+                    x->first, missing);
     }
 }

@@ -61,8 +61,8 @@ static void drop(struct event *e)
 
 /* ---- faults ---- */
 
-static void everywhere(struct world *w, struct proc *p, void (*each)(struct world *, struct proc *, int64_t),
-                       int64_t arg)
+static void everywhere(struct world *w, struct proc *p,
+                       void (*each)(struct world *, struct proc *, int64_t), int64_t arg)
 {
     if (!w->config->embedded) {
         each(w, p, arg);
@@ -330,7 +330,9 @@ static void dispatch(struct world *w, struct event *e)
             break;
         }
         proc_emit(w, p, rand_below(&p->rng, w->config->burst_max) + 1);
-        post(w, w->now + rand_between(&p->rng, w->config->emit_ms / 2, w->config->emit_ms * 3 / 2) * MS,
+        post(w,
+             w->now +
+                 rand_between(&p->rng, w->config->emit_ms / 2, w->config->emit_ms * 3 / 2) * MS,
              EV_EMIT, p->id, 0, NULL);
         break;
     case EV_FAULT:
@@ -437,8 +439,8 @@ void world_reset(struct world *w, struct plan *plan)
         w->region[i].users = 0;
         w->proc[i] = (struct proc){ .id = i, .node = i, .saved = saved };
         w->proc[i].clock.base_t = w->now;
-        w->proc[i].clock.base_r =
-            w->now + (w->config->embedded ? 0 : rand_between(&w->rng, -off, off) * MS);
+        w->proc[i].clock.base_r = w->now +
+                                  (w->config->embedded ? 0 : rand_between(&w->rng, -off, off) * MS);
     }
     if (w->config->tickets)
         tickets_reset(w);
@@ -461,7 +463,8 @@ static void operate(struct world *w)
         struct proc *p = &w->proc[i];
         bool home = i < (int)w->config->nodes;
         enum slot_state s = p->up ? image_of(w, p)->lease.view.state : SLOT_CLOSED;
-        if (restart || p->wrong_layout || s == SLOT_HALTED || s == SLOT_CLOSED)
+        if (restart || p->wrong_layout || s == SLOT_HALTED || s == SLOT_CLOSED ||
+            s == SLOT_WAIT_CLOCK)
             proc_end(w, p);
         p->wrong_layout = false;
         if (!p->up && home)

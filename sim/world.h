@@ -94,7 +94,8 @@ struct region {
     int users;
 };
 
-struct host_clock { /* of one machine: R = base_r + (t - base_t) * (1 + drift), and stands before base_t */
+struct
+    host_clock { /* of one machine: R = base_r + (t - base_t) * (1 + drift), and stands before base_t */
     int64_t base_r, base_t; /* ns; true time */
     int64_t drift_pm;       /* per mille */
     int64_t slept_ns;       /* CLOCK_BOOTTIME - CLOCK_MONOTONIC, once it is awake */
@@ -106,7 +107,7 @@ struct msg;
 struct proc {
     int id, node;
     bool up, ended, child, is_clone, leaving, wrong_layout;
-    int64_t restart_ms; /* after it has left */
+    int64_t restart_ms;                            /* after it has left */
     enum { JOB_SERVE, JOB_INIT, JOB_RECOVER } job; /* an operator's command, or a node */
     uint64_t boot; /* counts lives, so that events of an earlier one are known */
     struct region *region;
@@ -135,10 +136,11 @@ struct proc {
     int64_t state_since;
     int64_t f_seen, boot_seen;
     uint64_t fences_seen, twins_seen;
-    size_t zones_seen, zones_before; /* losses there were when it last read meta, and the time before */
-    size_t zones_fence;              /* and when it began to fence */
+    size_t zones_seen,
+        zones_before;   /* losses there were when it last read meta, and the time before */
+    size_t zones_fence; /* and when it began to fence */
     bool in_fence;
-    bool outcome_read;   /* its last call was the read that decides a write */
+    bool outcome_read; /* its last call was the read that decides a write */
     uint64_t outcome_serial;
     uint32_t outcome_slot;
     bool changed; /* was told that the store is another one */
@@ -203,7 +205,7 @@ struct grant { /* one owner's time on one slot, as the store has it */
     struct nonce owner;
     uint64_t epoch, from, until;
     uint64_t serial, written; /* of the write that made it, and of the last that extended it */
-    uint64_t stamped; /* highest tick stamped in it; 0: none */
+    uint64_t stamped;         /* highest tick stamped in it; 0: none */
     int64_t made_at;
     int proc;
 };
@@ -265,9 +267,9 @@ struct world {
     size_t id_room, id_count;
     uint32_t id_epoch;
     struct ticket_truth *ticket;
-    bool clock_back;     /* a clock went back by more than a new store's floor allows for */
-    bool lost, cloned;   /* A1, A2 were broken in this run */
-    int fencer;          /* who fenced last, and when */
+    bool clock_back;             /* a clock went back by more than a new store's floor allows for */
+    bool lost, cloned;           /* A1, A2 were broken in this run */
+    int fencer;                  /* who fenced last, and when */
     int64_t fenced_at, floor_at; /* floor_at: when meta last got a floor ahead of the clock */
     uint64_t highest;            /* until that ever was */
     jmp_buf main_jump;
