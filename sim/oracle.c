@@ -535,6 +535,26 @@ static void check_grant(struct world *w, struct proc *p, const struct image *m)
         violate(w, "I6", "proc %d was granted up to %" PRIu64 " at F %" PRIu64, p->id, g->until, f);
 }
 
+/* A node that goes on as another incarnation has fenced, or found the store fenced. Whatever was forgotten
+ * before, and whatever the clock says: what it still holds is covered. */
+static void check_covered(struct world *w, struct proc *p, const struct image *m)
+{
+    const struct slot_grant *g = &m->lease.node.grant;
+    struct slot_record r;
+    char key[RECORD_KEY_BUF];
+    bool reborn = p->incarnations != p->reborn && p->reborn != 0;
+    p->reborn = p->incarnations;
+    if (!reborn || g->gen == 0 || g->closed)
+        return;
+    bool quiet = p->zones_before == w->zones && (!p->in_fence || p->zones_fence == w->zones);
+    p->in_fence = false;
+    struct cell *c = store_find(w, key, slot_key(g->slot, key));
+    if (quiet && c && store_now(c) &&
+        slot_parse(store_now(c)->p, store_now(c)->len, &r, NULL) == 0 && r.until < g->until)
+        violate(w, "FENCE", "proc %d fenced slot %u at %" PRIu64 ", but holds it up to %" PRIu64,
+                p->id, g->slot, r.until, g->until);
+}
+
 static void check_alarms(struct world *w, struct proc *p, const struct image *m)
 {
     const struct lease_view *v = &m->lease.view;
@@ -547,19 +567,8 @@ static void check_alarms(struct world *w, struct proc *p, const struct image *m)
     if (v->fences > p->fences_seen) {
         p->fences_seen = v->fences;
         sometimes.changed += p->changed;
-        /* Whatever was forgotten before, and whatever the clock says: the own window is covered. */
-        bool quiet = p->zones_before == w->zones && (!p->in_fence || p->zones_fence == w->zones);
-        p->in_fence = false;
-        const struct slot_grant *g = &m->lease.node.grant;
-        struct slot_record r;
-        char key[RECORD_KEY_BUF];
-        struct cell *c = store_find(w, key, slot_key(g->slot, key));
-        if (g->gen != 0 && quiet && c && store_now(c) &&
-            slot_parse(store_now(c)->p, store_now(c)->len, &r, NULL) == 0 && r.until < g->until)
-            violate(w, "FENCE",
-                    "proc %d fenced slot %u at %" PRIu64 ", but holds it up to %" PRIu64, p->id,
-                    g->slot, r.until, g->until);
     }
+    check_covered(w, p, m);
     if (v->state != SLOT_HALTED || p->waiting)
         return;
     if (p->wrong_layout)

@@ -461,7 +461,7 @@ static void begin(struct world *w, struct proc *p)
     p->waiting = p->leaving = p->truly_closed = p->ended = p->outcome_read = p->changed = false;
     p->reply = NULL;
     p->on_write.set = p->on_read.set = p->lock_lost = false;
-    p->incarnations = 0;
+    p->incarnations = p->reborn = 0;
     memset(p->handed, 0, sizeof p->handed);
     p->state = SLOT_START;
     p->state_since = w->now;
@@ -629,7 +629,7 @@ void proc_clone(struct world *w, struct proc *p)
     q->twins_seen = p->twins_seen;
     q->zones_seen = p->zones_seen;
     memcpy(q->incarnation, p->incarnation, sizeof q->incarnation);
-    q->incarnations = p->incarnations;
+    q->incarnations = q->reborn = p->incarnations;
     memcpy(q->handed, p->handed, sizeof q->handed);
     q->region = p->region;
     q->region->users++;

@@ -136,6 +136,7 @@ struct proc {
     int64_t state_since;
     int64_t f_seen, boot_seen;
     uint64_t fences_seen, twins_seen;
+    uint32_t reborn; /* incarnations when it was last looked at */
     size_t zones_seen,
         zones_before;   /* losses there were when it last read meta, and the time before */
     size_t zones_fence; /* and when it began to fence */

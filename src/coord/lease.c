@@ -199,8 +199,9 @@ static int fence(struct lease *l, uint64_t known_floor, struct firn_diag *d)
     if (l->clock.state == CLOCK_WAIT)
         return firn__diag(d, FIRN_ECLOCK, 0, "a fence needs the time, and the clock is not set");
     struct setup e = setup_of(l);
-    int r = setup_fence(&e, known_floor, d);
-    if (r == 0) {
+    bool raised;
+    int r = setup_fence(&e, known_floor, &raised, d);
+    if (r == 0 && raised) {
         l->view.fenced_count++;
         l->view.fences++;
     }
@@ -642,6 +643,7 @@ uint64_t lease_step(struct lease *l, uint64_t last)
     if (l->phase_ == LEASE_RUN && is_shared(l) && l->node.state == SLOT_HALTED &&
         l->node.why != FIRN_EEXHAUSTED && now.mono_ms >= l->meta_due_ms_) {
         l->phase_ = LEASE_META;
+        l->changed_ = true; /* mended from a backup, it may be older than what it granted */
         l->meta_due_ms_ = now.mono_ms + HALTED_MS;
     }
     if (l->phase_ == LEASE_META) {

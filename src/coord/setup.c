@@ -304,7 +304,7 @@ int setup_recover(const struct setup *e, const struct setup_spec *spec, struct f
     w.floor = slot_fence_floor(&m, e->f, e->s);
     r = write_all(&w, CREATE_ABSENT, d);
     free(w.slot);
-    return r ? r : setup_fence(e, m.floor, d);
+    return r ? r : setup_fence(e, m.floor, NULL, d);
 }
 
 /* Looks at everything. *out_done: somebody has fenced since `known_floor` was read, and that holds. A higher
@@ -327,7 +327,7 @@ static int look_at_fence(const struct setup *e, uint64_t known_floor, struct met
     return 0;
 }
 
-int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d)
+int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised, struct firn_diag *d)
 {
     struct meta_record m;
     struct firn_record old;
@@ -337,6 +337,8 @@ int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d
     int r = look_at_fence(e, known_floor, &m, &old, &w, &done, d);
     if (r != 0)
         return r;
+    if (out_raised)
+        *out_raised = !done;
     if (done) {
         free(w.slot);
         return 0;

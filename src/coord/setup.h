@@ -42,9 +42,11 @@ FIRN_MUSTUSE int setup_recover(const struct setup *e, const struct setup_spec *s
                                struct firn_diag *d);
 
 /* Raise every slot above all that the store may have forgotten. `known_floor` is the floor of the meta
- * record that the caller saw before it found a reason: a higher one means that somebody has fenced since,
- * and nothing more is done if that covers the caller's own window. FIRN_EAGAIN: others keep writing. */
-FIRN_MUSTUSE int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d);
+ * record that the caller saw before it found a reason: when somebody has fenced since, and that
+ * covers the caller's own window, nothing more is done. *out_raised (may be NULL): it was done here.
+ * FIRN_EAGAIN: others keep writing. */
+FIRN_MUSTUSE int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised,
+                             struct firn_diag *d);
 
 /* Take a slot out of use for good: one that a wrong clock left in the far future, for example. A held one
  * only with `force`: its holder, if it lives, uses up its window and then takes another slot.
