@@ -204,12 +204,12 @@ void plan_of_seed(struct plan *p, uint64_t seed)
         /* A store that is lost again and again is never long enough well to show anything. */
         if (k >= FAULT_restore && k <= FAULT_delete_meta && ++lost > 3)
             k = FAULT_crash;
-        p->fault[i] = (struct fault){
-            .at_ms = (uint32_t)rand_between(&r, 500, last_ms),
-            .kind = (uint16_t)k,
-            .node = (uint16_t)rand_below(&r, p->config.nodes),
-            .arg = draw_arg(&p->config, &r, (enum fault_kind)k),
-        };
+        struct fault *f =
+            &p->fault[i]; /* one draw a line: compilers order initialisers as they like */
+        f->at_ms = (uint32_t)rand_between(&r, 500, last_ms);
+        f->kind = (uint16_t)k;
+        f->node = (uint16_t)rand_below(&r, p->config.nodes);
+        f->arg = draw_arg(&p->config, &r, (enum fault_kind)k);
     }
     qsort(p->fault, p->count, sizeof p->fault[0], by_time);
 }

@@ -56,9 +56,9 @@ static void disturb(struct world *w, uint64_t *r)
     for (size_t i = 0; i < sizeof often / sizeof often[0]; i++) {
         if (rand_below(r, 1000) >= often[i].per_mille)
             continue;
-        struct fault f = { .kind = (uint16_t)often[i].kind,
-                           .node = (uint16_t)rand_below(r, w->config->nodes),
-                           .arg = rand_between(r, often[i].lo, often[i].hi) };
+        struct fault f = { .kind = (uint16_t)often[i].kind };
+        f.node = (uint16_t)rand_below(r, w->config->nodes);
+        f.arg = rand_between(r, often[i].lo, often[i].hi);
         inject(w, &f);
     }
 }
