@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run compare test bench install clean help format tidy
+.PHONY: all run compare test model bench install clean help format tidy
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
@@ -13,6 +13,9 @@ compare: all ## ask a Snowflake and a ticket server in turn; starts firnd if non
 
 test: ## install what is missing, then build and test everything
 	@scripts/test
+
+model: ## check the protocol's models with spin in their large bounds; half an hour and more
+	@models/run --large
 
 bench: all ## measure firn beside its peers; writes bench/results/
 	@bench/run
