@@ -46,8 +46,10 @@ class Seen:
         return sum(1 for asked, answered, r, _ in self.entries[node] if r == client.OK and begin <= asked and answered <= end)
 
     def longest_gap(self, nodes):
-        """Seconds without any answer with IDs, from one to the next."""
-        times = sorted(e[1] for i in nodes for e in self.entries[i] if e[2] == client.OK)
+        """Seconds without any answer with IDs, from the first request to the last."""
+        entries = [e for i in nodes for e in self.entries[i]]
+        times = sorted(e[1] for e in entries if e[2] == client.OK)
+        times = [min(e[0] for e in entries), *times, max(e[1] for e in entries)]
         return max((b - a for a, b in zip(times, times[1:])), default=0.0)
 
     def outside(self, grants):

@@ -100,8 +100,9 @@ class Relays:
         await asyncio.start_server(accept, host, port)
 
     def cut(self, whose, is_cut):
-        event = self.open[whose]
-        self.loop.call_soon_threadsafe(event.clear if is_cut else event.set)
+        event = self.open.get(whose)
+        if event:
+            self.loop.call_soon_threadsafe(event.clear if is_cut else event.set)
 
 
 class Net:
