@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 A plain Snowflake, the control of the chaos test: a fixed worker number and the wall clock. It refuses while the clock is
-behind its last ID, as Twitter's did, and knows nothing about the time before its start. The same chaos that firn has to
+behind its last ID and when a millisecond is used up, as good ones do, and knows nothing about the time before its start. The same chaos that firn has to
 bear must make it repeat itself; else the chaos is too weak to tell anything.
 Usage: naive.py HOST:PORT WORKER
 """
@@ -20,18 +20,19 @@ class Snowflake:
         self.worker, self.last, self.seq, self.lock = worker, -1, 0, threading.Lock()
 
     def next(self):
-        """An ID, or None while the clock is behind."""
+        """An ID, or None while the clock is behind or stands."""
         with self.lock:
             now = int(time.time() * 1000) - EPOCH_MS
-            if now < self.last:
+            if now < self.last or (now == self.last and self.seq == 4095):
                 return None
-            self.seq = (self.seq + 1) & 4095 if now == self.last else 0
+            self.seq = self.seq + 1 if now == self.last else 0
             self.last = now
             return now << 22 | self.worker << 12 | self.seq
 
 
 class Answer(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet
     source = None
 
     def do_GET(self):  # pylint: disable=invalid-name
