@@ -35,7 +35,8 @@ extern "C" {
     X(ENOMEM, -17, "out of memory")                                                  \
     X(EOVERFLOW, -18, "no larger value exists")                                      \
     X(ESTORE, -19, "the store is not the one that was opened")                       \
-    X(ENOSLOT, -20, "no free slot")
+    X(ENOSLOT, -20, "no free slot")                                                  \
+    X(EREUSED, -21, "the key was used for another request")
 
 enum firn_error {
     FIRN_OK = 0,

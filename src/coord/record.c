@@ -64,17 +64,29 @@ static const struct field seq_field[] = {
     FT(struct seq_record, note, NOTE),      F(struct seq_record, req, NONCE),
 };
 
+static const struct field idem_field[] = {
+    F(struct idem_record, args, NUMBER),   F(struct idem_record, first, NUMBER),
+    F(struct idem_record, step, NUMBER),   F(struct idem_record, count, NUMBER),
+    F(struct idem_record, period, NUMBER), F(struct idem_record, at, NUMBER),
+    FT(struct idem_record, ids, NOTE),     F(struct idem_record, req, NONCE),
+};
+
 static const struct form meta_form = { "firn=meta 1\n", meta_field,
                                        sizeof meta_field / sizeof meta_field[0] };
 static const struct form slot_form = { "firn=slot 1\n", slot_field,
                                        sizeof slot_field / sizeof slot_field[0] };
 static const struct form seq_form = { "firn=seq 1\n", seq_field,
                                       sizeof seq_field / sizeof seq_field[0] };
+static const struct form keyed_form = { "firn=seq 2\n", seq_field,
+                                        sizeof seq_field / sizeof seq_field[0] };
+static const struct form idem_form = { "firn=idem 1\n", idem_field,
+                                       sizeof idem_field / sizeof idem_field[0] };
 
 /* The longest record fits: 12 + lines of at most 10 + 1 + value + 1 bytes. */
 _Static_assert(12 + 10 * 12 + 2 * 32 + RECORD_LAYOUT_MAX + 6 * 20 + RECORD_INC_MAX <=
                    RECORD_TEXT_MAX,
                "meta");
+_Static_assert(12 + 8 * 8 + 6 * 19 + IDEM_IDS_MAX + 32 <= RECORD_TEXT_MAX, "idem");
 
 static size_t put_text(char *out, const char *text)
 {
@@ -206,8 +218,9 @@ static bool get(const struct field *f, const char *p, size_t len, void *record)
     return false;
 }
 
-static int parse(const struct form *form, const char *p, size_t len, void *record,
-                 struct firn_diag *d)
+/* The form's lines; *out_at is where they end. */
+static int parse_lines(const struct form *form, const char *p, size_t len, void *record,
+                       size_t *out_at, struct firn_diag *d)
 {
     size_t at = strlen(form->head);
     if (len > RECORD_TEXT_MAX || len < at || memcmp(p, form->head, at) != 0)
@@ -227,6 +240,17 @@ static int parse(const struct form *form, const char *p, size_t len, void *recor
                               f->name);
         at = (size_t)(end - p) + 1;
     }
+    *out_at = at;
+    return 0;
+}
+
+static int parse(const struct form *form, const char *p, size_t len, void *record,
+                 struct firn_diag *d)
+{
+    size_t at;
+    int r = parse_lines(form, p, len, record, &at, d);
+    if (r != 0)
+        return r;
     if (at != len)
         return firn__diag(d, FIRN_EFORMAT, at + 1, "the record goes on after its last line");
     return 0;
@@ -245,6 +269,40 @@ size_t slot_encode(const struct slot_record *r, char out[RECORD_TEXT_MAX])
 size_t seq_encode(const struct seq_record *r, char out[RECORD_TEXT_MAX])
 {
     return encode(&seq_form, r, out);
+}
+
+/* Behind the lines of a sequence: "at=1700000000", "keys=", then entries "key:args:first:count" with a
+ * space between. */
+enum { KEY_BYTES_MAX = 32 + 1 + 15 + 1 + 19 + 1 + 7 + 1, KEY_COUNT_MAX = 9999999 };
+
+size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
+                        char out[RECORD_TEXT_MAX])
+{
+    if (keys->n == 0)
+        return seq_encode(r, out);
+    char *p = out + encode(&keyed_form, r, out), *end = out + RECORD_TEXT_MAX;
+    p += put_text(p, "at=");
+    p += put_number(p, keys->at);
+    p += put_text(p, "\nkeys=");
+    for (uint32_t i = 0; i < keys->n; i++) {
+        const struct seq_keyed *k = &keys->key[i];
+        if (end - p < KEY_BYTES_MAX)
+            return 0;
+        p += put_nonce(p, &k->key);
+        *p++ = ':';
+        p += put_number(p, k->args);
+        *p++ = ':';
+        p += put_number(p, k->first);
+        *p++ = ':';
+        p += put_number(p, k->count);
+        *p++ = i + 1 < keys->n ? ' ' : '\n';
+    }
+    return (size_t)(p - out);
+}
+
+size_t idem_encode(const struct idem_record *r, char out[RECORD_TEXT_MAX])
+{
+    return encode(&idem_form, r, out);
 }
 
 int meta_parse(const char *p, size_t len, struct meta_record *out, struct firn_diag *d)
@@ -272,15 +330,95 @@ int slot_parse(const char *p, size_t len, struct slot_record *out, struct firn_d
     return 0;
 }
 
-int seq_parse(const char *p, size_t len, struct seq_record *out, struct firn_diag *d)
+struct piece { /* of a line */
+    const char *p;
+    size_t len;
+};
+
+/* Takes the bytes up to `stop` off, with it; false: it is not there. */
+static bool until(const char **p, const char *end, char stop, struct piece *out)
+{
+    const char *at = memchr(*p, stop, (size_t)(end - *p));
+    if (!at)
+        return false;
+    *out = (struct piece){ *p, (size_t)(at - *p) };
+    *p = at + 1;
+    return true;
+}
+
+static bool get_key(struct piece entry, const struct seq_record *s, struct seq_keyed *k)
+{
+    const char *p = entry.p, *end = p + entry.len;
+    struct piece key, args, first;
+    if (!until(&p, end, ':', &key) || !until(&p, end, ':', &args) || !until(&p, end, ':', &first) ||
+        !get_nonce(key.p, key.len, &k->key) || !get_number(args.p, args.len, &k->args) ||
+        !get_number(first.p, first.len, &k->first) || !get_number(p, (size_t)(end - p), &k->count))
+        return false;
+    return k->args <= RECORD_ARGS_MAX && k->count > 0 && k->count <= KEY_COUNT_MAX &&
+           k->first >= s->start && k->first % s->step == s->offset && k->first < s->next &&
+           k->count <= (s->next - k->first) / s->step;
+}
+
+static bool get_keys(const char *p, const char *end, const struct seq_record *s,
+                     struct seq_keys *keys)
+{
+    struct piece line, entry;
+    if (end - p < 3 || memcmp(p, "at=", 3) != 0)
+        return false;
+    p += 3;
+    if (!until(&p, end, '\n', &line) || !get_number(line.p, line.len, &keys->at) || end - p < 5 ||
+        memcmp(p, "keys=", 5) != 0)
+        return false;
+    p += 5;
+    while (keys->n < SEQ_KEYS_MAX) {
+        bool more = until(&p, end, ' ', &entry);
+        if ((!more && !until(&p, end, '\n', &entry)) || !get_key(entry, s, &keys->key[keys->n]))
+            return false;
+        for (uint32_t i = 0; i < keys->n; i++)
+            if (nonce_eq(&keys->key[i].key, &keys->key[keys->n].key))
+                return false;
+        keys->n++;
+        if (!more)
+            return p == end;
+    }
+    return false;
+}
+
+int seq_parse_keyed(const char *p, size_t len, struct seq_record *out, struct seq_keys *out_keys,
+                    struct firn_diag *d)
 {
     struct seq_record s = { 0 };
-    int r = parse(&seq_form, p, len, &s, d);
+    struct seq_keys keys = { 0 };
+    size_t head = strlen(keyed_form.head), at = 0;
+    bool keyed = len >= head && memcmp(p, keyed_form.head, head) == 0;
+    int r = keyed ? parse_lines(&keyed_form, p, len, &s, &at, d) : parse(&seq_form, p, len, &s, d);
     if (r != 0)
         return r;
     if (s.step == 0 || s.offset >= s.step || s.next % s.step != s.offset || s.next < s.start)
         return firn__diag(d, FIRN_EFORMAT, 0, "the sequence record contradicts itself");
+    if (keyed && !get_keys(p + at, p + len, &s, &keys))
+        return firn__diag(d, FIRN_EFORMAT, at + 1, "bad list of keys in the sequence record");
     *out = s;
+    *out_keys = keys;
+    return 0;
+}
+
+int seq_parse(const char *p, size_t len, struct seq_record *out, struct firn_diag *d)
+{
+    struct seq_keys keys;
+    return seq_parse_keyed(p, len, out, &keys, d);
+}
+
+int idem_parse(const char *p, size_t len, struct idem_record *out, struct firn_diag *d)
+{
+    struct idem_record i = { 0 };
+    int r = parse(&idem_form, p, len, &i, d);
+    if (r != 0)
+        return r;
+    if (i.count == 0 || (i.step == 0) != (i.ids[0] != '\0') || i.args > RECORD_ARGS_MAX ||
+        i.period > UINT32_MAX)
+        return firn__diag(d, FIRN_EFORMAT, 0, "the record of a key contradicts itself");
+    *out = i;
     return 0;
 }
 
@@ -302,6 +440,14 @@ int slot_key_parse(const char *p, size_t len, uint32_t *out_slot)
     }
     *out_slot = v;
     return 0;
+}
+
+size_t idem_key(const struct nonce *key, char out[RECORD_KEY_BUF])
+{
+    size_t n = put_text(out, "idem/");
+    n += put_nonce(out + n, key);
+    out[n] = '\0';
+    return n;
 }
 
 size_t seq_key(const char *name, size_t len, char out[RECORD_KEY_BUF])

@@ -1,5 +1,5 @@
 /*
- * record.h - the records in the registers: meta, slot/<n>, seq/<name>. Pure functions.
+ * record.h - the records in the registers: meta, slot/<n>, seq/<name>, idem/<key>. Pure functions.
  * A record is text, one `name=value` line a field, all fields, in one order:
  *     firn=slot 1
  *     cluster=00112233445566778899aabbccddeeff
@@ -71,10 +71,44 @@ struct seq_record {
     struct nonce req;
 };
 
+/* Numbers that a client asked for with a key of its own (coord/keyed.h says what for). The key is known by
+ * 128 bits of a hash, and so is what was asked for besides, by 48. */
+struct seq_keyed {
+    struct nonce key;
+    uint64_t args;
+    uint64_t first, count;
+};
+
+/* The keyed numbers that the last write to a sequence gave out. A sequence's record has them behind its
+ * other lines and is then of version 2; without any it is of version 1. */
+#define SEQ_KEYS_MAX    16 /* fewer where long numbers leave no room for so many */
+#define RECORD_ARGS_MAX ((UINT64_C(1) << 48) - 1)
+struct seq_keys {
+    uint32_t n;
+    uint64_t at; /* Unix seconds of that write */
+    struct seq_keyed key[SEQ_KEYS_MAX];
+};
+
+/* What a key stands for, in a register of its own: numbers of a sequence, or IDs as texts. */
+#define IDEM_IDS_MAX 760 /* twenty UUIDs */
+struct idem_record {
+    uint64_t args;
+    uint64_t first, step, count; /* first, step: 0 for texts */
+    uint64_t period;             /* of a dated sequence, else 0 */
+    uint64_t at;                 /* Unix seconds */
+    char ids[IDEM_IDS_MAX + 1];  /* texts with a space between; empty for numbers */
+    struct nonce req;
+};
+
 /* The text and its length; the structs are taken as valid (record_check_name for names). */
 size_t meta_encode(const struct meta_record *r, char out[RECORD_TEXT_MAX]);
 size_t slot_encode(const struct slot_record *r, char out[RECORD_TEXT_MAX]);
 size_t seq_encode(const struct seq_record *r, char out[RECORD_TEXT_MAX]);
+size_t idem_encode(const struct idem_record *r, char out[RECORD_TEXT_MAX]);
+
+/* With the keyed numbers; 0: they do not fit into one record. */
+size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
+                        char out[RECORD_TEXT_MAX]);
 
 /* FIRN_EFORMAT, with the place in `d`; also for a newer version of the record. */
 FIRN_MUSTUSE int meta_parse(const char *p, size_t len, struct meta_record *out,
@@ -82,12 +116,18 @@ FIRN_MUSTUSE int meta_parse(const char *p, size_t len, struct meta_record *out,
 FIRN_MUSTUSE int slot_parse(const char *p, size_t len, struct slot_record *out,
                             struct firn_diag *d);
 FIRN_MUSTUSE int seq_parse(const char *p, size_t len, struct seq_record *out, struct firn_diag *d);
+FIRN_MUSTUSE int seq_parse_keyed(const char *p, size_t len, struct seq_record *out,
+                                 struct seq_keys *out_keys, struct firn_diag *d);
+FIRN_MUSTUSE int idem_parse(const char *p, size_t len, struct idem_record *out,
+                            struct firn_diag *d);
 
-/* Keys: "meta", "slot/00012" (so that byte order is slot order), "seq/<name>". Returns the length. */
+/* Keys: "meta", "slot/00012" (so that byte order is slot order), "seq/<name>", "idem/<32 hex digits>".
+ * Returns the length. */
 #define META_KEY     "meta"
 #define META_KEY_LEN 4
 size_t slot_key(uint32_t slot, char out[RECORD_KEY_BUF]);
 size_t seq_key(const char *name, size_t len, char out[RECORD_KEY_BUF]);
+size_t idem_key(const struct nonce *key, char out[RECORD_KEY_BUF]);
 FIRN_MUSTUSE int slot_key_parse(const char *p, size_t len, uint32_t *out_slot);
 
 /* A name for a node or a sequence: 1..RECORD_NAME_MAX of A-Z a-z 0-9 . _ : - and not more; a

@@ -70,11 +70,16 @@ void seq_op_init(struct seq_op *op)
 {
     op->base_len = op->value_len = 0;
     op->mine_count = 0;
+    op->keys.n = op->next_keys.n = 0;
+    op->kept = false;
 }
 
-static void set_base(struct seq_op *op, const struct seq_record *r, const char *p, size_t len)
+static void set_base(struct seq_op *op, const struct seq_record *r, const struct seq_keys *keys,
+                     const char *p, size_t len)
 {
     op->base = *r;
+    op->keys = *keys;
+    op->kept = false;
     memmove(op->base_text, p, len);
     op->base_len = len;
 }
@@ -83,10 +88,11 @@ int seq_op_read(struct seq_op *op, const char *p, size_t len, enum seq_verdict *
                 struct seq_range *out, struct firn_diag *d)
 {
     struct seq_record r;
-    int error = seq_parse(p, len, &r, d);
+    struct seq_keys keys;
+    int error = seq_parse_keyed(p, len, &r, &keys, d);
     if (error != 0)
         return error;
-    set_base(op, &r, p, len);
+    set_base(op, &r, &keys, p, len);
     *out_verdict = SEQ_TRY_AGAIN;
     /* Only the newest SEQ_MINE are known; an older one that lands leaves a hole. */
     for (uint32_t i = 0; i < op->mine_count && i < SEQ_MINE; i++)
@@ -99,16 +105,70 @@ int seq_op_read(struct seq_op *op, const char *p, size_t len, enum seq_verdict *
     return 0;
 }
 
+static const struct seq_keyed *find_key(const struct seq_keys *keys, const struct nonce *key)
+{
+    for (uint32_t i = 0; i < keys->n; i++)
+        if (nonce_eq(&keys->key[i].key, key))
+            return &keys->key[i];
+    return NULL;
+}
+
+const struct seq_keyed *seq_op_find(const struct seq_op *op, const struct nonce *key)
+{
+    return find_key(&op->keys, key);
+}
+
+/* List the ask in the write under way. False: the record has no room. */
+static bool give(struct seq_op *op, struct seq_record *next, struct seq_ask *a)
+{
+    struct seq_keys *keys = &op->next_keys;
+    uint64_t left = seq_left(next), count = a->want < left ? a->want : left;
+    if (count > SEQ_TAKE_MAX)
+        count = SEQ_TAKE_MAX;
+    if (count == 0 || (count < a->want && !a->partial) || find_key(keys, &a->key))
+        return true;
+    if (keys->n == SEQ_KEYS_MAX)
+        return false;
+    struct seq_record after = *next;
+    keys->key[keys->n++] = (struct seq_keyed){ a->key, a->args, next->next, count };
+    after.next += count * next->step;
+    size_t len = seq_encode_keyed(&after, keys, op->value);
+    if (len == 0) {
+        keys->n--;
+        return false;
+    }
+    *next = after;
+    a->listed = true;
+    return true;
+}
+
 int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *req)
 {
-    struct seq_record next;
-    struct seq_range range;
+    return seq_op_build_keyed(op, want, NULL, 0, 0, req);
+}
+
+int seq_op_build_keyed(struct seq_op *op, uint64_t want, struct seq_ask *const *ask, size_t n,
+                       uint64_t at_s, const struct nonce *req)
+{
     if (op->base_len == 0)
         return FIRN_EAGAIN;
-    int r = seq_take(&op->base, want, req, &next, &range);
+    struct seq_record next = op->base;
+    struct seq_range range = { next.next, next.step, 0 };
+    int r = want > 0 || n == 0 ? seq_take(&op->base, want, req, &next, &range) : 0;
     if (r != 0)
         return r;
-    op->value_len = seq_encode(&next, op->value);
+    next.req = *req;
+    op->next_keys.n = 0;
+    op->next_keys.at = at_s;
+    bool room = true;
+    for (size_t i = 0; i < n; i++)
+        ask[i]->listed = false;
+    for (size_t i = 0; i < n && room; i++)
+        room = give(op, &next, ask[i]);
+    if (range.count == 0 && op->next_keys.n == 0)
+        return FIRN_EOVERFLOW;
+    op->next = next;
+    op->value_len = seq_encode_keyed(&next, &op->next_keys, op->value);
     uint32_t i = op->mine_count++ % SEQ_MINE;
     op->mine[i].req = *req;
     op->mine[i].range = range;
@@ -119,10 +179,7 @@ enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *ou
 {
     if (result == 0) {
         struct seq_range range = op->mine[(op->mine_count - 1) % SEQ_MINE].range;
-        op->base.next = seq_range_last(&range) + range.step;
-        op->base.req = op->mine[(op->mine_count - 1) % SEQ_MINE].req;
-        memcpy(op->base_text, op->value, op->value_len);
-        op->base_len = op->value_len;
+        set_base(op, &op->next, &op->next_keys, op->value, op->value_len);
         op->mine_count = 0;
         *out = range;
         return SEQ_GRANTED;

@@ -5,6 +5,9 @@
  * seq_op is one write in flight on one sequence: build it on the text that was read, send it, tell the
  * outcome. n numbers are one compare-and-set next -> next + n * step. seq_cache is the double buffer of
  * a range sequence: it belongs to one thread, which asks the coordinator for the next block in time.
+ *
+ * A write may also give numbers to keys (coord/keyed.h). They come behind those without a key, and the
+ * record lists them: so who knows the record knows them, whoever wrote it.
  */
 #ifndef FIRN_COORD_SEQUENCE_H
 #define FIRN_COORD_SEQUENCE_H
@@ -48,14 +51,26 @@ uint64_t seq_left(const struct seq_record *r);
 
 #define SEQ_MINE 16
 
+struct seq_ask { /* numbers for a key */
+    struct nonce key;
+    uint64_t args;
+    uint64_t want;
+    bool partial; /* fewer are fine where the sequence ends */
+    bool listed;  /* out: the write has it */
+};
+
 struct seq_op {
     struct seq_record base; /* the record as last known */
+    struct seq_keys keys;   /* of base */
+    bool kept;              /* these have registers of their own: base may be replaced */
+    struct seq_record next; /* what value says */
+    struct seq_keys next_keys;
     char base_text[RECORD_TEXT_MAX], value[RECORD_TEXT_MAX];
     size_t base_len, value_len; /* base_len 0: not known, read it first */
     struct {
         struct nonce req;
-        struct seq_range range;
-    } mine[SEQ_MINE]; /* own writes whose outcome is open */
+        struct seq_range range; /* without a key; may be none */
+    } mine[SEQ_MINE];           /* own writes whose outcome is open */
     uint32_t mine_count;
 };
 
@@ -77,6 +92,15 @@ FIRN_MUSTUSE int seq_op_read(struct seq_op *op, const char *p, size_t len,
 /* Build the write (base_text -> value) for up to `want` numbers. FIRN_EOVERFLOW: none left;
  * FIRN_EAGAIN: base is not known, read first. */
 FIRN_MUSTUSE int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *req);
+
+/* The same with numbers for keys, as many of `ask` as fit into a record; `want` may be 0. None of them
+ * may be among op->keys. One that is not `listed` afterwards found no room in the record, no numbers left,
+ * or its key taken by another of them. */
+FIRN_MUSTUSE int seq_op_build_keyed(struct seq_op *op, uint64_t want, struct seq_ask *const *ask,
+                                    size_t n, uint64_t at_s, const struct nonce *req);
+
+/* The numbers that the known record gives to a key, or NULL. */
+const struct seq_keyed *seq_op_find(const struct seq_op *op, const struct nonce *key);
 
 /* The store's answer to the write. 0 makes value the new base. */
 enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *out);

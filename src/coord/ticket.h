@@ -1,13 +1,13 @@
 /*
  * ticket.h - sequences in a store: blocking calls for the coordinator thread.
  * ticket_commit() is the group commit: everything that waits, on any number of sequences, in one
- * durable transaction. It keeps the last record of each sequence, so the usual commit reads nothing.
+ * durable transaction. It keeps the last record of each sequence, so the usual commit reads nothing; a
+ * key costs one read.
  */
 #ifndef FIRN_COORD_TICKET_H
 #define FIRN_COORD_TICKET_H
 
-#include "coord/sequence.h"
-#include "store/store.h"
+#include "coord/keyed.h"
 
 #define TICKET_OPEN_MAX 256 /* sequences whose record is kept; the one unused longest makes room */
 
@@ -19,6 +19,11 @@ struct ticket_job { /* one sequence's part of a commit */
     int result;             /* out: 0, or why not: FIRN_ENOENT, FIRN_EOVERFLOW, FIRN_EIO, ... */
     struct seq_range range; /* out: at least `least`, at most `want`, in order */
     bool more;              /* out: there are numbers beyond these, ask again for the rest */
+
+    /* Numbers for keys; `want` may be 0 then, and `result` is about what was wanted without a key. Each
+     * gets a result of its own; one that found no room in this commit gets FIRN_EAGAIN. */
+    struct keyed *const *keyed;
+    size_t keyed_n;
 };
 
 struct ticket_entry;
@@ -28,6 +33,7 @@ struct tickets {
     void *random_user;
     struct ticket_entry *entry; /* TICKET_OPEN_MAX */
     uint64_t clock;
+    uint64_t now_s; /* Unix time, by the caller before a commit with keys */
 };
 
 /* random NULL: the kernel's. FIRN_ENOMEM. */
@@ -40,6 +46,11 @@ void tickets_done(struct tickets *t);
  * meanwhile is found by its nonce and handed out then, so a full disk loses no number. */
 #define TICKET_JOBS_MAX 64
 int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struct firn_diag *d);
+
+/* See to it that the keys in the list of that sequence's record have their registers, if the list is not
+ * older than `since_s`. 0 also if there is no such sequence. */
+FIRN_MUSTUSE int ticket_flush(struct tickets *t, const char *name, size_t name_len,
+                              uint64_t since_s, struct firn_diag *d);
 
 /* Numbers of a grant that nobody took: the next commit of that sequence hands them out first. */
 void ticket_return(struct tickets *t, const char *name, size_t name_len, struct seq_range rest);

@@ -10,10 +10,16 @@
 
 #define NO_STORE "Cache-Control: no-store\r\n"
 
-static const char *const fields[] = {
-    [ANSWER_JSON] = "Content-Type: application/json\r\n" NO_STORE,
-    [ANSWER_TEXT] = "Content-Type: text/plain; charset=utf-8\r\n" NO_STORE,
-    [ANSWER_OCTETS] = "Content-Type: application/octet-stream\r\n" NO_STORE,
+#define REPLAYED "Idempotent-Replayed: true\r\n"
+#define BOTH(type)                                                                            \
+    {                                                                                         \
+        "Content-Type: " type "\r\n" NO_STORE, "Content-Type: " type "\r\n" NO_STORE REPLAYED \
+    }
+
+static const char *const fields[][2] = {
+    [ANSWER_JSON] = BOTH("application/json"),
+    [ANSWER_TEXT] = BOTH("text/plain; charset=utf-8"),
+    [ANSWER_OCTETS] = BOTH("application/octet-stream"),
 };
 
 enum { FRAME_BYTES = sizeof "{\"ids\":[]}\n" - 1, NUMBER_CHUNK = 512 };
@@ -163,10 +169,11 @@ enum { SLACK_BYTES = FIRN_CODEC_TEXT_BUF };
 
 static void begin(struct reply *r, const struct answer *a, uint64_t length)
 {
+    const char *f = fields[a->format][a->replayed];
     if (length)
-        reply_head(r, 200, fields[a->format], length);
+        reply_head(r, 200, f, length);
     else
-        reply_begin(r, 200, fields[a->format]);
+        reply_begin(r, 200, f);
     open_frame(r->out, a);
 }
 

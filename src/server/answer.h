@@ -15,6 +15,7 @@ enum answer_format { ANSWER_JSON, ANSWER_TEXT, ANSWER_OCTETS };
 struct answer { /* how it is to be written; zero: one ID as JSON, a decimal number */
     enum answer_format format;
     bool list;                      /* {"ids":[...]} even if there is only one */
+    bool replayed;                  /* Idempotent-Replayed: true */
     const struct firn_codec *codec; /* NULL: decimal */
     const char *prefix;             /* NULL, or stands in front with an underscore */
     size_t prefix_len;

@@ -69,6 +69,7 @@ struct config {
     struct {
         uint64_t default_start;
         int default_mode; /* enum config_ticket_mode */
+        uint64_t idem_retention_s;
     } tickets;
     struct {
         uint64_t connections, ids_per_request;

@@ -117,6 +117,8 @@ const struct setting settings[] = {
     { "tickets.default_mode", SETTING_CHOICE, 0, AT(tickets.default_mode), "gapless",
       .choices = "gapless|range",
       .help = "its mode: every number durable, or fast with gaps after a crash" },
+    { "tickets.idem_retention_s", SETTING_UINT, 0, AT(tickets.idem_retention_s), "86400",
+      RANGE(1, 31 * 86400), .help = "seconds that a client's key stands for the same IDs" },
 
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), "10000", RANGE(1, 1000000),
       .help = "open connections; more are refused" },

@@ -21,6 +21,11 @@ enum {
     KNOWN_MAX = 1024,
     FAILURE_LOG_MS = 10000,
     REOPEN_MS = 1000, /* between tries to reach a shared store at the start */
+    KEYED_MAX = 256,  /* requests with a key in one commit; a record lists fewer */
+    SWEEP_S_MIN = 1,  /* all keys are looked at once in a 24th of the retention, within these */
+    SWEEP_S_MAX = 3600,
+    SWEEP_MS_MIN = 10, /* between two steps of that */
+    DAY_S = 86400,
 };
 
 struct outbox {
@@ -39,6 +44,7 @@ struct known {
     bool dated;
     bool ahead; /* a range sequence: blocks are fetched ahead */
     uint32_t reset, digits, period;
+    uint32_t settled; /* the period in which the keys of earlier ones were seen to */
 };
 
 struct coordinator {
@@ -57,7 +63,10 @@ struct coordinator {
     pthread_cond_t wake;
     struct job *first, **tail;
     struct job *again, **again_tail; /* to be tried again, before what is in the inbox */
-    bool failed;                     /* the store failed in this run over the jobs */
+    struct job *keep, **keep_tail;   /* their keys are to be kept, then they are done */
+    size_t keyed_n;                  /* requests with a key in the commit that is gathered */
+    uint32_t sweep_part;
+    bool failed; /* the store failed in this run over the jobs */
     bool stop, sleeping;
     enum slot_state state_logged;
     struct slot_grant grant_logged;
@@ -229,8 +238,9 @@ static void run_other(struct coordinator *c, struct job *j)
 
 /* One sequence of a commit and the jobs that wait on it. */
 struct group {
-    const struct known *seq;
+    struct known *seq;
     struct job *first, **tail;
+    struct job *keyed, **keyed_tail; /* those that the record lists with their keys */
 };
 
 static int64_t now_s(const struct coordinator *c)
@@ -272,7 +282,7 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
 
 /* FIRN_EAGAIN: the place is held by a sequence of this very commit; the next one will do. */
 static int find_known(struct coordinator *c, struct job *j, const struct group *group, size_t n,
-                      const struct known **out)
+                      struct known **out)
 {
     struct known *k = &c->known[record_name_hash(j->name, j->name_len) % KNOWN_MAX];
     if (strcmp(k->name, j->name) != 0) {
@@ -313,7 +323,8 @@ static void put_back(struct coordinator *c, struct job *j, int error, const stru
     uint64_t now = mono_ms();
     while (j) {
         struct job *next = j->next;
-        if (may_heal(error) && now < j->deadline_ms && j->what == JOB_TAKE) {
+        if (may_heal(error) && now < j->deadline_ms &&
+            (j->what == JOB_TAKE || j->what == JOB_KEEP)) {
             j->next = NULL;
             *c->again_tail = j;
             c->again_tail = &j->next;
@@ -323,6 +334,101 @@ static void put_back(struct coordinator *c, struct job *j, int error, const stru
         }
         j = next;
     }
+}
+
+/* --- keys --- */
+
+static void count_key(struct coordinator *c, const struct keyed *k)
+{
+    atomic_fetch_add_explicit(k->replayed ? &c->stats.keys_replayed : &c->stats.keys_kept, 1,
+                              memory_order_relaxed);
+}
+
+/* The job gets what its key stands for. */
+static void finish_keyed(struct coordinator *c, struct job *j)
+{
+    const struct keyed *k = j->keyed;
+    if (j->what == JOB_TAKE) {
+        j->range = (struct seq_range){ k->idem.first, k->idem.step, k->idem.count };
+        j->period = (uint32_t)k->idem.period;
+    }
+    count_key(c, k);
+    finish(j, 0);
+}
+
+static void keep_later(struct coordinator *c, struct job *j)
+{
+    j->taken = true;
+    j->next = NULL;
+    *c->keep_tail = j;
+    c->keep_tail = &j->next;
+}
+
+/* Numbers from a block in hand: with a key they have to be kept before anybody hears of them. */
+static void deliver(struct coordinator *c, struct job *j)
+{
+    if (!j->keyed || j->result) {
+        hand_back(j);
+        return;
+    }
+    struct idem_record *i = &j->keyed->idem;
+    *i = (struct idem_record){ .args = j->keyed->ask.args,
+                               .first = j->range.first,
+                               .step = j->range.step,
+                               .count = j->range.count };
+    keep_later(c, j);
+}
+
+static void refuse_reused(struct job *j)
+{
+    finish(j, keyed_reused(&j->diag));
+}
+
+/* The keys of the earlier periods that a retry may still ask for: they get their registers, so that no
+ * number of the new period is taken for them. */
+static int settle_periods(struct coordinator *c, struct known *k, struct firn_diag *d)
+{
+    int64_t now = now_s(c), since = now - (int64_t)c->opts.retention_s;
+    uint32_t last = k->period;
+    if (k->settled == k->period)
+        return 0;
+    for (int64_t at = now - DAY_S; at > since - DAY_S && at > 0; at -= DAY_S) {
+        char name[sizeof k->name + 16];
+        uint32_t period;
+        int r = firn_dated_period(k->reset, at, &period);
+        if (r == 0 && period != last) {
+            int n = snprintf(name, sizeof name, "%s%c%u", k->name, RECORD_INNER, period);
+            last = period;
+            r = ticket_flush(&c->tickets, name, (size_t)n, since > 0 ? (uint64_t)since : 0, d);
+        }
+        if (r)
+            return r;
+    }
+    k->settled = k->period;
+    return 0;
+}
+
+/* Before a job with a key joins a commit. FIRN_ENOENT: go on. 0: it is answered already. */
+static int admit_keyed(struct coordinator *c, struct job *j, struct known *k)
+{
+    if (c->lease->clock.state == CLOCK_WAIT)
+        return FIRN_ECLOCK; /* a key that seems to be of 1970 would be forgotten at once */
+    if (k->dated) {
+        int r = settle_periods(c, k, &j->diag);
+        return r ? r : FIRN_ENOENT;
+    }
+    if (!k->ahead)
+        return FIRN_ENOENT;
+    int r = keyed_read(c->store, &j->keyed->ask.key, &j->keyed->idem, &j->diag);
+    if (r)
+        return r;
+    j->record = k->record;
+    j->keyed->replayed = true;
+    if (keyed_check(&j->keyed->idem, j->keyed->ask.args, &j->diag) != 0)
+        refuse_reused(j);
+    else
+        finish_keyed(c, j);
+    return 0;
 }
 
 /* Give each job its part of what was granted, in order. The rest is settled before anybody is told, so
@@ -359,7 +465,7 @@ static void share_out(struct coordinator *c, struct group *g, const struct ticke
         ticket_return(&c->tickets, g->seq->reg, strlen(g->seq->reg), range);
     while (served) {
         struct job *next = served->next;
-        hand_back(served);
+        deliver(c, served);
         served = next;
     }
     put_back(c, j, FIRN_EAGAIN, &(struct firn_diag){ 0, "" });
@@ -380,7 +486,8 @@ static bool serve_from_hand(struct coordinator *c, struct group *g)
         if (j->what == JOB_TAKE && !waits &&
             ranges_take(&c->ranges, name, len, j->want, false, mono_ms(), &j->range, &j->record,
                         &fetch) == 0) {
-            finish(j, 0);
+            j->result = 0;
+            deliver(c, j);
             continue;
         }
         waits |= j->what == JOB_TAKE;
@@ -424,39 +531,141 @@ static void note_success(struct coordinator *c)
 static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, struct job *j)
 {
     size_t i = 0;
+    int r = 0;
     while (i < *n && strcmp(group[i].seq->name, j->name) != 0)
         i++;
-    if (i == *n) {
-        const struct known *k;
-        int r = find_known(c, j, group, *n, &k);
+    struct known *k = i < *n ? group[i].seq : NULL;
+    if (!k) {
+        r = find_known(c, j, group, *n, &k);
         if (r == 0 && k->dated && j->plain) {
             r = FIRN_EINVAL;
             snprintf(j->diag.text, sizeof j->diag.text,
                      "%s is dated, its bare numbers come again: FIRN.NEXT dated SEQ %s", j->name,
                      j->name);
         }
-        if (r) {
-            if (r != FIRN_EAGAIN && may_heal(r))
-                note_failure(c, j->name, r, &j->diag);
-            j->next = NULL;
-            put_back(c, j, r, &j->diag);
+    }
+    if (r == 0 && j->keyed) {
+        r = admit_keyed(c, j, k);
+        if (r == 0)
             return false;
-        }
-        group[i] = (struct group){ .seq = k };
-        group[i].tail = &group[i].first;
+        r = r == FIRN_ENOENT ? 0 : r;
+    }
+    if (r) {
+        if (r != FIRN_EAGAIN && may_heal(r))
+            note_failure(c, j->name, r, &j->diag);
+        j->next = NULL;
+        put_back(c, j, r, &j->diag);
+        return false;
+    }
+    struct group *g = &group[i];
+    if (i == *n) {
+        *g = (struct group){ .seq = k };
+        g->tail = &g->first;
+        g->keyed_tail = &g->keyed;
         (*n)++;
     }
-    *group[i].tail = j;
-    group[i].tail = &j->next;
+    struct job ***tail = j->keyed && !k->ahead ? &g->keyed_tail : &g->tail;
+    c->keyed_n += j->keyed != NULL;
+    **tail = j;
+    *tail = &j->next;
     j->next = NULL;
     return true;
+}
+
+/* What became of a group's requests with keys. */
+static void share_keyed(struct coordinator *c, struct group *g, const struct firn_diag *d)
+{
+    for (struct job *j = g->keyed, *next; j; j = next) {
+        struct keyed *k = j->keyed;
+        next = j->next;
+        j->next = NULL;
+        j->record = g->seq->record;
+        if (k->result == 0) {
+            note_success(c);
+            if (!k->replayed)
+                atomic_fetch_add_explicit(&c->stats.tickets, k->idem.count, memory_order_relaxed);
+            if (g->seq->dated && !k->kept)
+                keep_later(c, j);
+            else
+                finish_keyed(c, j);
+        } else if (k->result == FIRN_EREUSED) {
+            refuse_reused(j);
+        } else {
+            if (k->result == FIRN_EOVERFLOW)
+                snprintf(j->diag.text, sizeof j->diag.text,
+                         "sequence %s has fewer numbers left than that", j->name);
+            else if (k->result != FIRN_EAGAIN)
+                note_failure(c, g->seq->reg, k->result, d);
+            put_back(c, j, k->result, k->result == FIRN_EOVERFLOW ? &j->diag : d);
+        }
+    }
+}
+
+/* The keys whose numbers or IDs are there get their registers; then, and only then, somebody hears. */
+static void run_keep(struct coordinator *c)
+{
+    while (c->keep) {
+        struct job *job[KEYED_KEEP_MAX];
+        struct keyed *keep[KEYED_KEEP_MAX];
+        struct firn_diag d = { 0, "" };
+        size_t n = 0;
+        for (; c->keep && n < KEYED_KEEP_MAX; n++) {
+            job[n] = c->keep;
+            c->keep = c->keep->next;
+            keep[n] = job[n]->keyed;
+            struct idem_record *i = &keep[n]->idem;
+            if (i->at == 0) { /* else a list has it, or this is not the first try */
+                i->at = (uint64_t)now_s(c);
+                c->tickets.random(c->tickets.random_user, i->req.b, sizeof i->req.b);
+            }
+        }
+        keyed_keep(c->store, keep, n, &d);
+        atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
+        for (size_t i = 0; i < n; i++) {
+            int r = keep[i]->result;
+            job[i]->next = NULL;
+            if (r == 0) {
+                note_success(c);
+                finish_keyed(c, job[i]);
+            } else if (r == FIRN_EREUSED) {
+                refuse_reused(job[i]);
+            } else {
+                if (r != FIRN_EAGAIN)
+                    note_failure(c, job[i]->name, r, &d);
+                put_back(c, job[i], r, &d);
+            }
+        }
+    }
+    c->keep_tail = &c->keep;
+}
+
+/* A step of forgetting old keys. Returns when the next one is due. */
+static uint64_t sweep(struct coordinator *c)
+{
+    uint64_t every_s = c->opts.retention_s / 24, now = (uint64_t)now_s(c);
+    struct firn_diag d = { 0, "" };
+    size_t removed = 0;
+    bool more = false;
+    every_s = every_s < SWEEP_S_MIN ? SWEEP_S_MIN : every_s > SWEEP_S_MAX ? SWEEP_S_MAX : every_s;
+    uint64_t every_ms = every_s * 1000 / KEYED_PARTS;
+    if (every_ms < SWEEP_MS_MIN)
+        every_ms = SWEEP_MS_MIN;
+    if (c->lease->clock.state == CLOCK_WAIT || now < c->opts.retention_s)
+        return mono_ms() + 1000;
+    int r = keyed_sweep(c->store, c->sweep_part, now - c->opts.retention_s, &removed, &more, &d);
+    atomic_fetch_add_explicit(&c->stats.keys_removed, removed, memory_order_relaxed);
+    if (r)
+        return mono_ms() + 1000; /* the store has other worries */
+    c->sweep_part = (c->sweep_part + !more) % KEYED_PARTS;
+    return mono_ms() + (more ? SWEEP_MS_MIN : every_ms);
 }
 
 static void commit_groups(struct coordinator *c, struct group *group, size_t n)
 {
     struct ticket_job job[TICKET_JOBS_MAX];
+    struct keyed *keyed[KEYED_MAX];
     struct firn_diag d = { 0, "" };
-    size_t open = 0;
+    size_t open = 0, keyed_n = 0;
     for (size_t i = 0; i < n; i++)
         if (!group[i].seq->ahead || serve_from_hand(c, &group[i]))
             group[open++] = group[i];
@@ -468,6 +677,9 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
                                       .name_len = strlen(group[i].seq->reg) };
         for (struct job *j = group[i].first; j; j = j->next)
             job[i].want += j->want;
+        job[i].keyed = keyed + keyed_n;
+        for (struct job *j = group[i].keyed; j; j = j->next, job[i].keyed_n++)
+            keyed[keyed_n++] = j->keyed;
         const struct job *front = group[i].first; /* NULL: only the block ahead is wanted */
         job[i].least = front && !front->partial ? front->want : 1;
         if (group[i].seq->ahead) {
@@ -476,9 +688,14 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
             job[i].want += block < SEQ_TAKE_MAX - job[i].want ? block : SEQ_TAKE_MAX - job[i].want;
         }
     }
+    if (keyed_n > 0)
+        c->tickets.now_s = (uint64_t)now_s(c);
     ticket_commit(&c->tickets, job, n, &d);
     atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
     for (size_t i = 0; i < n; i++) {
+        share_keyed(c, &group[i], &d);
+        if (job[i].want == 0)
+            continue;
         if (job[i].result == 0 || job[i].result == FIRN_EOVERFLOW) {
             note_success(c);
             share_out(c, &group[i], &job[i]);
@@ -499,8 +716,18 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
 static struct job *gather(struct coordinator *c, struct job *j, struct group *group, size_t *n)
 {
     uint64_t total = 0;
-    while (j && *n < TICKET_JOBS_MAX - 1) {
+    c->keyed_n = 0;
+    while (j && *n < TICKET_JOBS_MAX - 1 && c->keyed_n < KEYED_MAX) {
         struct job *next = j->next;
+        if (j->taken || j->what == JOB_KEEP) {
+            c->keyed_n++;
+            if (j->what == JOB_KEEP && c->lease->clock.state == CLOCK_WAIT)
+                finish(j, FIRN_ECLOCK);
+            else
+                keep_later(c, j);
+            j = next;
+            continue;
+        }
         bool take = j->what == JOB_TAKE || j->what == JOB_FETCH;
         if (*n > 0 && (!take || total + j->want > SEQ_TAKE_MAX))
             break;
@@ -540,6 +767,7 @@ static void run_jobs(struct coordinator *c, struct job *j)
         j = gather(c, j, group, &n);
         if (n > 0)
             commit_groups(c, group, n);
+        run_keep(c);
     }
     *c->again_tail = j;
     while (*c->again_tail)
@@ -552,6 +780,7 @@ void coordinator_submit(struct coordinator *c, struct job *first, struct job *la
     uint64_t deadline = mono_ms() + (c->opts.wait_ms ? c->opts.wait_ms : WAIT_MS);
     for (struct job *j = first; j; j = j->next) {
         j->deadline_ms = deadline;
+        j->taken = false;
         j->spec.note = j->note;
     }
     pthread_mutex_lock(&c->mutex);
@@ -691,12 +920,14 @@ static void *run(void *arg)
             goto stop;
     if (jobs)
         run_jobs(c, jobs);
-    uint64_t due_ms = step(c);
-    while (wait_for_work(c, due_ms, &jobs)) {
+    uint64_t due_ms = step(c), sweep_ms = mono_ms();
+    while (wait_for_work(c, due_ms < sweep_ms ? due_ms : sweep_ms, &jobs)) {
         if (jobs)
             run_jobs(c, jobs);
         if (mono_ms() >= due_ms)
             due_ms = step(c);
+        if (mono_ms() >= sweep_ms)
+            sweep_ms = sweep(c);
         if (jobs && c->failed) /* what failed was put back: give the store a moment */
             usleep(RETRY_MS * 1000);
     }
@@ -737,6 +968,8 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     ranges_init(&c->ranges);
     c->tail = &c->first;
     c->again_tail = &c->again;
+    c->keep_tail = &c->keep;
+    c->opts.retention_s = o->retention_s ? o->retention_s : DAY_S;
     c->state_logged = SLOT_START;
     c->clock_logged = CLOCK_OK;
     pthread_condattr_t attr;

@@ -1,7 +1,7 @@
 /*
  * coordinator.h - the one thread that owns the store. It keeps the slot's window ahead of the clock and
  * publishes it on the board, and it commits tickets: everything that waits when a commit begins goes
- * into that commit (group commit), in the order of arrival.
+ * into that commit (group commit), in the order of arrival; numbers with a key come behind those without.
  *
  * Loops hand over jobs and get them back on their own thread. A job belongs to the coordinator from
  * coordinator_submit() until its done() is called.
@@ -18,6 +18,7 @@
 
 enum job_what {
     JOB_TAKE,     /* `want` numbers of sequence `name`, in one piece */
+    JOB_KEEP,     /* the IDs in keyed->idem, under their key */
     JOB_FETCH,    /* the next block of a range sequence, ahead of need */
     JOB_CREATE,   /* a sequence as `spec` says */
     JOB_DESCRIBE, /* the record of a sequence */
@@ -45,6 +46,9 @@ struct job {
     bool plain; /* JOB_TAKE: not from a dated sequence, whose bare numbers come again each period */
     struct seq_spec spec;
     char note[RECORD_NOTE_MAX + 1]; /* of spec */
+    struct keyed
+        *keyed; /* JOB_TAKE, _KEEP: the key; else NULL. The caller's; what the key stands for is in
+                          * there afterwards, for JOB_TAKE also in range and period */
 
     /* out */
     int result; /* 0 or FIRN_E...; diag says why */
@@ -58,6 +62,7 @@ struct job {
     /* private */
     struct job *next;
     uint64_t deadline_ms;
+    bool taken; /* what keyed->idem says is to be kept */
 };
 
 struct coordinator;
@@ -67,6 +72,7 @@ struct coordinator_opts {
     uint32_t store_timeout_ms; /* 0: the store's default */
     struct lease_params lease;
     struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
+    uint64_t retention_s;  /* how long a key is kept */
     uint64_t wait_ms;      /* how long a ticket waits for a store that fails; default 5,000 */
     _Atomic uint64_t *const *last; /* highest tick (lease ticks) stamped, one for each loop */
     size_t last_n;
@@ -74,6 +80,7 @@ struct coordinator_opts {
 
 struct coordinator_stats {
     _Atomic uint64_t commits, commit_errors, tickets, steps;
+    _Atomic uint64_t keys_kept, keys_replayed, keys_removed;
 };
 
 /* Opens the store and starts the thread. `board` is borrowed. FIRN_EIO, FIRN_EINVAL ...: diag. A shared store

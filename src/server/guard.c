@@ -375,6 +375,23 @@ int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user, st
     return guard_auth_at(v, peer, user, token, now, why);
 }
 
+const char *guard_who(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
+                      char *out_sort)
+{
+    struct guard_view *v = &ctx->guard;
+    enum guard_reason reason;
+    *out_sort = '-';
+    if (!peer)
+        return NULL;
+    if (guard_on(v) && v->table->n > 0) {
+        const struct guard_token *who = identify(v, peer, authorization, &reason);
+        *out_sort = who ? 't' : '-';
+        return who ? who->name : NULL;
+    }
+    *out_sort = peer->cert_name ? 'c' : '-';
+    return peer->cert_name;
+}
+
 /* --- saying no --- */
 
 static void log_refusal(const struct reply *r, const struct guard_refusal *why)

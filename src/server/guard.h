@@ -91,6 +91,11 @@ FIRN_MUSTUSE int guard_check(struct service_ctx *ctx, struct peer *peer, struct 
 FIRN_MUSTUSE int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user,
                             struct slice token, struct guard_refusal *why);
 
+/* Who the guard takes the peer for: a token's name, or the name in its certificate if there are no tokens
+ * (*out_sort says which: 't' or 'c'); else NULL and '-'. Good until the view's next use. */
+const char *guard_who(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
+                      char *out_sort);
+
 /* Answer a refusal, and log it. `name` is what was asked for. */
 void guard_refuse_http(struct reply *r, const struct guard_refusal *why, struct slice name);
 void guard_refuse_resp(struct reply *r, const struct guard_refusal *why, struct slice name);

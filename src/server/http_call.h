@@ -150,7 +150,8 @@ struct http_wait {
     void (*done)(struct http_wait *w); /* of http_wait_submit() */
     const struct route *route;
     struct answer answer;
-    struct seq_record want; /* create: what the sequence should be like */
+    struct seq_record want;       /* create: what the sequence should be like */
+    const struct firn_kind *kind; /* keyed IDs */
     char prefix[64];
     struct http_wait *next; /* in the pool */
     struct http_wait *all;

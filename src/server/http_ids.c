@@ -7,8 +7,10 @@
 #include "firn/dated.h"
 #include "firn/prefixed.h"
 #include "firn/tsid.h"
+#include "server/request_key.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct order {
     const struct firn_kind *kind;
@@ -186,6 +188,37 @@ static bool read_order(struct call *c, struct order *o)
            read_prefix(c, o) && check_format(c, o);
 }
 
+/* --- keys --- */
+
+/* The request's key, or NULL without one. False: the problem is answered. */
+static bool read_key(struct call *c, const struct order *o, bool counted, struct keyed **out)
+{
+    struct slice key = c->req->idempotency_key, prefix = c->q.value[PARAM_PREFIX];
+    struct firn_diag d = { 0, "" };
+    *out = NULL;
+    if (!key.p)
+        return true;
+    struct request_args args = { .n = o->n };
+    if (counted) {
+        args.seq = (struct slice){ o->seq, o->seq_len };
+    } else {
+        args.kind = o->kind->name;
+        args.shard = o->shard;
+        args.length = o->length;
+        args.name_space = c->q.value[PARAM_NAMESPACE];
+        args.name = c->q.value[PARAM_NAME];
+        if (minter_leased(o->kind) == LEASED_N)
+            args.prefix = prefix; /* a part of the texts; before a number it is only written */
+    }
+    struct request_who who = { c->r->peer, c->req->authorization };
+    int r = request_key_new(c->ctx, who, key, &args, out, &d);
+    if (r == 0)
+        return true;
+    call_fail(c, r == FIRN_EINVAL ? PROBLEM_PARAMETER : PROBLEM_BUSY, "Idempotency-Key: %s",
+              d.text);
+    return false;
+}
+
 /* --- numbers --- */
 
 struct tsid_texts {
@@ -208,7 +241,8 @@ static int tsid_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
     return (int)(at + FIRN_TSID_TEXT_LEN);
 }
 
-static void mint_numbers(struct call *c, const struct order *o, enum leased which)
+/* False: the problem is answered. */
+static bool draw_numbers(struct call *c, const struct order *o, enum leased which)
 {
     uint64_t *ids = c->ctx->numbers;
     size_t have = 0;
@@ -217,22 +251,34 @@ static void mint_numbers(struct call *c, const struct order *o, enum leased whic
         int r = minter_numbers(c->ctx->minter, which, o->shard, ids + have, o->n - have, &some);
         if (r == FIRN_ERANGE) {
             call_fail(c, PROBLEM_PARAMETER, "shard: %s", mint_trouble(c->ctx->app, r));
-            return;
+            return false;
         }
         if (r) {
             call_fail(c, PROBLEM_NOT_READY, "%s", mint_trouble(c->ctx->app, r));
-            return;
+            return false;
         }
         have += some;
     }
-    minter_count(c->ctx->minter, o->kind, have);
-    if (which != LEASED_TSID || o->answer.format == ANSWER_OCTETS) {
-        answer_numbers(c->r, &o->answer, ids, have);
+    return true;
+}
+
+/* A TSID always has room: the answer cannot fail. */
+static void write_numbers(struct reply *r, const struct answer *a, enum leased which,
+                          const uint64_t *ids, size_t n)
+{
+    struct tsid_texts t = { a, ids };
+    if (which != LEASED_TSID || a->format == ANSWER_OCTETS)
+        answer_numbers(r, a, ids, n);
+    else if (answer_texts(r, a, n, tsid_text, &t) != 0)
+        problem_reply(r, PROBLEM_INTERNAL, "", "a TSID could not be written");
+}
+
+static void mint_numbers(struct call *c, const struct order *o, enum leased which)
+{
+    if (!draw_numbers(c, o, which))
         return;
-    }
-    struct tsid_texts t = { &o->answer, ids };
-    if (answer_texts(c->r, &o->answer, have, tsid_text, &t) != 0)
-        call_fail(c, PROBLEM_INTERNAL, "a TSID could not be written");
+    minter_count(c->ctx->minter, o->kind, o->n);
+    write_numbers(c->r, &o->answer, which, c->ctx->numbers, o->n);
 }
 
 /* --- texts --- */
@@ -250,6 +296,10 @@ static struct firn_mint *open_mint(struct call *c, const struct order *o, bool *
 {
     const struct query *q = &c->q;
     struct firn_mint *m = NULL;
+    if (o->n > 1 && (kind_params(o->kind) & PARAM(NAME))) {
+        call_fail(c, PROBLEM_PARAMETER, "a name has one %s: leave n out", o->kind->name);
+        return NULL;
+    }
     *own = q->value[PARAM_PREFIX].len || q->value[PARAM_LENGTH].p || q->value[PARAM_NAME].p ||
            q->value[PARAM_NAMESPACE].p || (kind_params(o->kind) & PARAM(NAME));
     if (!*own) {
@@ -275,10 +325,6 @@ static struct firn_mint *open_mint(struct call *c, const struct order *o, bool *
 static void mint_texts(struct call *c, const struct order *o)
 {
     bool own;
-    if (o->n > 1 && (kind_params(o->kind) & PARAM(NAME))) {
-        call_fail(c, PROBLEM_PARAMETER, "a name has one %s: leave n out", o->kind->name);
-        return;
-    }
     struct firn_mint *m = open_mint(c, o, &own);
     if (!m)
         return;
@@ -289,6 +335,116 @@ static void mint_texts(struct call *c, const struct order *o)
         minter_count(c->ctx->minter, o->kind, o->n);
     if (own)
         firn_mint_free(m);
+}
+
+/* --- IDs under a key: minted first, answered when they are kept or others are found --- */
+
+/* The request is gone when the answer is written. */
+static void keep_prefix(struct http_wait *w, const struct order *o)
+{
+    if (!o->answer.prefix)
+        return;
+    memcpy(w->prefix, o->answer.prefix, o->answer.prefix_len);
+    w->answer.prefix = w->prefix;
+}
+
+struct kept_texts {
+    const struct keyed *keyed;
+    size_t at;
+};
+
+static int kept_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
+{
+    struct kept_texts *t = user;
+    struct slice text;
+    (void)i;
+    if (!request_key_next(t->keyed, &t->at, &text) || text.len >= FIRN_MINT_TEXT_BUF)
+        return FIRN_EFORMAT;
+    memcpy(out, text.p, text.len);
+    return (int)text.len;
+}
+
+static int write_kept(struct http_wait *w)
+{
+    const struct keyed *k = w->ticket.job.keyed;
+    uint64_t ids[REQUEST_KEY_IDS_MAX];
+    size_t n = 0, at = 0;
+    struct slice text;
+    enum leased which = minter_leased(w->kind);
+    if (which == LEASED_N) {
+        struct kept_texts t = { k, 0 };
+        return answer_texts(w->reply, &w->answer, k->idem.count, kept_text, &t);
+    }
+    while (n < REQUEST_KEY_IDS_MAX && request_key_next(k, &at, &text))
+        if (http_u64(text, UINT64_MAX, &ids[n++]) != 0)
+            return FIRN_EFORMAT;
+    if (n == 0)
+        return FIRN_EFORMAT;
+    write_numbers(w->reply, &w->answer, which, ids, n);
+    return 0;
+}
+
+static void kept(struct http_wait *w)
+{
+    struct job *j = &w->ticket.job;
+    if (j->result == 0) {
+        w->answer.replayed = j->keyed->replayed;
+        if (!w->answer.replayed)
+            minter_count(w->ctx->minter, w->kind, j->keyed->idem.count);
+        j->result = write_kept(w);
+    }
+    if (j->result)
+        http_wait_fail(w, w->reply);
+    http_wait_done(w);
+}
+
+/* The IDs as texts in `k`. False: the problem is answered. */
+static bool mint_into(struct call *c, const struct order *o, struct keyed *k)
+{
+    enum leased which = minter_leased(o->kind);
+    char text[FIRN_MINT_TEXT_BUF];
+    size_t len;
+    bool own = false;
+    int r = 0;
+    struct firn_mint *m = NULL;
+    if (which != LEASED_N ? !draw_numbers(c, o, which) : !(m = open_mint(c, o, &own)))
+        return false;
+    for (size_t i = 0; i < o->n && r == 0; i++) {
+        if (m)
+            r = firn_mint_text(m, text, &len);
+        else
+            len = firn_u64_format(c->ctx->numbers[i], text);
+        if (r == 0)
+            r = request_key_add(k, text, len);
+    }
+    if (own)
+        firn_mint_free(m);
+    if (r == FIRN_ENOSPC)
+        call_fail(c, PROBLEM_TOO_MANY,
+                  "with an Idempotency-Key at most %d IDs, or fewer long ones (%d bytes in all), "
+                  "are kept: leave the key out, or ask for fewer",
+                  REQUEST_KEY_IDS_MAX, IDEM_IDS_MAX);
+    else if (r)
+        call_fail(c, PROBLEM_NOT_READY, "%s: %s", o->kind->name, firn_error_message(r));
+    return r == 0;
+}
+
+static void mint_keyed(struct call *c, const struct order *o, struct keyed *k)
+{
+    struct order few = *o;
+    if (o->n > REQUEST_KEY_IDS_MAX)
+        few.n = REQUEST_KEY_IDS_MAX + 1; /* enough to find out that it is too many */
+    struct http_wait *w = mint_into(c, &few, k) ? http_wait_new(c, "", 0) : NULL;
+    if (!w) {
+        free(k);
+        return;
+    }
+    w->answer = o->answer;
+    keep_prefix(w, o);
+    w->kind = o->kind;
+    w->ticket.job.what = JOB_KEEP;
+    w->ticket.job.keyed = k;
+    http_wait_submit(c, w, kept);
 }
 
 /* --- tickets --- */
@@ -323,7 +479,9 @@ static void answer_ticket(struct http_wait *w, struct reply *r)
         return;
     }
     struct dated_texts t = { .answer = &w->answer, .range = &j->range };
-    minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
+    w->answer.replayed = j->keyed && j->keyed->replayed;
+    if (!w->answer.replayed)
+        minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
     if (!j->period || dated_note_parse(j->record.note, &t.id.reset, &t.id.digits) != 0) {
         answer_range(r, &w->answer, &j->range);
         return;
@@ -385,14 +543,19 @@ static void take(struct call *c, const struct order *o)
         call_fail(c, PROBLEM_TOO_MANY, "at most %d numbers can be taken at once", SEQ_TAKE_MAX);
         return;
     }
-    struct http_wait *w = http_wait_new(c, o->seq, o->seq_len);
-    if (!w)
+    struct keyed *k;
+    if (!read_key(c, o, true, &k))
         return;
-    w->answer = o->answer;
-    if (o->answer.prefix) { /* the request is gone when the number comes */
-        memcpy(w->prefix, o->answer.prefix, o->answer.prefix_len);
-        w->answer.prefix = w->prefix;
+    struct http_wait *w = http_wait_new(c, o->seq, o->seq_len);
+    if (!w) {
+        free(k);
+        return;
     }
+    w->answer = o->answer;
+    keep_prefix(w, o);
+    w->ticket.job.keyed = k;
+    if (k)
+        k->ask.partial = true;
     w->ticket.job.want = o->n;
     w->ticket.job.partial = true; /* the last numbers of a sequence shall not be lost */
     w->ticket.done = ticket_came;
@@ -426,7 +589,12 @@ static void mint(struct call *c, struct order *o)
     if (!read_order(c, o))
         return;
     enum leased which = minter_leased(o->kind);
-    if (which != LEASED_N)
+    struct keyed *k = NULL;
+    if (!counted && !read_key(c, o, false, &k))
+        return;
+    if (k)
+        mint_keyed(c, o, k);
+    else if (which != LEASED_N)
         mint_numbers(c, o, which);
     else if (o->kind == c->ctx->ticket_kind)
         take(c, o);

@@ -365,7 +365,7 @@ static bool short_cut(struct service_ctx *ctx, const struct http_request *req, s
 {
     uint64_t id;
     if (req->path.len != 9 || memcmp(req->path.p, "/generate", 9) != 0 || req->query.p ||
-        req->method > METHOD_HEAD || r->peer->tag == PORT_TICKET ||
+        req->idempotency_key.p || req->method > METHOD_HEAD || r->peer->tag == PORT_TICKET ||
         answer_format(req->accept) != ANSWER_JSON || guard_on(&ctx->guard) ||
         minter_number(ctx->minter, LEASED_SNOWFLAKE, &id) != 0)
         return false;

@@ -43,6 +43,8 @@ struct http_wait *http_wait_new(struct call *c, const char *name, size_t len)
 
 void http_wait_free(struct http_wait *w)
 {
+    free(w->ticket.job.keyed);
+    w->ticket.job.keyed = NULL;
     w->next = w->ctx->http_idle;
     w->ctx->http_idle = w;
 }
@@ -52,6 +54,7 @@ void http_done(struct service_ctx *ctx)
     while (ctx->http_all) {
         struct http_wait *w = ctx->http_all;
         ctx->http_all = w->all;
+        free(w->ticket.job.keyed);
         free(w);
     }
     ctx->http_idle = NULL;
@@ -83,12 +86,13 @@ void http_wait_fail(struct http_wait *w, struct reply *r)
         int error;
         enum problem problem;
     } rows[] = {
-        { FIRN_ENOENT, PROBLEM_SEQUENCE },  { FIRN_EOVERFLOW, PROBLEM_EXHAUSTED },
-        { FIRN_EINVAL, PROBLEM_PARAMETER }, { FIRN_ERANGE, PROBLEM_PARAMETER },
-        { FIRN_ECLOCK, PROBLEM_NOT_READY }, { FIRN_ECLOSED, PROBLEM_NOT_READY },
-        { FIRN_EUNKNOWN, PROBLEM_STORE },   { FIRN_EIO, PROBLEM_STORE },
-        { FIRN_ECONFLICT, PROBLEM_STORE },  { FIRN_EAGAIN, PROBLEM_STORE },
-        { FIRN_ENOMEM, PROBLEM_BUSY },      { FIRN_ESTORE, PROBLEM_STORE },
+        { FIRN_ENOENT, PROBLEM_SEQUENCE },    { FIRN_EOVERFLOW, PROBLEM_EXHAUSTED },
+        { FIRN_EINVAL, PROBLEM_PARAMETER },   { FIRN_ERANGE, PROBLEM_PARAMETER },
+        { FIRN_ECLOCK, PROBLEM_NOT_READY },   { FIRN_ECLOSED, PROBLEM_NOT_READY },
+        { FIRN_EUNKNOWN, PROBLEM_STORE },     { FIRN_EIO, PROBLEM_STORE },
+        { FIRN_ECONFLICT, PROBLEM_STORE },    { FIRN_EAGAIN, PROBLEM_STORE },
+        { FIRN_ENOMEM, PROBLEM_BUSY },        { FIRN_ESTORE, PROBLEM_STORE },
+        { FIRN_EREUSED, PROBLEM_KEY_REUSED },
     };
     const struct job *j = &w->ticket.job;
     enum problem p = PROBLEM_INTERNAL;

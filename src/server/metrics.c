@@ -146,6 +146,13 @@ static void tickets(struct app *app, struct buf *out)
     one(out, "firn_commits_total", "counter", "Group commits.", (double)atomic_load(&s->commits));
     one(out, "firn_commit_errors_total", "counter", "Sequences of a commit that failed.",
         (double)atomic_load(&s->commit_errors));
+    one(out, "firn_keys_kept_total", "counter", "Clients' keys that got numbers or IDs.",
+        (double)atomic_load(&s->keys_kept));
+    one(out, "firn_keys_replayed_total", "counter",
+        "Requests that were answered with what their key has stood for before.",
+        (double)atomic_load(&s->keys_replayed));
+    one(out, "firn_keys_removed_total", "counter", "Keys that were forgotten after the retention.",
+        (double)atomic_load(&s->keys_removed));
 }
 
 static void process(struct app *app, struct buf *out)

@@ -143,6 +143,11 @@ static void write_params(struct buf *b, const struct route *t)
         if (t->params >> i & 1)
             write_param(b, "query", http_params[i].name, http_params[i].about,
                         http_params[i].schema);
+    if (t->flags & ROUTE_MINTS)
+        write_param(b, "header", "Idempotency-Key",
+                    "A retry with the same key gets the same IDs again, for a day.",
+                    "{\"type\":\"string\",\"minLength\":1,\"maxLength\":255,"
+                    "\"pattern\":\"^[ -~]+$\"}");
     buf_add(b, "]", 1);
 }
 
@@ -151,7 +156,9 @@ static void write_success(struct buf *b, const struct route *t)
     buf_addf(b, "\"%u\":{\"description\":\"Done.\"", t->status ? t->status : 200);
     if (t->flags & ROUTE_MINTS)
         buf_add_str(b, ",\"headers\":{\"Cache-Control\":{\"description\":\"no-store\",\"schema\":"
-                       "{\"const\":\"no-store\"}}}");
+                       "{\"const\":\"no-store\"}},\"Idempotent-Replayed\":{\"description\":"
+                       "\"The key was used before: these are its IDs.\",\"schema\":"
+                       "{\"const\":\"true\"}}}");
     buf_add_str(b, ",\"content\":{");
     if (strchr(t->schema, '/'))
         buf_addf(b, "\"%s\":{\"schema\":%s}", t->schema,
@@ -184,6 +191,7 @@ static void write_responses(struct buf *b, const struct route *t)
         { t->flags & (ROUTE_MINTS | ROUTE_BODY), "409",
           "The sequence has no number left, or exists with other settings." },
         { t->flags & (ROUTE_MINTS | ROUTE_BODY), "415", "The body is of another type." },
+        { t->flags & ROUTE_MINTS, "422", "The Idempotency-Key was used for another request." },
         { t->flags & ROUTE_GUARDED, "429", "Too fast; Retry-After says when to come back." },
         { t->flags & ROUTE_READY, "503", "Not now; Retry-After says when to try again." },
         { true, "default", "Any other problem." },

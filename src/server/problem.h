@@ -23,6 +23,7 @@
     X(EXISTS, 409, "sequence-exists", "The sequence exists with other settings") \
     X(EXHAUSTED, 409, "exhausted", "There is no number left")                    \
     X(MEDIA, 415, "unsupported-body", "A body of this type is not taken")        \
+    X(KEY_REUSED, 422, "key-reused", "The key was used for another request")     \
     X(TOO_FAST, 429, "too-fast", "The client's requests come too fast")          \
     X(INTERNAL, 500, "internal", "The server failed")                            \
     X(NOT_READY, 503, "not-ready", "No ID can be made at the moment")            \

@@ -4,6 +4,7 @@
  * INCR and INCRBY answer with integers, as every Redis user expects.
  */
 #include "server/app.h"
+#include "server/request_key.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -263,9 +264,11 @@ struct resp_wait { /* a command that waits for the coordinator */
     struct service_ctx *ctx;
     struct reply *reply;
     enum ticket_answer answer;
-    bool one;               /* ANSWER_LIST: a single number, not an array */
-    uint32_t repeats;       /* ANSWER_LAST: an answer each for so many more requests */
-    struct resp_wait *next; /* in the pool */
+    bool one;                       /* ANSWER_LIST: a single number, not an array */
+    uint32_t repeats;               /* ANSWER_LAST: an answer each for so many more requests */
+    const struct firn_kind *kind;   /* IDs that are kept under a key */
+    const struct firn_codec *codec; /* of these */
+    struct resp_wait *next;         /* in the pool */
 };
 
 static struct resp_wait *wait_new(struct service_ctx *ctx)
@@ -288,6 +291,8 @@ static struct resp_wait *wait_new(struct service_ctx *ctx)
 
 static void wait_free(struct resp_wait *w)
 {
+    free(w->ticket.job.keyed);
+    w->ticket.job.keyed = NULL;
     w->next = w->ctx->resp_idle;
     w->ctx->resp_idle = w;
 }
@@ -337,7 +342,8 @@ static void write_numbers(struct reply *r, const struct resp_wait *w)
         write_ticket(r, j, j->record.next);
         return;
     }
-    minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
+    if (!j->keyed || !j->keyed->replayed)
+        minter_count(w->ctx->minter, w->ctx->ticket_kind, j->range.count);
     if (w->answer == ANSWER_LAST && w->repeats == 0) {
         resp_int(r->out, (int64_t)seq_range_last(&j->range));
         return;
@@ -405,6 +411,20 @@ enum {
     RUN_MAX = 1023,    /* requests that are answered together with the first of them */
 };
 
+/* The key of a request. NULL: the error is written. */
+static struct keyed *read_key(struct service_ctx *ctx, struct reply *r, struct slice key,
+                              const struct request_args *args)
+{
+    struct request_who who = { r->peer, { NULL, 0 } };
+    struct keyed *k;
+    struct firn_diag d = { 0, "" };
+    int e = request_key_new(ctx, who, key, args, &k, &d);
+    if (e == 0)
+        return k;
+    resp_errorf(r->out, "%s KEY: %s", e == FIRN_EINVAL ? "ERR" : "TRYAGAIN", d.text);
+    return NULL;
+}
+
 static bool may_take(struct service_ctx *ctx, struct reply *r, struct slice name)
 {
     return name_ok(name, r) && allowed(ctx, r, GUARD_SEQUENCE, name);
@@ -412,7 +432,8 @@ static bool may_take(struct service_ctx *ctx, struct reply *r, struct slice name
 
 /* `repeats` (ANSWER_LAST only): the answers of so many more requests for a number go with this one's. */
 static void take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
-                 uint32_t repeats, bool create, enum ticket_answer answer, bool one)
+                 uint32_t repeats, bool create, enum ticket_answer answer, bool one,
+                 struct slice key)
 {
     if (n > SEQ_TAKE_MAX) {
         resp_errorf(r->out, "ERR at most %d numbers can be taken at once", SEQ_TAKE_MAX);
@@ -435,6 +456,11 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     j->partial = repeats > 0;
     j->create = create;
     j->plain = answer == ANSWER_LAST;
+    struct request_args args = { .seq = name, .n = n };
+    if (key.p && !(j->keyed = read_key(ctx, r, key, &args))) {
+        wait_free(w);
+        return;
+    }
     int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
         /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */
@@ -450,6 +476,8 @@ static void take(struct service_ctx *ctx, struct reply *r, struct slice name, ui
     write_numbers(r, w);
     wait_free(w);
 }
+
+static const struct slice no_key;
 
 /* The numbers that INCR and INCRBY answer with, from those in hand if there are any. Several INCRs in a row
  * are answered together; rates are counted one by one, so not where there may be some. */
@@ -473,7 +501,7 @@ static void take_last(struct service_ctx *ctx, const struct resp_request *q, str
         }
         return;
     }
-    take(ctx, r, name, n, repeats, true, ANSWER_LAST, true);
+    take(ctx, r, name, n, repeats, true, ANSWER_LAST, true, no_key);
 }
 
 static void run_incr(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -527,11 +555,13 @@ struct next_args {
     const struct firn_kind *kind;
     uint64_t count, shard;
     bool many;
-    struct slice seq;
+    struct slice seq, key;
     const struct firn_codec *codec;
 };
 
-/* FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e]. False: the error is written. */
+#define NEXT_USAGE "FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e] [KEY k]"
+
+/* As NEXT_USAGE says. False: the error is written. */
 static bool parse_next(struct service_ctx *ctx, const struct resp_request *q, struct reply *r,
                        struct next_args *a)
 {
@@ -545,9 +575,7 @@ static bool parse_next(struct service_ctx *ctx, const struct resp_request *q, st
     for (size_t i = 2; i < q->argc; i += 2) {
         int64_t n = -1;
         if (i + 1 == q->argc) {
-            resp_error(
-                r->out,
-                "ERR syntax error: FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e]");
+            resp_error(r->out, "ERR syntax error: " NEXT_USAGE);
             return false;
         }
         struct slice value = q->argv[i + 1];
@@ -561,6 +589,8 @@ static bool parse_next(struct service_ctx *ctx, const struct resp_request *q, st
             a->many = true;
         } else if (resp_is(q, i, "seq")) {
             a->seq = value;
+        } else if (resp_is(q, i, "key")) {
+            a->key = value;
         } else if (resp_is(q, i, "shard")) {
             if (resp_i64(value, &n) != 0 || n < 0) {
                 resp_error(r->out, "ERR SHARD must be a number");
@@ -599,9 +629,9 @@ static void write_number(struct reply *r, enum leased which, const struct firn_c
     resp_bulk(r->out, text, len);
 }
 
-/* `repeats`: so many more requests for one number may be answered with this one. */
-static void next_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
-                         enum leased which, size_t repeats)
+/* a->count numbers in ctx->numbers, and up to `repeats` more; *out_n of them. False: the error is written. */
+static bool draw_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
+                         enum leased which, size_t repeats, size_t *out_n)
 {
     size_t got = 0, n = 0, want = a->count + repeats;
     int e = 0;
@@ -612,8 +642,19 @@ static void next_numbers(struct service_ctx *ctx, struct reply *r, const struct 
     if (e && (got == 0 || repeats == 0)) {
         resp_errorf(r->out, "%s %s", e == FIRN_ERANGE ? "ERR" : "TRYAGAIN",
                     mint_trouble(ctx->app, e));
-        return;
+        return false;
     }
+    *out_n = got;
+    return true;
+}
+
+/* `repeats`: so many more requests for one number may be answered with this one. */
+static void next_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
+                         enum leased which, size_t repeats)
+{
+    size_t got;
+    if (!draw_numbers(ctx, r, a, which, repeats, &got))
+        return;
     minter_count(ctx->minter, a->kind, got);
     if (repeats)
         r->repeats = (uint32_t)got - 1;
@@ -654,6 +695,96 @@ static void next_texts(struct service_ctx *ctx, struct reply *r, const struct ne
     minter_count(ctx->minter, a->kind, a->count);
 }
 
+/* --- IDs under a key: minted first, answered when they are kept or others are found --- */
+
+static void kept(struct job *j)
+{
+    struct resp_wait *w = j->user;
+    struct reply *r = w->reply;
+    enum leased which = minter_leased(w->kind);
+    struct slice text;
+    uint64_t id;
+    if (j->result) {
+        write_trouble(r, j->result, j->diag.text);
+    } else {
+        if (!j->keyed->replayed)
+            minter_count(w->ctx->minter, w->kind, j->keyed->idem.count);
+        if (!w->one)
+            resp_array(r->out, j->keyed->idem.count);
+        for (size_t at = 0; request_key_next(j->keyed, &at, &text);) {
+            if (which != LEASED_N && http_u64(text, UINT64_MAX, &id) == 0)
+                write_number(r, which, w->codec, id);
+            else
+                resp_bulk(r->out, text.p, text.len);
+        }
+    }
+    reply_done(r);
+    wait_free(w);
+}
+
+/* The IDs as texts in `k`. False: the error is written. */
+static bool mint_into(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
+                      struct keyed *k)
+{
+    enum leased which = minter_leased(a->kind);
+    struct firn_mint *m = which == LEASED_N ? minter_mint(ctx->minter, a->kind) : NULL;
+    char text[FIRN_MINT_TEXT_BUF];
+    size_t len;
+    int e = 0;
+    if (a->count > REQUEST_KEY_IDS_MAX) {
+        resp_errorf(r->out, "ERR with a KEY at most %d IDs are kept", REQUEST_KEY_IDS_MAX);
+        return false;
+    }
+    if (which == LEASED_N && !m) {
+        resp_errorf(r->out, "ERR %s needs options that only HTTP takes: GET /v1/ids/%s",
+                    a->kind->name, a->kind->name);
+        return false;
+    }
+    size_t drawn;
+    if (!m && !draw_numbers(ctx, r, a, which, 0, &drawn))
+        return false;
+    for (uint64_t i = 0; i < a->count && e == 0; i++) {
+        if (m)
+            e = firn_mint_text(m, text, &len);
+        else
+            len = firn_u64_format(ctx->numbers[i], text);
+        if (e == 0)
+            e = request_key_add(k, text, len);
+    }
+    if (e == FIRN_ENOSPC)
+        resp_errorf(r->out, "ERR with a KEY at most %d bytes of IDs are kept: ask for fewer",
+                    IDEM_IDS_MAX);
+    else if (e)
+        resp_errorf(r->out, "TRYAGAIN %s", firn_error_message(e));
+    return e == 0;
+}
+
+static void next_keyed(struct service_ctx *ctx, struct reply *r, const struct next_args *a)
+{
+    struct request_args args = { .kind = a->kind->name, .n = a->count, .shard = a->shard };
+    struct keyed *k = read_key(ctx, r, a->key, &args);
+    if (!k)
+        return;
+    struct resp_wait *w = NULL;
+    if (mint_into(ctx, r, a, k) && !(w = wait_new(ctx)))
+        resp_error(r->out, "TRYAGAIN out of memory");
+    if (!w) {
+        free(k);
+        return;
+    }
+    struct job *j = &w->ticket.job;
+    j->keyed = k;
+    if (!defer(w, r))
+        return;
+    w->kind = a->kind;
+    w->codec = a->codec;
+    w->one = !a->many;
+    j->what = JOB_KEEP;
+    j->done = kept;
+    j->user = w;
+    ticket_submit(ctx->desk, j);
+}
+
 static void run_next(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     struct next_args a;
@@ -661,11 +792,15 @@ static void run_next(struct service_ctx *ctx, const struct resp_request *q, stru
         return;
     if (a.kind == ctx->ticket_kind || strcmp(a.kind->name, "dated") == 0) {
         if (may_take(ctx, r, a.seq))
-            take(ctx, r, a.seq, a.count, 0, false, ANSWER_LIST, !a.many);
+            take(ctx, r, a.seq, a.count, 0, false, ANSWER_LIST, !a.many, a.key);
         return;
     }
     if (!allowed(ctx, r, GUARD_MINT_KIND, (struct slice){ a.kind->name, strlen(a.kind->name) }))
         return;
+    if (a.key.p) {
+        next_keyed(ctx, r, &a);
+        return;
+    }
     enum leased which = minter_leased(a.kind);
     if (which == LEASED_N) {
         next_texts(ctx, r, &a);
@@ -718,7 +853,7 @@ static const struct command commands[] = {
     { "echo", 2, run_echo, "fast", "connection", "Say it again" },
     { "firn.inspect", 2, run_inspect, "readonly", "firn", "What an ID says" },
     { "firn.next", -2, run_next, "write", "firn",
-      "Mint: FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e]" },
+      "Mint: " NEXT_USAGE "; a retry with the same key gets the same again" },
     { "get", 2, run_get, "readonly", "string", "The next number of a sequence, not taken" },
     { "hello", -1, run_hello, "fast", "connection", "Choose the protocol's version" },
     { "incr", 2, run_incr, "write", "string", "Take the next number of a sequence" },

@@ -71,7 +71,7 @@ int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint6
 {
     struct job *j = &w->job;
     j->period = 0;
-    if (!behind) {
+    if (!behind && !j->keyed) {
         bool fetch;
         j->result = ranges_take(coordinator_ranges(d->coordinator), j->name, j->name_len, j->want,
                                 false, now_ms, &j->range, &j->record, &fetch);

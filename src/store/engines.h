@@ -17,7 +17,7 @@ firn_store_engine_open firn_store_etcd_open, firn_store_zookeeper_open, firn_sto
 
 /* What may stand behind the '?', each beside its engine's code. */
 #define ETCD_PARAMS      "tls ca cert key"
-#define ZOOKEEPER_PARAMS ""
+#define ZOOKEEPER_PARAMS "" /* no TLS: Debian builds the library without it */
 #define POSTGRES_PARAMS  "table sslmode sslrootcert sslcert sslkey"
 #define REDIS_PARAMS     "unsafe_ok prefix tls ca cert key"
 

@@ -4,7 +4,7 @@
  * it replaces. Every record carries a fresh nonce (PROTOCOL.md section 2), so a value never comes
  * back, which engine counters do after a restore.
  *
- * All backends keep these promises (tests/unit/store/conformance.c checks them):
+ * All backends keep these promises (tests/conformance/run checks them):
  *  - calls block, on one thread at a time (the coordinator's), and come back within the time-out
  *    given when the store was opened;
  *  - 0 from a write means durable: it survives kill -9 and power loss;
@@ -28,7 +28,7 @@
 
 #include "firn/error.h"
 
-#define STORE_KEY_MAX     160  /* bytes: the longest is "journal/" + a sequence's name + a number */
+#define STORE_KEY_MAX     160  /* bytes of UTF-8: "journal/", a sequence's name and a number */
 #define STORE_VALUE_MAX   1024 /* bytes: the longest record (coord/record.h) with room to spare */
 #define STORE_ID_TEXT_BUF 64
 
@@ -110,7 +110,7 @@ FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, stru
  *   memory:
  *   sqlite:FILE
  *   etcd://[user:password@]host[:2379][,host...]/[prefix][?tls=...]
- *   zookeeper://host[:2181][,host...]/[path]
+ *   zookeeper://[user:password@]host[:2181][,host...]/[path, else firn]
  *   postgres://[user[:password]@]host[:5432][,host...]/database
  *   redis://[user:password@]host[:6379][,host...]/[db]?unsafe_ok=yes
  * FIRN_EFORMAT: no such URL. FIRN_ENOTSUP: this build lacks the engine; the text names the package.

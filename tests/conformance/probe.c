@@ -1,8 +1,9 @@
 /*
- * store_probe URL TIMEOUT_MS - one handle on a store, driven by lines; the hand of every store test.
+ * store_probe [--break MODE | --closed] URL TIMEOUT_MS - one handle on a store, driven by lines: the
+ * hand of every store test.
  *
  * One command a line on stdin, one answer a line on stdout, flushed. The first answer is that of
- * opening the store; a store that could not be opened can be tried again with `reopen`.
+ * opening the store (none with --closed); `reopen` tries again where that failed.
  *   read KEY [fresh]                 0 VALUE STORE_MS MS
  *   cas KEY OLD NEW                  0 MS
  *   many KEY OLD NEW [KEY OLD NEW..] 0 RESULT [RESULT..] MS
@@ -17,6 +18,7 @@
  * Keys and values are percent-encoded, in answers every byte but letters, digits and _./: so. `%` alone
  * is the empty text, `-` alone is "absent": as OLD the register must not exist, as NEW it is removed.
  */
+#include "broken.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -28,7 +30,7 @@
 enum { MANY_MAX = 256, WORDS_MAX = 3 * MANY_MAX + 1 };
 
 struct probe {
-    const char *url;
+    const char *url, *mode; /* mode: of broken.h, or NULL */
     uint32_t timeout_ms;
     struct firn_store *store; /* NULL: not open */
     struct firn_diag diag;
@@ -245,18 +247,22 @@ static void do_reopen(struct probe *p)
         printf("0 %s", p->store->ops->scheme);
     else
         p->store = NULL;
+    if (r == 0 && p->mode && !(p->store = broken_new(p->store, p->mode))) {
+        fprintf(stderr, "store_probe: no mode '%s'; there are %s\n", p->mode, broken_modes);
+        exit(2);
+    }
     finish(p, r, took_ns);
 }
 
 static const struct command {
     const char *name;
     size_t words_min, words_max; /* with the name */
-    unsigned numbers;            /* bit i: word i is a number, not an absent text */
+    size_t number;               /* the word that is a number or a flag, not a text; 0: none */
     void (*run)(struct probe *p);
 } commands[] = {
-    { "read", 2, 3, 1u << 2, do_read },   { "cas", 4, 4, 0, do_cas },
-    { "many", 4, WORDS_MAX, 0, do_many }, { "scan", 2, 3, 1u << 2, do_scan },
-    { "wait", 4, 4, 1u << 3, do_wait },   { "identity", 1, 1, 0, do_identity },
+    { "read", 2, 3, 2, do_read },         { "cas", 4, 4, 0, do_cas },
+    { "many", 4, WORDS_MAX, 0, do_many }, { "scan", 2, 3, 2, do_scan },
+    { "wait", 4, 4, 3, do_wait },         { "identity", 1, 1, 0, do_identity },
     { "reopen", 1, 1, 0, do_reopen },
 };
 
@@ -281,7 +287,7 @@ static void execute(struct probe *p, char *line)
         bool right = p->words >= c->words_min && p->words <= c->words_max;
         for (size_t w = 1; w < p->words;
              w++) /* a key is never absent; numbers end at a NUL or space */
-            if (!p->word[w].p && (w == 1 || c->numbers >> w & 1))
+            if (!p->word[w].p && (w == 1 || w == c->number))
                 right = false;
         if (!right) {
             refuse("wrong arguments");
@@ -302,14 +308,19 @@ int main(int argc, char **argv)
     static struct probe p;
     char *line = NULL;
     size_t room = 0;
-    if (argc != 3) {
-        fprintf(stderr, "usage: store_probe URL TIMEOUT_MS\n");
+    bool closed = argc == 4 && strcmp(argv[1], "--closed") == 0;
+    if (argc == 5 && strcmp(argv[1], "--break") == 0)
+        p.mode = argv[2];
+    if (!p.mode && !closed && argc != 3) {
+        fprintf(stderr, "usage: store_probe [--break %s | --closed] URL TIMEOUT_MS\n",
+                broken_modes);
         return 2;
     }
-    p.url = argv[1];
-    p.timeout_ms = (uint32_t)strtoul(argv[2], NULL, 10);
+    p.url = argv[argc - 2];
+    p.timeout_ms = (uint32_t)strtoul(argv[argc - 1], NULL, 10);
     p.began_ns = mono_ns();
-    do_reopen(&p);
+    if (!closed)
+        do_reopen(&p);
     while (getline(&line, &room, stdin) > 0 && strcmp(line, "quit\n") != 0)
         execute(&p, line);
     free(line);

@@ -65,13 +65,16 @@ def decode(word):
 
 
 class Probe:
-    def __init__(self, binary, url, timeout_ms=2000, options=()):
+    def __init__(self, binary, url, timeout_ms=2000, options=(), closed=False):
         self.url = url
+        if closed:
+            options = ("--closed",)
         self.process = subprocess.Popen([binary, *options, url, str(timeout_ms)], bufsize=0,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.buffer = b""
-        self.pending = ["reopen"]
-        self.opened = self.answer()  # look at .ok: opening may fail, and reopen() tries again
+        self.pending = [] if closed else ["reopen"]
+        # Look at .ok: opening may fail, and reopen() tries again. With `closed` it is the first to try.
+        self.opened = None if closed else self.answer()
 
     # ---- calls under way ----
     def send(self, command, *args):

@@ -6,6 +6,7 @@
  * Its sequences: "default" answers at once from 100001; "slow" waits for world_settle(); "dated" is
  * dated and waits; "short" has three numbers left; "broken" fails like a store; "taken" exists when it
  * is created, with other settings unless these are the defaults; nothing else exists.
+ * A key is kept, unless world.keep is an error; with world.replay it was there before.
  */
 #ifndef HTTP_WORLD_H
 #define HTTP_WORLD_H
@@ -27,6 +28,8 @@ static struct world {
     struct reply *reply;
     struct job *first, **tail; /* wait for world_settle() */
     uint64_t next;
+    int keep;
+    bool replay;
     char answer[4 * 1024 * 1024]; /* the last one, with a NUL */
     size_t answer_len;
 } world;
@@ -83,6 +86,12 @@ static void world_run(struct job *j)
     bool exists = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         exists |= strcmp(known[i], j->name) == 0;
+    if (j->keyed)
+        j->keyed->replayed = world.replay;
+    if (j->what == JOB_KEEP || (j->keyed && world.keep)) {
+        j->result = world.keep;
+        return;
+    }
     j->result = exists ? 0 : FIRN_ENOENT;
     if (strcmp(j->name, "broken") == 0)
         j->result = FIRN_EIO;

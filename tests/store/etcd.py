@@ -551,6 +551,7 @@ def strange_stores(t):
     t.result(p.identity(), "0", "identity")
     f.cluster = 8
     t.result(p.read(b"k", fresh=False), CHANGED, "a read from another cluster")
+    t.result(p.scan(b""), CHANGED, "a scan of another cluster")
     t.result(p.cas(b"k", None, b"v"), CHANGED, "a write to another cluster")
     t.equal(p.identity().value, b"etcd:0000000000000008", "identity of the other cluster")
     f.revision += 1

@@ -174,12 +174,13 @@ class Firnd:
 
     count = 0
 
-    def __init__(self, test, state, *args, env=None, serve=True):
+    def __init__(self, test, state, *args, env=None, serve=True, config=None):
         Firnd.count += 1
         self.log_path = os.path.join(test.dir, f"firnd-{Firnd.count}.log")
         self.state = state
         self.test = test
-        cmd = [os.path.join(test.bin, "firnd"), "--no-config", "--state-dir", state]
+        cmd = [os.path.join(test.bin, "firnd"), "--state-dir", state]
+        cmd += ["--config", config] if config else ["--no-config"]
         for port in ("home", "snowflake", "ticket"):
             cmd += [f"--listen-{port}", "127.0.0.1:0"]
         with open(self.log_path, "wb") as log:

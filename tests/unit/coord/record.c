@@ -44,6 +44,29 @@ static const char seq_text[] = "firn=seq 1\n"
                                "note=date %Y%m%d, width 6\n"
                                "req=f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n";
 
+static const char keyed_text[] =
+    "firn=seq 2\n"
+    "mode=gapless\n"
+    "start=1\n"
+    "step=2\n"
+    "offset=1\n"
+    "max=9223372036853775807\n"
+    "next=21\n"
+    "note=\n"
+    "req=f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n"
+    "at=1700000000\n"
+    "keys=000102030405060708090a0b0c0d0e0f:7:11:2 101112131415161718191a1b1c1d1e1f:281474976710655:15:3\n";
+
+static const char idem_text[] = "firn=idem 1\n"
+                                "args=7\n"
+                                "first=11\n"
+                                "step=2\n"
+                                "count=2\n"
+                                "period=20261116\n"
+                                "at=1700000000\n"
+                                "ids=\n"
+                                "req=f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n";
+
 T_TEST(record_golden_meta)
 {
     struct meta_record m = { .cluster = nonce_of(0),
@@ -101,6 +124,158 @@ T_TEST(record_golden_seq)
     T_EQ(seq_parse(text, strlen(text), &back, NULL), 0);
     T_EQ(back.next, 100011);
     T_STR(back.note, "date %Y%m%d, width 6");
+}
+
+T_TEST(record_golden_keyed)
+{
+    struct seq_record s = { .start = 1,
+                            .step = 2,
+                            .offset = 1,
+                            .max = 9223372036853775807,
+                            .next = 21,
+                            .req = nonce_of(0xf0) };
+    struct seq_keys keys = { .n = 2,
+                             .at = 1700000000,
+                             .key = { { nonce_of(0), 7, 11, 2 },
+                                      { nonce_of(0x10), RECORD_ARGS_MAX, 15, 3 } } };
+    char text[RECORD_TEXT_MAX + 1];
+    text[seq_encode_keyed(&s, &keys, text)] = '\0';
+    T_STR(text, keyed_text);
+    struct seq_record back;
+    struct seq_keys back_keys;
+    T_EQ(seq_parse_keyed(text, strlen(text), &back, &back_keys, NULL), 0);
+    T_EQ(back.next, 21);
+    T_EQ(back_keys.n, 2);
+    T_EQ(back_keys.at, 1700000000);
+    T_EQ(back_keys.key[1].first, 15);
+    T_EQ(back_keys.key[1].count, 3);
+    T_OK(nonce_eq(&back_keys.key[1].key, &keys.key[1].key));
+    T_EQ(seq_parse(text, strlen(text), &back, NULL), 0); /* who has no use for keys */
+    keys.n = 0; /* without keys it is a record as it ever was */
+    T_EQ(seq_encode_keyed(&s, &keys, text), seq_encode(&s, text));
+    T_OK(memcmp(text, "firn=seq 1\n", 11) == 0);
+    T_EQ(seq_parse_keyed(text, seq_encode(&s, text), &back, &back_keys, NULL), 0);
+    T_EQ(back_keys.n, 0);
+}
+
+T_TEST(record_golden_idem)
+{
+    struct idem_record i = { .args = 7,
+                             .first = 11,
+                             .step = 2,
+                             .count = 2,
+                             .period = 20261116,
+                             .at = 1700000000,
+                             .req = nonce_of(0xf0) };
+    char text[RECORD_TEXT_MAX + 1];
+    text[idem_encode(&i, text)] = '\0';
+    T_STR(text, idem_text);
+    struct idem_record back;
+    T_EQ(idem_parse(text, strlen(text), &back, NULL), 0);
+    T_EQ(back.first, 11);
+    T_EQ(back.period, 20261116);
+    memset(i.ids, 'x', IDEM_IDS_MAX);
+    i.step = 0;
+    i.args = RECORD_ARGS_MAX;
+    i.first = i.count = i.at = INT64_MAX;
+    T_EQ(idem_parse(text, idem_encode(&i, text), &back, NULL), 0); /* the longest fits */
+    T_EQ(strlen(back.ids), IDEM_IDS_MAX);
+}
+
+static void reject(const char *good, const char *from, const char *to,
+                   int parse(const char *p, size_t len))
+{
+    char text[RECORD_TEXT_MAX];
+    const char *at = strstr(good, from);
+    T_OK(at, "'%s'", from);
+    size_t head = (size_t)(at - good), cut = strlen(from), put = strlen(to);
+    memcpy(text, good, head);
+    memcpy(text + head, to, put);
+    memcpy(text + head + put, at + cut, strlen(at + cut));
+    T_EQ(parse(text, strlen(good) - cut + put), FIRN_EFORMAT, "'%s'", to);
+}
+
+static int parse_keyed(const char *p, size_t len)
+{
+    struct seq_record s;
+    struct seq_keys keys;
+    return seq_parse_keyed(p, len, &s, &keys, NULL);
+}
+
+static int parse_idem(const char *p, size_t len)
+{
+    struct idem_record i;
+    return idem_parse(p, len, &i, NULL);
+}
+
+T_TEST(record_rejects_bad_keys)
+{
+    static const char *const keyed[][2] = {
+        { "seq 2", "seq 1" },
+        { "seq 2", "seq 3" },
+        { ":7:11:2", ":7:12:2" }, /* not 1 modulo 2 */
+        { ":7:11:2", ":7:11:0" },
+        { ":7:11:2", ":7:11:6" }, /* beyond next */
+        { ":7:11:2", ":7:21:1" },
+        { ":7:11:2", ":7:11:99999999" },
+        { ":7:11:2", ":7:11" },
+        { ":7:11:2", ":7:11:2:" },
+        { ":7:11:2", ":07:11:2" },
+        { "281474976710655", "281474976710656" },
+        { "keys=00", "keys=0" },
+        { "keys=00", "keys= 00" },
+        { "keys=00", "keys=\n00" },
+        { "101112131415161718191a1b1c1d1e1f", "000102030405060708090a0b0c0d0e0f" }, /* twice */
+        { ":15:3\n", ":15:3" },
+        { ":15:3\n", ":15:3 \n" },
+        { ":15:3\n", ":15:3\n\n" },
+        { "at=1700000000\n", "" },
+    };
+    static const char *const idem[][2] = {
+        { "idem 1", "idem 2" },
+        { "count=2", "count=0" },
+        { "step=2", "step=0" },
+        { "ids=", "ids=x" },
+        { "args=7", "args=281474976710656" },
+        { "period=20261116", "period=4294967296" },
+        { "at=1700000000\n", "" },
+    };
+    for (size_t i = 0; i < T_LEN(keyed); i++)
+        reject(keyed_text, keyed[i][0], keyed[i][1], parse_keyed);
+    for (size_t i = 0; i < T_LEN(idem); i++)
+        reject(idem_text, idem[i][0], idem[i][1], parse_idem);
+    for (size_t len = 0; len < sizeof keyed_text - 1; len++)
+        T_EQ(parse_keyed(keyed_text, len), FIRN_EFORMAT, "%zu bytes", len);
+    for (size_t len = 0; len < sizeof idem_text - 1; len++)
+        T_EQ(parse_idem(idem_text, len), FIRN_EFORMAT, "%zu bytes", len);
+}
+
+/* As many keys as fit are written, one more is not, and the most that can be there is never too long. */
+T_TEST(record_keys_fit)
+{
+    struct seq_record s = { .start = 1, .step = 1, .max = INT64_MAX - 1, .next = 100000 };
+    struct seq_keys keys = { .at = INT64_MAX }, back_keys;
+    struct seq_record back;
+    char text[RECORD_TEXT_MAX];
+    for (int longest = 0; longest < 2; longest++) {
+        if (longest) {
+            memset(s.note, 'n', RECORD_NOTE_MAX);
+            s.next = INT64_MAX - 1;
+        }
+        uint32_t fit = 0;
+        for (keys.n = 1; keys.n <= SEQ_KEYS_MAX; keys.n++) {
+            keys.key[keys.n - 1] = (struct seq_keyed){ nonce_of((uint8_t)keys.n), RECORD_ARGS_MAX,
+                                                       longest ? INT64_MAX - 1000000 : 5, 1 };
+            size_t len = seq_encode_keyed(&s, &keys, text);
+            T_OK(len <= RECORD_TEXT_MAX);
+            if (len == 0)
+                break;
+            fit = keys.n;
+            T_EQ(seq_parse_keyed(text, len, &back, &back_keys, NULL), 0);
+            T_EQ(back_keys.n, keys.n);
+        }
+        T_OK(fit >= (longest ? 7u : 12u), "%u", fit);
+    }
 }
 
 /* Every proper prefix, and every text with a byte changed to another that says something else. */

@@ -202,6 +202,137 @@ T_TEST(sequence_op_never_repeats)
     }
 }
 
+static struct seq_ask ask_of(uint8_t key, uint64_t want, bool partial)
+{
+    return (struct seq_ask){ .key = { { key } }, .args = key, .want = want, .partial = partial };
+}
+
+/* Numbers for keys come behind those without, and the record says which are whose. */
+T_TEST(sequence_op_keyed)
+{
+    struct seq_record r = make((struct seq_spec){ .start = 1, .step = 2, .offset = 1, .max = 39 });
+    char text[RECORD_TEXT_MAX];
+    struct seq_op op, other;
+    enum seq_verdict v;
+    struct seq_range got;
+    struct nonce req = fresh();
+    struct seq_ask a = ask_of(1, 2, false), b = ask_of(2, 3, false), twin = ask_of(1, 2, false);
+    struct seq_ask *ask[3] = { &a, &twin, &b };
+    seq_op_init(&op);
+    T_EQ(seq_op_build_keyed(&op, 0, ask, 3, 5, &req), FIRN_EAGAIN);
+    T_EQ(seq_op_read(&op, text, seq_encode(&r, text), &v, &got, NULL), 0);
+    T_EQ(seq_op_build_keyed(&op, 4, ask, 3, 5, &req), 0);
+    T_OK(a.listed && b.listed && !twin.listed);
+    T_OK(!seq_op_find(&op, &a.key)); /* not yet */
+    T_EQ(seq_op_done(&op, 0, &got), SEQ_GRANTED);
+    T_EQ(got.first, 1);
+    T_EQ(got.count, 4);
+    T_EQ(seq_op_find(&op, &a.key)->first, 9);
+    T_EQ(seq_op_find(&op, &b.key)->first, 13);
+    T_EQ(seq_op_find(&op, &b.key)->count, 3);
+    T_EQ(op.base.next, 19);
+    T_EQ(op.keys.at, 5);
+
+    /* Whoever reads the record knows the same. */
+    seq_op_init(&other);
+    T_EQ(seq_op_read(&other, op.base_text, op.base_len, &v, &got, NULL), 0);
+    T_EQ(v, SEQ_TRY_AGAIN);
+    T_EQ(seq_op_find(&other, &a.key)->first, 9);
+
+    /* An answer is lost, and the record is read: the numbers without a key are found by the nonce. */
+    struct seq_ask c = ask_of(3, 1, false), d = ask_of(4, 100, false), e = ask_of(5, 100, true);
+    struct seq_ask *more[3] = { &c, &d, &e };
+    req = fresh();
+    T_EQ(seq_op_build_keyed(&op, 2, more, 3, 6, &req), 0);
+    T_OK(c.listed && !d.listed && e.listed); /* d wants all or nothing, e takes the rest */
+    memcpy(text, op.value, op.value_len);
+    size_t len = op.value_len;
+    T_EQ(seq_op_done(&op, FIRN_EUNKNOWN, &got), SEQ_READ_IT);
+    T_EQ(seq_op_read(&op, text, len, &v, &got, NULL), 0);
+    T_EQ(v, SEQ_GRANTED);
+    T_EQ(got.first, 19);
+    T_EQ(got.count, 2);
+    T_EQ(seq_op_find(&op, &c.key)->first, 23);
+    T_EQ(seq_op_find(&op, &e.key)->first, 25);
+    T_EQ(seq_op_find(&op, &e.key)->count, 8); /* up to 39 */
+    T_OK(!seq_op_find(&op, &a.key));
+    req = fresh();
+    T_EQ(seq_op_build_keyed(&op, 0, ask, 3, 7, &req), FIRN_EOVERFLOW);
+}
+
+/* A record lists as many keys as it has room for; the others wait. */
+T_TEST(sequence_op_keyed_full)
+{
+    struct seq_record r = make((struct seq_spec){ .start = 1 });
+    char text[RECORD_TEXT_MAX];
+    struct seq_op op;
+    enum seq_verdict v;
+    struct seq_range got;
+    struct seq_ask ask[40], *list[40];
+    size_t listed = 0, rounds = 0;
+    for (uint8_t i = 0; i < 40; i++) {
+        ask[i] = ask_of(i, 1, false);
+        list[i] = &ask[i];
+    }
+    seq_op_init(&op);
+    T_EQ(seq_op_read(&op, text, seq_encode(&r, text), &v, &got, NULL), 0);
+    for (; listed < 40; rounds++) {
+        struct nonce req = fresh();
+        T_EQ(seq_op_build_keyed(&op, 0, list + listed, 40 - listed, 5, &req), 0);
+        T_EQ(seq_op_done(&op, 0, &got), SEQ_GRANTED);
+        T_EQ(got.count, 0);
+        for (; listed < 40 && ask[listed].listed; listed++)
+            T_EQ(seq_op_find(&op, &ask[listed].key)->first, 1 + listed); /* in order */
+        T_EQ(op.base.next, 1 + listed);
+    }
+    T_OK(rounds >= 3 && rounds <= 4, "%zu", rounds);
+}
+
+/* The spare is fetched when half of a block is used, never sooner, and blocks are ten seconds of demand. */
+T_TEST(sequence_cache_follows_demand)
+{
+    static const struct {
+        uint64_t per_s, want;
+    } rows[] = { { 1, SEQ_BLOCK_MIN },
+                 { 1000, 10000 },
+                 { 50, 500 }, /* and down again, when the large blocks are used up */
+                 { 40000, 400000 },
+                 { 400000, SEQ_BLOCK_MAX } };
+    struct seq_cache c;
+    uint64_t next = 1, now_ms = 0;
+    seq_cache_init(&c);
+    for (size_t i = 0; i < T_LEN(rows); i++) {
+        uint64_t last_want = 0, end_ms = now_ms + 1200000, sum = 0;
+        /* A hundred numbers at a time, or one if they are asked for slowly. */
+        uint64_t piece = rows[i].per_s >= 1000 ? rows[i].per_s / 100 : 1;
+        for (; now_ms < end_ms; now_ms += piece * 1000 / rows[i].per_s) {
+            for (uint64_t left = piece; left > 0;) {
+                struct seq_range got;
+                int r = seq_cache_some(&c, left, now_ms, &got);
+                uint64_t half = c.block / 2, unused = c.cur.count;
+                bool spare = c.spare.count > 0, waiting = r == FIRN_EAGAIN;
+                uint64_t ask = seq_cache_ask(&c);
+                T_EQ(ask > 0, !spare && (unused <= half || waiting), "%llu left of %llu",
+                     (unsigned long long)unused, (unsigned long long)c.block);
+                if (ask) {
+                    T_OK(ask >= SEQ_BLOCK_MIN && ask <= SEQ_BLOCK_MAX);
+                    last_want = ask;
+                    seq_cache_put(&c, &(struct seq_range){ next, 1, ask }, now_ms);
+                    next += ask;
+                }
+                if (r == 0) {
+                    left -= got.count;
+                    sum += got.count;
+                }
+            }
+        }
+        T_OK(sum > 300);
+        T_OK(last_want * 10 >= rows[i].want * 9 && last_want * 10 <= rows[i].want * 11,
+             "%llu a second: blocks of %llu, not %llu", (unsigned long long)rows[i].per_s,
+             (unsigned long long)last_want, (unsigned long long)rows[i].want);
+    }
+}
+
 T_TEST(sequence_cache_blocks)
 {
     struct seq_cache c;

@@ -114,6 +114,7 @@ T_TEST(config_defaults)
     T_OK(!c.accept_clock);
     T_EQ(c.tickets.default_start, 100001);
     T_EQ(c.tickets.default_mode, CONFIG_TICKET_GAPLESS);
+    T_EQ(c.tickets.idem_retention_s, 86400);
     T_EQ(c.limits.connections, 10000);
     T_EQ(c.limits.ids_per_request, 100000);
     T_EQ(c.limits.header_ms, 10000);

@@ -259,6 +259,66 @@ T_TEST(formats)
     world_end();
 }
 
+#define KEY "Idempotency-Key: abc\r\n"
+
+T_TEST(keys)
+{
+    static const char *const targets[] = { "/generate",
+                                           "/generate?n=20",
+                                           "/v1/ids/uuidv7?n=20",
+                                           "/v1/ids/tsid",
+                                           "/v1/ids/nanoid?length=255&n=2",
+                                           "/v1/sequences/slow/next?n=3",
+                                           "/generate?seq=slow&encoding=base62&prefix=ord",
+                                           "/v1/ids/ulid?prefix=ord",
+                                           "/v1/sequences/dated/next" };
+    world_start();
+    for (size_t i = 0; i < T_LEN(targets); i++)
+        for (int replay = 0; replay < 2; replay++) {
+            world.replay = replay;
+            const char *a = ask(i % 2 ? "GET" : "POST", targets[i], KEY, "", PORT_HOME);
+            T_EQ(status_of(a), 200, "%s: %s", targets[i], a);
+            T_EQ(strstr(a, "\r\nIdempotent-Replayed: true\r\n") != NULL, replay, "%s", a);
+            T_OK(strstr(a, "\r\nCache-Control: no-store\r\n"));
+            check_length(a);
+        }
+    const char *a = ask("GET", "/generate?n=3", KEY "Accept: application/octet-stream\r\n", "",
+                        PORT_SNOWFLAKE);
+    T_EQ(world.answer_len - (size_t)(body_of(a) - a), 24);
+    a = ask("GET", "/v1/ids/ulid?n=3&prefix=ord", KEY "Accept: text/plain\r\n", "", PORT_HOME);
+    T_EQ(strlen(body_of(a)), 3 * (26 + 5));
+    T_OK(strncmp(body_of(a), "ord_", 4) == 0);
+    static const char *const too_many[] = { "/generate?n=21", "/v1/ids/uuidv4?n=1000",
+                                            "/v1/ids/nanoid?length=255&n=3" };
+    for (size_t i = 0; i < T_LEN(too_many); i++) {
+        a = ask("GET", too_many[i], KEY, "", PORT_SNOWFLAKE);
+        T_EQ(status_of(a), 400, "%s", a);
+        T_OK(strstr(a, "too-many") && strstr(a, "Idempotency-Key"), "%s", a);
+    }
+    a = ask("GET", "/v1/ids/uuidv5?namespace=dns&name=a&n=2", KEY, "", PORT_HOME);
+    T_EQ(status_of(a), 400);
+    char field[400] = "Idempotency-Key: ";
+    memset(field + 17, 'k', 256);
+    memcpy(field + 17 + 256, "\r\n", 3);
+    a = ask("GET", "/generate", field, "", PORT_SNOWFLAKE);
+    T_EQ(status_of(a), 400);
+    T_OK(strstr(a, "1 to 255"), "%s", a);
+    memcpy(field + 17 + 255, "\r\n", 3);
+    T_EQ(status_of(ask("GET", "/generate", field, "", PORT_SNOWFLAKE)), 200);
+    T_EQ(status_of(ask("GET", "/generate", "Idempotency-Key:\r\n", "", PORT_SNOWFLAKE)), 400);
+    T_EQ(status_of(ask("GET", "/generate", "Idempotency-Key: a\tb\r\n", "", PORT_HOME)), 400);
+    world.keep = FIRN_EREUSED;
+    for (size_t i = 0; i < T_LEN(targets); i++) {
+        a = ask("GET", targets[i], KEY, "", PORT_HOME);
+        if (!strstr(targets[i], "encoding")) /* this one is described first */
+            T_OK(status_of(a) == 422 && strstr(a, "key-reused"), "%s: %s", targets[i], a);
+    }
+    world.keep = FIRN_EIO;
+    a = ask("GET", "/generate", KEY, "", PORT_SNOWFLAKE);
+    T_OK(status_of(a) == 503 && strstr(a, "Retry-After"), "%s", a);
+    world_end();
+}
+
 T_TEST(ids_rise_and_are_distinct)
 {
     world_start();

@@ -268,6 +268,13 @@ T_TEST(range_answers)
          FIRN_EAGAIN);
     T_OK(h.calls == 2 && range.stopped);
 
+    /* another cluster's registers are not handed on */
+    range = (struct etcd_range){ .cluster = 7, .root = text("/"), .each = hear, .user = &h };
+    h.calls = 0;
+    T_EQ(etcd_decode_range(text("{" HEADER ",\"kvs\":[" KV("L3M=", "YQ==") "]}"), &range),
+         FIRN_ESTORE);
+    T_OK(h.calls == 0 && !range.stopped);
+
     static const char *const bad[] = {
         "{}",
         "{\"kvs\":[]}",

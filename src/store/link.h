@@ -1,0 +1,43 @@
+/*
+ * link.h - a client's byte stream to a server: TCP, with TLS where asked for, every call with a deadline
+ * on the monotonic clock. For engines whose client library cannot give up in time. One thread at a time.
+ * Names are resolved by the system, whose limits are its own; addresses avoid that.
+ */
+#ifndef FIRN_STORE_LINK_H
+#define FIRN_STORE_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "firn/error.h"
+
+struct link;
+struct link_tls; /* what is trusted and shown; shared by links, which it must outlive */
+
+int64_t link_now_ms(void);
+
+/* `ca`: PEM file of the authorities to trust, NULL for the system's. `cert` and `key`: PEM files to show
+ * to the server, or both NULL. FIRN_EIO: a file cannot be used, `d` names it. */
+FIRN_MUSTUSE int link_tls_new(const char *ca, const char *cert, const char *key,
+                              struct link_tls **out, struct firn_diag *d);
+void link_tls_free(struct link_tls *t);
+
+/* Connect, and shake hands when `tls` is given (borrowed); the certificate must be valid for `host`.
+ * FIRN_EIO: nobody there, not in time, or not trusted. */
+FIRN_MUSTUSE int link_open(const char *host, uint16_t port, const struct link_tls *tls,
+                           int64_t until_ms, struct link **out, struct firn_diag *d);
+void link_close(struct link *l);
+
+/* All of it, or FIRN_EIO: then some of it may have been sent, and the link is of no more use. */
+FIRN_MUSTUSE int link_send(struct link *l, const char *p, size_t len, int64_t until_ms,
+                           struct firn_diag *d);
+
+/* At least one byte, their number in *out_n; FIRN_EIO as above. */
+FIRN_MUSTUSE int link_recv(struct link *l, char *p, size_t cap, size_t *out_n, int64_t until_ms,
+                           struct firn_diag *d);
+
+/* Whether the other side is silent, as it should be between two requests; else it has closed. */
+bool link_quiet(const struct link *l);
+
+#endif
