@@ -41,12 +41,16 @@ def run(*words):
     return r.stdout
 
 
+# Network and processes of the test's own: nobody else sees what it makes, and the kernel ends all of it with the test.
+UNSHARE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
 def can_unshare():
     """None, or why there are no namespaces here."""
     script = ("ip link set lo up && ip link add name probe type veth peer name probe1 && ip link add probe2 type bridge "
               "&& nft add table inet probe")
     try:
-        r = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, timeout=LIMIT,
+        r = subprocess.run([*UNSHARE, "sh", "-c", script], capture_output=True, text=True, timeout=LIMIT,
                            check=False)
     except (OSError, subprocess.SubprocessError) as e:
         return str(e)
@@ -191,6 +195,12 @@ class Clock:
         self.path, self.library = path, found[0]
         self.set(0)
 
+    def preload(self, program):
+        """A sanitizer's run time has to come first."""
+        libs = [line.split()[2] for line in run("ldd", program).splitlines()
+                if line.strip().startswith(("libasan", "libtsan", "libubsan")) and len(line.split()) > 2]
+        return " ".join([*libs, self.library])
+
     def set(self, offset_s):
         with open(self.path + ".new", "w", encoding="ascii") as out:
             out.write(f"{offset_s:+.3f}\n")
@@ -201,8 +211,8 @@ class Clock:
             out.write(time.strftime("%Y-%m-%d %H:%M:%S\n", time.localtime()))
         os.replace(self.path + ".new", self.path)
 
-    def env(self):
-        return {"LD_PRELOAD": self.library, "FAKETIME_TIMESTAMP_FILE": self.path, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    def env(self, program):
+        return {"LD_PRELOAD": self.preload(program), "FAKETIME_TIMESTAMP_FILE": self.path, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
                 "FAKETIME_NO_CACHE": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0"}
 
 
@@ -221,10 +231,11 @@ class Node:
     def start(self):
         path = os.path.join(self.folder, f"node-{self.i}-{len(self.logs)}.log")
         self.logs.append(path)
-        env = {**os.environ, **(self.clock.env() if self.clock else {})}
+        command = self.command(self)
+        words = ["env", *(f"{k}={v}" for k, v in self.clock.env(command[0]).items())] if self.clock else []
         with open(path, "wb") as log:
-            self.process = subprocess.Popen([*self.net.enter(self.i), *self.command(self)], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, env=env, cwd=self.folder)
+            self.process = subprocess.Popen([*self.net.enter(self.i), *words, *command], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, cwd=self.folder)
 
     def alive(self):
         return self.process is not None and self.process.poll() is None
