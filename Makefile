@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run compare test model chaos bench install clean help format tidy
+.PHONY: all run compare test sim model chaos bench install clean help format tidy
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
@@ -13,6 +13,13 @@ compare: all ## ask a Snowflake and a ticket server in turn; starts firnd if non
 
 test: ## install what is missing, then build and test everything
 	@scripts/test
+
+sim: ## run SEEDS simulated worlds (20000) and the mutation gate; sim/README.md
+	@mkdir -p build-sim && cmake --preset release -B build-sim >build-sim/configure.log
+	@cmake --build build-sim -j "$$(nproc)" --target sim_world sim_mutants >build-sim/build.log 2>&1 || \
+		{ cat build-sim/build.log; exit 1; }
+	@build-sim/sim/sim_world --regress sim/regress.txt --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
+	@build-sim/sim/sim_mutants --gate
 
 model: ## check the protocol's models with spin in their large bounds; half an hour and more
 	@models/run --large

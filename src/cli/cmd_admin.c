@@ -524,7 +524,7 @@ static int fence(struct firn_store *store)
     int r = known(store, &e, &m);
     if (r >= 0)
         return r;
-    for (int i = 0; passing(r = setup_fence(&e, m.floor, &d)) && i < TRIES_MAX; i++)
+    for (int i = 0; passing(r = setup_fence(&e, m.floor, NULL, &d)) && i < TRIES_MAX; i++)
         ;
     if (r)
         return said(r, &d);

@@ -14,18 +14,22 @@ int cmd_admin(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
+int cmd_elect(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_layout(int argc, char **argv);
+int cmd_lock(int argc, char **argv);
+int cmd_nodes(int argc, char **argv);
 int cmd_seal(int argc, char **argv);
 int cmd_unseal(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-extern const struct usage admin_usage, bench_usage, compare_usage, completion_usage, convert_usage,
-    gen_usage, help_usage, inspect_usage, layout_usage, seal_usage, unseal_usage, verify_usage,
-    version_usage;
+extern const struct usage admin_usage, bench_usage, compare_usage, completion_usage, config_usage,
+    convert_usage, elect_usage, gen_usage, help_usage, inspect_usage, layout_usage, lock_usage,
+    nodes_usage, seal_usage, unseal_usage, verify_usage, version_usage;
 
 #endif

@@ -1,13 +1,17 @@
-/* duration.h - nanoseconds as people read them: 873 ns, 41.2 us, 3.07 ms, 1.50 s. */
+/* duration.h - lengths of time as people read them (873 ns, 41.2 us, 3.07 ms) and write them (10s). */
 #ifndef FIRN_CLI_DURATION_H
 #define FIRN_CLI_DURATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DURATION_BUF 24
 
 /* Three digits that count. Returns `out`. */
 const char *duration_text(uint64_t ns, char out[DURATION_BUF]);
+
+/* 500ms, 10s, 5m, 2h; a number alone is seconds. False: something else, or more than a year. */
+bool duration_parse(const char *text, uint64_t *out_ms);
 
 /* A count with a comma between thousands, as in 1,234,567. Returns `out`. */
 #define GROUPED_BUF 28

@@ -168,6 +168,8 @@ static struct setup setup_of(struct lease *l)
                            .s = reading.store && s > 0
                                     ? (uint64_t)s / (l->params.tick_ms * 1000000u)
                                     : 0,
+                           .floor = l->node.floor,
+                           .reach = l->node.grant.until,
                            .random = l->world.random,
                            .user = l->world.user };
 }
@@ -197,8 +199,9 @@ static int fence(struct lease *l, uint64_t known_floor, struct firn_diag *d)
     if (l->clock.state == CLOCK_WAIT)
         return firn__diag(d, FIRN_ECLOCK, 0, "a fence needs the time, and the clock is not set");
     struct setup e = setup_of(l);
-    int r = setup_fence(&e, known_floor, d);
-    if (r == 0) {
+    bool raised;
+    int r = setup_fence(&e, known_floor, &raised, d);
+    if (r == 0 && raised) {
         l->view.fenced_count++;
         l->view.fences++;
     }
@@ -264,7 +267,9 @@ static int check_meta(struct lease *l, struct firn_diag *d)
     if (r != 0)
         return r;
     bool known = strcmp(id, m->store_inc) == 0;
-    bool fenced = l->born_ && m->floor > l->sane_floor_; /* by somebody else, since it was sane */
+    /* By an operator, since it was sane, and above what this node still holds. */
+    bool fenced = l->params.manual_fence && l->born_ && m->floor > l->sane_floor_ &&
+                  m->floor >= l->node.grant.until;
     if (known && (!l->changed_ || fenced)) {
         l->changed_ = false;
         return 0;
@@ -273,7 +278,7 @@ static int check_meta(struct lease *l, struct firn_diag *d)
         return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
                                    "the store is a copy, or was restored: stop all users of the "
                                    "original, then `firn admin fence`"));
-    r = fence(l, m->floor, d);
+    r = fence(l, known ? l->sane_floor_ : m->floor, d); /* unless another node has done it */
     if (r == 0)
         l->changed_ = false;
     return r ? r : FIRN_EAGAIN; /* read it all again */
@@ -523,6 +528,11 @@ static void publish(struct lease *l, uint64_t last)
     struct lease_view *v = &l->view;
     struct clock_reading reading;
     struct slot_now now = read_now(l, last, &reading);
+    /* A step may have blocked since the clock was looked at, and the generators went on with what was
+     * published before: F does not go back for them either. */
+    int64_t shown = reading.mono + v->off_ns;
+    if (l->clock.state != CLOCK_WAIT && shown > l->clock.floor_ns)
+        l->clock.floor_ns = shown;
     v->clock = l->clock.state;
     v->off_ns = l->clock.off_ns;
     v->floor_ns = l->clock.floor_ns;
@@ -633,14 +643,17 @@ uint64_t lease_step(struct lease *l, uint64_t last)
     if (l->phase_ == LEASE_RUN && is_shared(l) && l->node.state == SLOT_HALTED &&
         l->node.why != FIRN_EEXHAUSTED && now.mono_ms >= l->meta_due_ms_) {
         l->phase_ = LEASE_META;
+        l->changed_ = true; /* mended from a backup, it may be older than what it granted */
         l->meta_due_ms_ = now.mono_ms + HALTED_MS;
     }
     if (l->phase_ == LEASE_META) {
         l->view.diag = (struct firn_diag){ 0 };
         if (fail(l, open_store(l, &l->view.diag)) != 0) {
             l->view.store_errors += l->view.error == FIRN_EIO || l->view.error == FIRN_EUNKNOWN;
-            if (l->born_)
+            if (l->born_) {
+                read_now(l, last, &reading); /* the store may have taken its time */
                 clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
+            }
             publish(l, last);
             return l->view.error == FIRN_EAGAIN ? now.mono_ms : next;
         }

@@ -1,47 +1,18 @@
 /*
- * One table of fields for each kind of record; the encoder and the parser both walk it. The order of
- * the table is the order of the lines, and it is part of the format: a change needs a new version.
+ * The records of the lease and of the sequences, and the walker over tables of fields that all records
+ * share (record_form.h).
  */
-#include "coord/record.h"
+#include "coord/record_form.h"
 #include "id/diag.h"
 
 #include <stdio.h>
-
-enum type { NUMBER, NONCE, TEXT, NOTE, CHOICE };
-
-struct field {
-    const char *name;
-    enum type type;
-    size_t offset;
-    size_t max;                /* TEXT, NOTE: longest; */
-    const char *const *choice; /* CHOICE: names of 0, 1, ... up to NULL */
-};
-
-struct form {
-    const char *head; /* first line: kind and version */
-    const struct field *field;
-    size_t count;
-};
 
 static const char *const hold_name[] = { "free", "held", "retired", NULL };
 static const char *const mode_name[] = { "gapless", "range", NULL };
 
 _Static_assert(sizeof(enum slot_hold) == sizeof(unsigned) && sizeof(enum seq_mode) == 4, "CHOICE");
 
-#define F(kind, member, ...)                                  \
-    {                                                         \
-#member, __VA_ARGS__, offsetof(kind, member), 0, NULL \
-    }
-#define FT(kind, member, type_)                                                       \
-    {                                                                                 \
-#member, type_, offsetof(kind, member), sizeof(((kind *)0)->member) - 1, NULL \
-    }
-#define FC(kind, member, choice_)                           \
-    {                                                       \
-#member, CHOICE, offsetof(kind, member), 0, choice_ \
-    }
-
-static const struct field meta_field[] = {
+static const struct record_field meta_field[] = {
     F(struct meta_record, cluster, NONCE),   FT(struct meta_record, layout, NOTE),
     F(struct meta_record, slot_lo, NUMBER),  F(struct meta_record, slot_hi, NUMBER),
     F(struct meta_record, window, NUMBER),   F(struct meta_record, max_drift, NUMBER),
@@ -49,7 +20,7 @@ static const struct field meta_field[] = {
     FT(struct meta_record, store_inc, TEXT), F(struct meta_record, req, NONCE),
 };
 
-static const struct field slot_field[] = {
+static const struct record_field slot_field[] = {
     F(struct slot_record, cluster, NONCE),    F(struct slot_record, epoch, NUMBER),
     FC(struct slot_record, state, hold_name), F(struct slot_record, owner, NONCE),
     FT(struct slot_record, name, TEXT),       F(struct slot_record, from, NUMBER),
@@ -57,30 +28,30 @@ static const struct field slot_field[] = {
     F(struct slot_record, req, NONCE),
 };
 
-static const struct field seq_field[] = {
+static const struct record_field seq_field[] = {
     FC(struct seq_record, mode, mode_name), F(struct seq_record, start, NUMBER),
     F(struct seq_record, step, NUMBER),     F(struct seq_record, offset, NUMBER),
     F(struct seq_record, max, NUMBER),      F(struct seq_record, next, NUMBER),
     FT(struct seq_record, note, NOTE),      F(struct seq_record, req, NONCE),
 };
 
-static const struct field idem_field[] = {
+static const struct record_field idem_field[] = {
     F(struct idem_record, args, NUMBER),   F(struct idem_record, first, NUMBER),
     F(struct idem_record, step, NUMBER),   F(struct idem_record, count, NUMBER),
     F(struct idem_record, period, NUMBER), F(struct idem_record, at, NUMBER),
     FT(struct idem_record, ids, NOTE),     F(struct idem_record, req, NONCE),
 };
 
-static const struct form meta_form = { "firn=meta 1\n", meta_field,
-                                       sizeof meta_field / sizeof meta_field[0] };
-static const struct form slot_form = { "firn=slot 1\n", slot_field,
-                                       sizeof slot_field / sizeof slot_field[0] };
-static const struct form seq_form = { "firn=seq 1\n", seq_field,
-                                      sizeof seq_field / sizeof seq_field[0] };
-static const struct form keyed_form = { "firn=seq 2\n", seq_field,
-                                        sizeof seq_field / sizeof seq_field[0] };
-static const struct form idem_form = { "firn=idem 1\n", idem_field,
-                                       sizeof idem_field / sizeof idem_field[0] };
+static const struct record_form meta_form = { "firn=meta 1\n", meta_field,
+                                              sizeof meta_field / sizeof meta_field[0] };
+static const struct record_form slot_form = { "firn=slot 1\n", slot_field,
+                                              sizeof slot_field / sizeof slot_field[0] };
+static const struct record_form seq_form = { "firn=seq 1\n", seq_field,
+                                             sizeof seq_field / sizeof seq_field[0] };
+static const struct record_form keyed_form = { "firn=seq 2\n", seq_field,
+                                               sizeof seq_field / sizeof seq_field[0] };
+static const struct record_form idem_form = { "firn=idem 1\n", idem_field,
+                                              sizeof idem_field / sizeof idem_field[0] };
 
 /* The longest record fits: 12 + lines of at most 10 + 1 + value + 1 bytes. */
 _Static_assert(12 + 10 * 12 + 2 * 32 + RECORD_LAYOUT_MAX + 6 * 20 + RECORD_INC_MAX <=
@@ -95,7 +66,7 @@ static size_t put_text(char *out, const char *text)
     return n;
 }
 
-static size_t put_number(char *out, uint64_t v)
+size_t record_put_number(char *out, uint64_t v)
 {
     char digit[20];
     size_t n = 0;
@@ -116,17 +87,17 @@ static size_t put_nonce(char *out, const struct nonce *v)
     return 2 * sizeof v->b;
 }
 
-static size_t encode(const struct form *form, const void *record, char *out)
+size_t record_encode(const struct record_form *form, const void *record, char *out)
 {
     char *p = out + put_text(out, form->head);
     for (size_t i = 0; i < form->count; i++) {
-        const struct field *f = &form->field[i];
+        const struct record_field *f = &form->field[i];
         const void *v = (const char *)record + f->offset;
         p += put_text(p, f->name);
         *p++ = '=';
         switch (f->type) {
         case NUMBER:
-            p += put_number(p, *(const uint64_t *)v);
+            p += record_put_number(p, *(const uint64_t *)v);
             break;
         case NONCE:
             p += put_nonce(p, v);
@@ -145,7 +116,7 @@ static size_t encode(const struct form *form, const void *record, char *out)
 }
 
 /* Each takes the bytes of one value; false: not the text that encode() would write. */
-static bool get_number(const char *p, size_t len, uint64_t *out)
+bool record_get_number(const char *p, size_t len, uint64_t *out)
 {
     uint64_t v = 0;
     if (len == 0 || len > 19 || (p[0] == '0' && len > 1))
@@ -200,12 +171,12 @@ static bool get_choice(const char *p, size_t len, const char *const *choice, uns
     return false;
 }
 
-static bool get(const struct field *f, const char *p, size_t len, void *record)
+static bool get(const struct record_field *f, const char *p, size_t len, void *record)
 {
     void *v = (char *)record + f->offset;
     switch (f->type) {
     case NUMBER:
-        return get_number(p, len, v);
+        return record_get_number(p, len, v);
     case NONCE:
         return get_nonce(p, len, v);
     case TEXT:
@@ -218,16 +189,15 @@ static bool get(const struct field *f, const char *p, size_t len, void *record)
     return false;
 }
 
-/* The form's lines; *out_at is where they end. */
-static int parse_lines(const struct form *form, const char *p, size_t len, void *record,
-                       size_t *out_at, struct firn_diag *d)
+int record_parse_head(const struct record_form *form, const char *p, size_t len, void *record,
+                      size_t *out_used, struct firn_diag *d)
 {
     size_t at = strlen(form->head);
     if (len > RECORD_TEXT_MAX || len < at || memcmp(p, form->head, at) != 0)
         return firn__diag(d, FIRN_EFORMAT, 1, "not a record that begins with '%.*s'", (int)(at - 1),
                           form->head);
     for (size_t i = 0; i < form->count; i++) {
-        const struct field *f = &form->field[i];
+        const struct record_field *f = &form->field[i];
         size_t name = strlen(f->name);
         const char *end = at < len ? memchr(p + at, '\n', len - at) : NULL;
         if (!end || (size_t)(end - p) - at < name + 1 || memcmp(p + at, f->name, name) != 0 ||
@@ -240,35 +210,33 @@ static int parse_lines(const struct form *form, const char *p, size_t len, void 
                               f->name);
         at = (size_t)(end - p) + 1;
     }
-    *out_at = at;
+    *out_used = at;
     return 0;
 }
 
-static int parse(const struct form *form, const char *p, size_t len, void *record,
+int record_parse(const struct record_form *form, const char *p, size_t len, void *record,
                  struct firn_diag *d)
 {
     size_t at;
-    int r = parse_lines(form, p, len, record, &at, d);
-    if (r != 0)
-        return r;
-    if (at != len)
+    int r = record_parse_head(form, p, len, record, &at, d);
+    if (r == 0 && at != len)
         return firn__diag(d, FIRN_EFORMAT, at + 1, "the record goes on after its last line");
-    return 0;
+    return r;
 }
 
 size_t meta_encode(const struct meta_record *r, char out[RECORD_TEXT_MAX])
 {
-    return encode(&meta_form, r, out);
+    return record_encode(&meta_form, r, out);
 }
 
 size_t slot_encode(const struct slot_record *r, char out[RECORD_TEXT_MAX])
 {
-    return encode(&slot_form, r, out);
+    return record_encode(&slot_form, r, out);
 }
 
 size_t seq_encode(const struct seq_record *r, char out[RECORD_TEXT_MAX])
 {
-    return encode(&seq_form, r, out);
+    return record_encode(&seq_form, r, out);
 }
 
 /* Behind the lines of a sequence: "at=1700000000", "keys=", then entries "key:args:first:count" with a
@@ -280,9 +248,9 @@ size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
 {
     if (keys->n == 0)
         return seq_encode(r, out);
-    char *p = out + encode(&keyed_form, r, out), *end = out + RECORD_TEXT_MAX;
+    char *p = out + record_encode(&keyed_form, r, out), *end = out + RECORD_TEXT_MAX;
     p += put_text(p, "at=");
-    p += put_number(p, keys->at);
+    p += record_put_number(p, keys->at);
     p += put_text(p, "\nkeys=");
     for (uint32_t i = 0; i < keys->n; i++) {
         const struct seq_keyed *k = &keys->key[i];
@@ -290,11 +258,11 @@ size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
             return 0;
         p += put_nonce(p, &k->key);
         *p++ = ':';
-        p += put_number(p, k->args);
+        p += record_put_number(p, k->args);
         *p++ = ':';
-        p += put_number(p, k->first);
+        p += record_put_number(p, k->first);
         *p++ = ':';
-        p += put_number(p, k->count);
+        p += record_put_number(p, k->count);
         *p++ = i + 1 < keys->n ? ' ' : '\n';
     }
     return (size_t)(p - out);
@@ -302,13 +270,13 @@ size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
 
 size_t idem_encode(const struct idem_record *r, char out[RECORD_TEXT_MAX])
 {
-    return encode(&idem_form, r, out);
+    return record_encode(&idem_form, r, out);
 }
 
 int meta_parse(const char *p, size_t len, struct meta_record *out, struct firn_diag *d)
 {
     struct meta_record m = { 0 };
-    int r = parse(&meta_form, p, len, &m, d);
+    int r = record_parse(&meta_form, p, len, &m, d);
     if (r != 0)
         return r;
     if (m.slot_lo >= m.slot_hi || m.slot_hi > UINT32_MAX || m.window == 0)
@@ -321,7 +289,7 @@ int slot_parse(const char *p, size_t len, struct slot_record *out, struct firn_d
 {
     static const struct nonce none;
     struct slot_record s = { 0 };
-    int r = parse(&slot_form, p, len, &s, d);
+    int r = record_parse(&slot_form, p, len, &s, d);
     if (r != 0)
         return r;
     if (s.from > s.until || (s.state == SLOT_HELD) == nonce_eq(&s.owner, &none))
@@ -351,8 +319,9 @@ static bool get_key(struct piece entry, const struct seq_record *s, struct seq_k
     const char *p = entry.p, *end = p + entry.len;
     struct piece key, args, first;
     if (!until(&p, end, ':', &key) || !until(&p, end, ':', &args) || !until(&p, end, ':', &first) ||
-        !get_nonce(key.p, key.len, &k->key) || !get_number(args.p, args.len, &k->args) ||
-        !get_number(first.p, first.len, &k->first) || !get_number(p, (size_t)(end - p), &k->count))
+        !get_nonce(key.p, key.len, &k->key) || !record_get_number(args.p, args.len, &k->args) ||
+        !record_get_number(first.p, first.len, &k->first) ||
+        !record_get_number(p, (size_t)(end - p), &k->count))
         return false;
     return k->args <= RECORD_ARGS_MAX && k->count > 0 && k->count <= KEY_COUNT_MAX &&
            k->first >= s->start && k->first % s->step == s->offset && k->first < s->next &&
@@ -366,8 +335,8 @@ static bool get_keys(const char *p, const char *end, const struct seq_record *s,
     if (end - p < 3 || memcmp(p, "at=", 3) != 0)
         return false;
     p += 3;
-    if (!until(&p, end, '\n', &line) || !get_number(line.p, line.len, &keys->at) || end - p < 5 ||
-        memcmp(p, "keys=", 5) != 0)
+    if (!until(&p, end, '\n', &line) || !record_get_number(line.p, line.len, &keys->at) ||
+        end - p < 5 || memcmp(p, "keys=", 5) != 0)
         return false;
     p += 5;
     while (keys->n < SEQ_KEYS_MAX) {
@@ -391,7 +360,8 @@ int seq_parse_keyed(const char *p, size_t len, struct seq_record *out, struct se
     struct seq_keys keys = { 0 };
     size_t head = strlen(keyed_form.head), at = 0;
     bool keyed = len >= head && memcmp(p, keyed_form.head, head) == 0;
-    int r = keyed ? parse_lines(&keyed_form, p, len, &s, &at, d) : parse(&seq_form, p, len, &s, d);
+    int r = keyed ? record_parse_head(&keyed_form, p, len, &s, &at, d)
+                  : record_parse(&seq_form, p, len, &s, d);
     if (r != 0)
         return r;
     if (s.step == 0 || s.offset >= s.step || s.next % s.step != s.offset || s.next < s.start)
@@ -412,7 +382,7 @@ int seq_parse(const char *p, size_t len, struct seq_record *out, struct firn_dia
 int idem_parse(const char *p, size_t len, struct idem_record *out, struct firn_diag *d)
 {
     struct idem_record i = { 0 };
-    int r = parse(&idem_form, p, len, &i, d);
+    int r = record_parse(&idem_form, p, len, &i, d);
     if (r != 0)
         return r;
     if (i.count == 0 || (i.step == 0) != (i.ids[0] != '\0') || i.args > RECORD_ARGS_MAX ||
@@ -422,24 +392,44 @@ int idem_parse(const char *p, size_t len, struct idem_record *out, struct firn_d
     return 0;
 }
 
-size_t slot_key(uint32_t slot, char out[RECORD_KEY_BUF])
+size_t record_number_key(const char *prefix, uint32_t n, char out[RECORD_KEY_BUF])
 {
-    return (size_t)snprintf(out, RECORD_KEY_BUF, "slot/%05u", slot);
+    return (size_t)snprintf(out, RECORD_KEY_BUF, "%s%05u", prefix, n);
 }
 
-int slot_key_parse(const char *p, size_t len, uint32_t *out_slot)
+int record_number_key_parse(const char *prefix, const char *p, size_t len, uint32_t *out)
 {
     uint32_t v = 0;
-    if (len != 10 || memcmp(p, "slot/", 5) != 0)
+    size_t at = strlen(prefix);
+    if (len != at + 5 || memcmp(p, prefix, at) != 0)
         return FIRN_EFORMAT;
-    for (size_t i = 5; i < len; i++) {
+    for (size_t i = at; i < len; i++) {
         unsigned digit = (unsigned)(unsigned char)p[i] - '0';
         if (digit > 9)
             return FIRN_EFORMAT;
         v = v * 10 + digit;
     }
-    *out_slot = v;
+    *out = v;
     return 0;
+}
+
+size_t record_name_key(const char *prefix, const char *name, size_t len, char out[RECORD_KEY_BUF])
+{
+    size_t at = strlen(prefix), n = len < RECORD_NAME_MAX ? len : RECORD_NAME_MAX;
+    memcpy(out, prefix, at);
+    memcpy(out + at, name, n);
+    out[at + n] = '\0';
+    return at + n;
+}
+
+size_t slot_key(uint32_t slot, char out[RECORD_KEY_BUF])
+{
+    return record_number_key("slot/", slot, out);
+}
+
+int slot_key_parse(const char *p, size_t len, uint32_t *out_slot)
+{
+    return record_number_key_parse("slot/", p, len, out_slot);
 }
 
 size_t idem_key(const struct nonce *key, char out[RECORD_KEY_BUF])
@@ -452,11 +442,7 @@ size_t idem_key(const struct nonce *key, char out[RECORD_KEY_BUF])
 
 size_t seq_key(const char *name, size_t len, char out[RECORD_KEY_BUF])
 {
-    size_t n = len < RECORD_NAME_MAX ? len : RECORD_NAME_MAX;
-    memcpy(out, "seq/", 4);
-    memcpy(out + 4, name, n);
-    out[4 + n] = '\0';
-    return 4 + n;
+    return record_name_key("seq/", name, len, out);
 }
 
 bool record_name_ok(const char *p, size_t len)

@@ -4,6 +4,7 @@
  * make one store.
  */
 #include "coord/setup.h"
+#include "coord/mutant.h"
 #include "coord/slot.h"
 #include "id/diag.h"
 
@@ -165,6 +166,8 @@ static int write_batch(struct work *w, uint32_t at, uint32_t n, enum wish wish, 
 static int write_all(struct work *w, enum wish wish, struct firn_diag *d)
 {
     int r = 0;
+    if (FIRN_MUTANT(no_fence) && wish != CREATE_ABSENT)
+        return 0;
     for (uint32_t at = 0; r == 0 && at < w->n; at += BATCH_MAX)
         r = write_batch(w, at, w->n - at < BATCH_MAX ? w->n - at : BATCH_MAX, wish, d);
     return r;
@@ -301,22 +304,49 @@ int setup_recover(const struct setup *e, const struct setup_spec *spec, struct f
     w.floor = slot_fence_floor(&m, e->f, e->s);
     r = write_all(&w, CREATE_ABSENT, d);
     free(w.slot);
-    return r ? r : setup_fence(e, m.floor, d);
+    return r ? r : setup_fence(e, m.floor, NULL, d);
 }
 
-int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d)
+/* Looks at everything. *out_done: somebody has fenced since `known_floor` was read, and that holds. A higher
+ * floor alone does not say so: a store that went back in the middle of a fence has the new meta record
+ * and the old slots. Unless it returns an error, w->slot is to be freed. */
+static int look_at_fence(const struct setup *e, uint64_t known_floor, struct meta_record *m,
+                         struct firn_record *rec, struct work *w, bool *out_done,
+                         struct firn_diag *d)
+{
+    int r = setup_read_meta(e->store, m, rec, d);
+    if (r == 0)
+        r = work_init(w, e, (uint32_t)m->slot_lo, (uint32_t)(m->slot_hi - m->slot_lo), d);
+    if (r != 0)
+        return r;
+    *out_done = m->floor > known_floor && m->floor >= e->reach;
+    for (uint32_t i = 0; i < w->n; i++) {
+        struct slot_record s;
+        *out_done &= w->slot[i].len != 0 && parse_slot(w, i, &s, NULL) == 0 && s.until >= m->floor;
+    }
+    return 0;
+}
+
+int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised, struct firn_diag *d)
 {
     struct meta_record m;
     struct firn_record old;
     char text[RECORD_TEXT_MAX];
     struct work w;
-    int r = setup_read_meta(e->store, &m, &old, d);
-    if (r != 0 || m.floor > known_floor)
-        return r;
-    r = work_init(&w, e, (uint32_t)m.slot_lo, (uint32_t)(m.slot_hi - m.slot_lo), d);
+    bool done;
+    int r = look_at_fence(e, known_floor, &m, &old, &w, &done, d);
     if (r != 0)
         return r;
+    if (out_raised)
+        *out_raised = !done;
+    if (done) {
+        free(w.slot);
+        return 0;
+    }
     w.cluster = m.cluster;
+    /* Grants made after an earlier fence begin at its floor, and so reach further than the clock tells; a
+     * store that forgot that fence forgot them, too. */
+    m.floor = m.floor > e->floor ? m.floor : e->floor;
     w.floor = slot_fence_floor(&m, e->f, e->s);
     for (uint32_t i = 0; r == 0 && i < w.n; i++)
         if (w.slot[i].len == 0)
@@ -338,9 +368,11 @@ int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d
     r = firn_store_cas(e->store, &cas, d);
     if (r != FIRN_ECONFLICT)
         return r;
-    /* Another one fenced meanwhile: what it wrote is as good. */
-    r = setup_read_meta(e->store, &m, NULL, d);
-    return r != 0 || m.floor > known_floor ? r : FIRN_EAGAIN;
+    /* Another one fenced meanwhile: what it wrote is as good, if it holds. */
+    r = look_at_fence(e, known_floor, &m, &old, &w, &done, d);
+    if (r == 0)
+        free(w.slot);
+    return r == 0 && !done ? FIRN_EAGAIN : r;
 }
 
 int setup_retire(const struct setup *e, uint32_t slot, bool force, struct firn_diag *d)

@@ -13,6 +13,9 @@ struct setup { /* who asks, and when; all borrowed */
     struct firn_store *store;
     uint64_t f; /* clock F now, in ticks of the layout */
     uint64_t s; /* the store's own clock in ticks; 0: it has none */
+    /* What the caller remembers and a store that went back may not: the highest floor it ever saw, and
+     * the end of its own window. Both 0 for an operator. */
+    uint64_t floor, reach;
     void (*random)(void *user, void *out, size_t len);
     void *user;
 };
@@ -39,9 +42,11 @@ FIRN_MUSTUSE int setup_recover(const struct setup *e, const struct setup_spec *s
                                struct firn_diag *d);
 
 /* Raise every slot above all that the store may have forgotten. `known_floor` is the floor of the meta
- * record that the caller saw before it found a reason: a higher one means that somebody has fenced since,
- * and nothing more is done. FIRN_EAGAIN: others keep writing. */
-FIRN_MUSTUSE int setup_fence(const struct setup *e, uint64_t known_floor, struct firn_diag *d);
+ * record that the caller saw before it found a reason: when somebody has fenced since, and that
+ * covers the caller's own window, nothing more is done. *out_raised (may be NULL): it was done here.
+ * FIRN_EAGAIN: others keep writing. */
+FIRN_MUSTUSE int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised,
+                             struct firn_diag *d);
 
 /* Take a slot out of use for good: one that a wrong clock left in the far future, for example. A held one
  * only with `force`: its holder, if it lives, uses up its window and then takes another slot.

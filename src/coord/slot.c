@@ -8,6 +8,7 @@
  * and regressed are told apart only on a read that is ordered after the write.
  */
 #include "coord/slot.h"
+#include "coord/mutant.h"
 #include "id/diag.h"
 
 #include <string.h>
@@ -231,6 +232,10 @@ void slot_scan_done(struct slot_node *n, const struct slot_now *now, int result)
 {
     if (n->at_ == SLOT_AT_REST)
         return;
+    for (uint32_t i = 0; FIRN_MUTANT(absent_slot_is_free) && i < SLOTS_MAX; i++) {
+        n->seen_count_ = n->params.slot_hi - n->params.slot_lo;
+        n->seen[i].present = true;
+    }
     n->target_ = n->params.slot_lo;
     if (result == FIRN_ESTORE)
         halt(n, result, firn_error_message(result));
@@ -262,6 +267,12 @@ static struct slot_write *find_mine(struct slot_node *n, uint32_t slot, const st
 {
     if (holding(n) && n->confirmed_.slot == slot && nonce_eq(&n->confirmed_.req, req))
         return &n->confirmed_;
+    if (FIRN_MUTANT(adopt_by_owner) && nonce_eq(&n->base_.owner, &n->me)) {
+        struct slot_write *w = &n->mine_[++n->serial_ % SLOT_MINE];
+        *w = (struct slot_write){ *req,           n->serial_,    slot,          SLOT_ACQUIRE,
+                                  n->base_.epoch, n->base_.from, n->base_.until };
+        return w;
+    }
     for (size_t i = 0; i < SLOT_MINE; i++)
         if (n->mine_[i].serial != 0 && n->mine_[i].slot == slot && nonce_eq(&n->mine_[i].req, req))
             return &n->mine_[i];
@@ -296,6 +307,8 @@ static bool build_acquire(struct slot_node *n, const struct slot_now *now, const
     }
     struct slot_record r = *b;
     r.from = max64(max64(b->until, now->f), max64(now->last + 1, 1)); /* tick 0 is never granted */
+    if (FIRN_MUTANT(same_tick_slot_change))
+        r.from = max64(b->until, now->f);
     if (r.from >= n->params.ts_end) {
         halt(n, FIRN_EEXHAUSTED, firn_error_message(FIRN_EEXHAUSTED));
         return false;
@@ -376,7 +389,7 @@ static void confirm(struct slot_node *n, const struct slot_now *now, struct slot
         g->gen++;
         g->slot = w.slot;
         g->until = w.until;
-        g->from = max64(w.from, now->last + 1);
+        g->from = FIRN_MUTANT(same_tick_slot_change) ? w.from : max64(w.from, now->last + 1);
         g->closed = false;
     }
     n->confirmed_ = w;
@@ -483,6 +496,12 @@ void slot_read_done(struct slot_node *n, const struct slot_now *now, int result,
 {
     if (n->at_ != SLOT_AT_READ)
         return;
+    if (FIRN_MUTANT(absent_slot_is_free) && result == FIRN_ENOENT && n->doing_ == SLOT_ACQUIRE) {
+        n->base_ = (struct slot_record){ .cluster = n->params.cluster };
+        n->base_len_ = 0;
+        n->at_ = SLOT_AT_WRITE;
+        return;
+    }
     if (result == FIRN_ENOENT) {
         halt(n, result, "its record is missing: the store was damaged, recover it");
         return;

@@ -55,6 +55,7 @@ struct coordinator {
     struct tickets tickets;
     struct ranges ranges;
     struct lease *lease;
+    struct nodes *nodes;
     struct lease_world world;
     int lock_fd;
     struct coordinator_stats stats;
@@ -227,6 +228,8 @@ static void run_other(struct coordinator *c, struct job *j)
 {
     if (j->what == JOB_LIST)
         run_list(c, j);
+    else if (j->what == JOB_NODES)
+        j->result = nodes_list(c->nodes, c->store, &j->nodes, &j->list_n, &j->diag);
     else if (j->what == JOB_CREATE)
         j->result = ticket_create(&c->tickets, j->name, j->name_len, &j->spec, &j->record,
                                   &j->diag);
@@ -911,6 +914,11 @@ static bool reach_store(struct coordinator *c, struct job *jobs)
     return false;
 }
 
+static uint64_t earliest(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void *run(void *arg)
 {
     struct coordinator *c = arg;
@@ -920,14 +928,16 @@ static void *run(void *arg)
             goto stop;
     if (jobs)
         run_jobs(c, jobs);
-    uint64_t due_ms = step(c), sweep_ms = mono_ms();
-    while (wait_for_work(c, due_ms < sweep_ms ? due_ms : sweep_ms, &jobs)) {
+    uint64_t due_ms = step(c), sweep_ms = mono_ms(), nodes_ms = sweep_ms;
+    while (wait_for_work(c, earliest(due_ms, earliest(sweep_ms, nodes_ms)), &jobs)) {
         if (jobs)
             run_jobs(c, jobs);
         if (mono_ms() >= due_ms)
             due_ms = step(c);
         if (mono_ms() >= sweep_ms)
             sweep_ms = sweep(c);
+        if (mono_ms() >= nodes_ms)
+            nodes_ms = nodes_step(c->nodes, c->store, c->lease);
         if (jobs && c->failed) /* what failed was put back: give the store a moment */
             usleep(RETRY_MS * 1000);
     }
@@ -952,6 +962,7 @@ static void free_all(struct coordinator *c)
         close(c->lock_fd);
     pthread_mutex_destroy(&c->mutex);
     pthread_cond_destroy(&c->wake);
+    nodes_free(c->nodes);
     free(c->lease);
     free(c);
 }
@@ -979,7 +990,9 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&c->mutex, NULL);
     c->lease = calloc(1, sizeof *c->lease);
-    int r = c->lease ? open_store(c, d) : FIRN_ENOMEM;
+    int r = nodes_new(o->lease.name, o->addresses, &c->nodes);
+    if (r == 0)
+        r = c->lease ? open_store(c, d) : FIRN_ENOMEM;
     if (r == FIRN_EIO && is_shared(c) && !c->store) {
         log_warn("store_unreachable", "cause=%s", d->text);
         r = 0; /* the thread tries on */
@@ -1011,6 +1024,7 @@ void coordinator_stop(struct coordinator *c, uint64_t last)
     pthread_mutex_unlock(&c->mutex);
     pthread_cond_signal(&c->wake);
     pthread_join(c->thread, NULL);
+    nodes_leave(c->nodes);
     int r = c->store ? lease_release(c->lease, last, 2000) : FIRN_EIO;
     if (r)
         log_warn("release_failed", "error=%s", firn_error_name(r));

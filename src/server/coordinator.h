@@ -12,6 +12,7 @@
 #include "coord/ticket.h"
 #include "net/loop.h"
 #include "coord/board.h"
+#include "server/nodes.h"
 #include "server/ranges.h"
 
 #define DEFAULT_SEQUENCE "default"
@@ -22,7 +23,8 @@ enum job_what {
     JOB_FETCH,    /* the next block of a range sequence, ahead of need */
     JOB_CREATE,   /* a sequence as `spec` says */
     JOB_DESCRIBE, /* the record of a sequence */
-    JOB_LIST      /* all sequences */
+    JOB_LIST,     /* all sequences */
+    JOB_NODES     /* all members of the store */
 };
 
 struct job_listed {
@@ -53,10 +55,11 @@ struct job {
     /* out */
     int result; /* 0 or FIRN_E...; diag says why */
     struct firn_diag diag;
-    struct seq_range range;   /* JOB_TAKE */
-    struct seq_record record; /* JOB_TAKE, _CREATE, _DESCRIBE */
-    uint32_t period;          /* of a dated sequence: 20261116 */
-    struct job_listed *list;  /* JOB_LIST: malloc'd, the receiver frees it */
+    struct seq_range range;    /* JOB_TAKE */
+    struct seq_record record;  /* JOB_TAKE, _CREATE, _DESCRIBE */
+    uint32_t period;           /* of a dated sequence: 20261116 */
+    struct job_listed *list;   /* JOB_LIST: malloc'd, the receiver frees it */
+    struct node_listed *nodes; /* JOB_NODES: the same */
     size_t list_n;
 
     /* private */
@@ -71,6 +74,7 @@ struct coordinator_opts {
     const char *store;         /* its URL (store.h), borrowed */
     uint32_t store_timeout_ms; /* 0: the store's default */
     struct lease_params lease;
+    const char *addresses; /* of the ports, for the other nodes; borrowed for the call */
     struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
     uint64_t retention_s;  /* how long a key is kept */
     uint64_t wait_ms;      /* how long a ticket waits for a store that fails; default 5,000 */

@@ -134,6 +134,7 @@ void route_inspect(struct call *c);
 void route_layouts(struct call *c);
 void route_kinds(struct call *c);
 void route_node(struct call *c);
+void route_nodes(struct call *c); /* http_nodes.c */
 void route_healthz(struct call *c);
 void route_readyz(struct call *c);
 void route_metrics(struct call *c);

@@ -219,7 +219,11 @@ static int start_coordinator(struct firn_diag *d)
     static _Atomic uint64_t *last[LOOPS_MAX];
     static char store[4096], layout[FIRN_LAYOUT_TEXT_BUF];
     const struct config *c = &app.config;
+    static char addresses[PORTS * PEER_ADDRESS_BUF];
+    snprintf(addresses, sizeof addresses, "%s,%s,%s", app.address[PORT_HOME],
+             app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET]);
     struct coordinator_opts o = { .store = store,
+                                  .addresses = addresses,
                                   .store_timeout_ms = (uint32_t)c->store_timeout_ms,
                                   .last = last,
                                   .last_n = app.loops };

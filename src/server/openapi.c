@@ -74,6 +74,13 @@ static const struct {
                                                                         ",\"about\":" STRING
                                                                         ",\"width\":" INTEGER
                                                                         ",\"sorts\":" BOOLEAN))) },
+    { "Nodes", OBJECT("\"nodes\"",
+                      "\"nodes\":" LIST(OBJECT(
+                          "\"number\",\"name\",\"kind\",\"state\"",
+                          "\"number\":" INTEGER ",\"name\":" STRING ",\"address\":" STRING
+                          ",\"slots\":" STRING ",\"version\":" STRING ",\"kind\":" STRING
+                          ",\"state\":{\"enum\":[\"up\",\"dead\"]},\"self\":" BOOLEAN
+                          ",\"beat\":" INTEGER ",\"ttl_ms\":" INTEGER ",\"age_ms\":" INTEGER))) },
     { "Node",
       OBJECT(
           "\"name\",\"version\",\"ready\",\"slot\",\"window\",\"clock\"",

@@ -387,7 +387,7 @@ static int register_cas_many(struct firn_store *base, const struct firn_cas *wan
 
 static int register_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
 {
-    int result, r = register_cas_many(base, want, 1, &result, d);
+    int result = FIRN_EUNKNOWN, r = register_cas_many(base, want, 1, &result, d);
     return r ? r : result;
 }
 

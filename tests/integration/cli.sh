@@ -71,7 +71,7 @@ run 0 version; is "firn $(sed -n 's/^project(firn VERSION \([0-9.]*\) .*/\1/p' "
 run 0 --version; matches 'firn [0-9.]+'
 run 0 version --json; json 'd["version"][0] in "0123456789"'
 run 2 version x; says 'takes nothing'
-for c in gen inspect convert layout verify seal unseal completion help version; do
+for c in gen inspect convert layout verify seal unseal nodes elect lock config completion help version; do
     run 0 help; has "  $c "
     run 0 $c --help; check "examples do not come first" test "$(head -n 1 out)" = Examples:; has 'Usage: firn '; quiet
     cp out direct; run 0 help $c; check "help differs from --help" cmp -s out direct
@@ -350,6 +350,61 @@ run 2 verify --memory x; says '--memory x'
 run 2 verify --max -1; says '--max'
 run 2 verify /nonexistent; says '/nonexistent'
 
+# ---- stores: what needs more than one process is in coordination.py
+
+unset FIRN_STORE
+for args in 'nodes' 'elect x -- true' 'lock x -- true' 'config get x'; do
+    # shellcheck disable=SC2086
+    run 2 $args; says 'which store? Give --store URL'
+    # shellcheck disable=SC2086
+    FIRN_STORE=etc://x run 2 $args; says "'etc://x' is no store"
+    # shellcheck disable=SC2086
+    FIRN_STORE=memory: run 2 $args; says 'store of one process alone'
+done
+export FIRN_STORE=sqlite:coord.db
+run 0 nodes; lines 1; has 'NUMBER  NAME'
+run 0 nodes --json; is '[]'
+run 2 nodes x; says 'one word too many'
+run 2 elect; says 'firn elect NAME -- COMMAND'
+run 2 lock x; says 'firn lock NAME -- COMMAND'
+run 2 lock 'a b' -- true; says 'the name is 1 to 64 of'
+run 2 lock x --name 'a/b' -- true; says "--name 'a/b'"
+run 2 lock x --ttl 10d -- true; says "--ttl '10d': give a time such as"
+run 2 lock x --ttl 1ms -- true; says "--ttl '1ms'"
+run 2 lock x --ttl 8s --grace 3s -- true; says "--grace '3s'"
+run 0 lock x --name me -- sh -c 'echo "$FIRN_FENCING_TOKEN $FIRN_LEADER_NAME $FIRN_ELECTION"'; is '1 me x'; quiet
+run 3 elect x --name me -- sh -c 'echo "$FIRN_FENCING_TOKEN"; exit 3'; is 2; quiet
+run 127 lock x -- ./nowhere; says "cannot run './nowhere'"
+run 126 lock x -- ./in; says "cannot run './in'"
+echo text from stdin >in
+run 0 lock x -- cat; is 'text from stdin'
+run 0 lock x -- sh -c 'sleep 1000 & echo $! >left'
+ended() { # ended PID: gone, or waiting to be reaped by whoever adopted it
+    local i
+    for ((i = 0; i < 1000; i++)); do
+        grep -qs '^State:.[^ZX]' "/proc/$1/status" || return 0
+        sleep 0.01
+    done
+    return 1
+}
+check 'what was left behind runs on' ended "$(cat left)"
+run 0 nodes --all --json; json 'd[0]["state"] == "left" and d[0]["kind"] == "lock" and len(d) == 1'
+run 0 config list; is ''
+run 1 config get x; says 'was never set'
+run 0 config set x -; quiet
+run 0 config get x; is 'text from stdin'
+run 0 config get x --json; json 'd["revision"] == 1 and d["value"] == "text from stdin"'
+run 1 config set x y --if-revision 7; says "'x' has revision 1, not 7"
+run 0 config set x y --if-revision 1 --json; json 'd["revision"] == 2'
+run 0 config watch x --once; is y
+run 0 config watch x --once -- sh -c 'echo "$FIRN_CONFIG_NAME=$FIRN_CONFIG_VALUE/$FIRN_CONFIG_REVISION"'; is 'x=y/2'
+run 4 config watch x --once -- sh -c 'exit 4'; says 'status 4 for revision 2'
+run 2 config set x "$(printf '%0769d' 0)"; says 'at most 768 bytes'
+run 2 config; says 'get, set, watch or list'
+run 2 config put x; says "'put' is not get"
+: >in
+unset FIRN_STORE
+
 # ---- completion
 
 for shell in bash zsh fish; do
@@ -373,6 +428,8 @@ completes 'twitter' firn layout explain tw
 completes 'base58' firn convert --from base5
 completes 'wait' firn gen snowflake --policy w
 completes 'keys' firn seal --key-file key
+completes '--ttl' firn elect --t
+completes 'watch' firn config wa
 
 # ---- ends that are not ours
 

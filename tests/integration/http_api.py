@@ -253,7 +253,7 @@ def methods(f):
 
 @test
 def head_is_get_without_a_body(f):
-    for path in ("/generate", "/generate?n=3", "/v1/node", "/metrics", "/openapi.json", "/healthz",
+    for path in ("/generate", "/generate?n=3", "/v1/node", "/v1/nodes", "/metrics", "/openapi.json", "/healthz",
                  "/v1/sequences", "/generate?seq=default", "/"):
         r = f.ask(f.home, path, "HEAD")
         equal(r.status, 200, path)

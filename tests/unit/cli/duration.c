@@ -40,3 +40,22 @@ T_TEST(counts)
     T_STR(grouped_text(1234567, out), "1,234,567");
     T_STR(grouped_text(UINT64_MAX, out), "18,446,744,073,709,551,615");
 }
+
+T_TEST(durations_as_people_write_them)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } good[] = { { "0", 0 },       { "10", 10000 },   { "10s", 10000 },        { "500ms", 500 },
+                 { "5m", 300000 }, { "2h", 7200000 }, { "8784h", 31622400000 } };
+    static const char *const bad[] = { "",      "s",   "-1s",
+                                       "1.5s",  "1 s", "10 d",
+                                       "8785h", "1d",  "99999999999999999999s" };
+    uint64_t ms;
+    for (size_t i = 0; i < T_LEN(good); i++) {
+        T_OK(duration_parse(good[i].text, &ms), "%s", good[i].text);
+        T_EQ(ms, good[i].ms, "%s", good[i].text);
+    }
+    for (size_t i = 0; i < T_LEN(bad); i++)
+        T_OK(!duration_parse(bad[i], &ms), "%s", bad[i]);
+}

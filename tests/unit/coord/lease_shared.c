@@ -244,10 +244,10 @@ T_TEST(a_damaged_store_is_not_taken_for_an_empty_one)
     T_OK(lease[1].view.grant.from >= until);
     /* A slot that is missing while meta is there. */
     T_EQ(remove_one("slot/00007"), 0);
-    T_EQ(setup_fence(&e, meta_floor(), &d), FIRN_ENOENT);
+    T_EQ(setup_fence(&e, meta_floor(), NULL, &d), FIRN_ENOENT);
     e = setup_at(1);
     T_EQ(setup_recover(&e, &spec, &d), 0, "%s", d.text);
-    T_EQ(setup_fence(&e, meta_floor(), &d), 0, "%s", d.text);
+    T_EQ(setup_fence(&e, meta_floor(), NULL, &d), 0, "%s", d.text);
 }
 
 T_TEST(a_node_waits_for_the_operator)

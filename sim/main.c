@@ -1,0 +1,368 @@
+/*
+ * sim_world - runs the simulated world.
+ *   sim_world [--seeds N] [--from SEED] [--jobs J]   regress.txt, then N seeds; checks the sometimes table
+ *   sim_world --seed SEED [--trace]                  one seed
+ *   sim_world --replay FILE [--trace]                a list of faults, as a failure wrote it
+ *   sim_world --scale [--nodes N] [--hours H]        one large cluster
+ *   sim_mutants [--from SEED]                        the mutation gate
+ */
+#include "mutant.h"
+#include "scale.h"
+#include "shrink.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct world world;
+static struct plan plan;
+static int passed, failed;
+
+static const char *mutant_now(void);
+
+/* ---- the mutants ---- */
+
+#ifdef FIRN_MUTANTS
+enum firn_mutant firn_mutant;
+
+static const struct {
+    const char *name, *text;
+} mutants[MUTANTS] = { { "", "" },
+#define X(name, text) { #name, text },
+                       FIRN_MUTANT_LIST(X)
+#undef X
+};
+
+static const char *mutant_now(void)
+{
+    return mutants[firn_mutant].name;
+}
+
+static bool set_mutant(const char *name)
+{
+    for (int i = 0; i < MUTANTS; i++)
+        if (strcmp(mutants[i].name, name) == 0) {
+            firn_mutant = (enum firn_mutant)i;
+            return true;
+        }
+    return false;
+}
+
+enum { MUTANT_SEEDS = 100000 };
+
+/* Each rule taken away must be noticed. */
+static void mutation_gate(uint64_t from)
+{
+    printf("%-22s %9s %-8s %9s  %s\n", "mutation", "at seed", "oracle", "IDs", "what it does");
+    for (int i = 1; i < MUTANTS; i++) {
+        uint64_t ids = 0, seed = from;
+        bool killed = false;
+        firn_mutant = (enum firn_mutant)i;
+        for (; !killed && seed < from + MUTANT_SEEDS; seed++) {
+            plan_of_seed(&plan, seed);
+            world_run(&world, &plan);
+            ids += world.ids;
+            killed = world.failed;
+        }
+        if (killed)
+            printf("%-22s %9" PRIu64 " %-8s %9" PRIu64 "  %s\n", mutants[i].name, seed - 1,
+                   world.oracle, ids, mutants[i].text);
+        else
+            printf("%-22s  SURVIVED %d seeds: %s\n", mutants[i].name, MUTANT_SEEDS,
+                   mutants[i].text);
+        fflush(stdout);
+        passed += killed;
+        failed += !killed;
+    }
+    firn_mutant = MUTANT_none;
+}
+#else
+static const char *mutant_now(void)
+{
+    return "";
+}
+
+static bool set_mutant(const char *name)
+{
+    return name[0] == '\0';
+}
+#endif
+
+/* ---- one seed ---- */
+
+static const char *program;
+
+static void report(uint64_t seed)
+{
+    char file[512];
+    const char *slash = strrchr(program, '/');
+    char oracle[sizeof world.oracle];
+    memcpy(oracle, world.oracle, sizeof oracle);
+    printf("FAIL seed %" PRIu64 " %s: %s\n", seed, world.oracle, world.what);
+    printf("     replay: %s --seed %" PRIu64 " --trace\n", program, seed);
+    size_t before = plan.count;
+    int runs = shrink(&world, &plan, oracle);
+    snprintf(file, sizeof file, "%.*ssim-%" PRIu64 ".replay",
+             slash ? (int)(slash - program + 1) : 0, program, seed);
+    FILE *f = fopen(file, "w");
+    if (f) {
+        fprintf(f, "# %s: %s --replay %s --trace\n", oracle, program, file);
+        plan_write(&plan, mutant_now(), f);
+        fclose(f);
+    }
+    printf("     shrunk from %zu faults to %zu in %d runs: %s --replay %s --trace\n", before,
+           plan.count, runs, program, file);
+    plan_write(&plan, mutant_now(), stdout);
+    fflush(stdout);
+}
+
+static bool run_seed(uint64_t seed, bool shrink_it)
+{
+    plan_of_seed(&plan, seed);
+    world_run(&world, &plan);
+    if (!world.failed)
+        return true;
+    if (shrink_it)
+        report(seed);
+    else
+        printf("FAIL seed %" PRIu64 " %s: %s\n", seed, world.oracle, world.what);
+    return false;
+}
+
+/* The same seed is the same run, to the last event. */
+static bool repeatable(uint64_t seed)
+{
+    plan_of_seed(&plan, seed);
+    world_run(&world, &plan);
+    uint64_t first = world.hash;
+    world_run(&world, &plan);
+    if (first == world.hash)
+        return true;
+    printf("FAIL seed %" PRIu64 " ran differently the second time\n", seed);
+    return false;
+}
+
+/* ---- many ---- */
+
+struct result {
+    struct counters counters;
+    uint64_t failures;
+};
+
+enum { FAILURES_MAX = 5 };
+
+static void run_range(uint64_t from, uint64_t count, uint64_t step, struct result *out)
+{
+    *out = (struct result){ .failures = 0 };
+    memset(&sometimes, 0, sizeof sometimes);
+    for (uint64_t i = 0; i < count && out->failures < FAILURES_MAX; i += step)
+        out->failures += !run_seed(from + i, true);
+    out->counters = sometimes;
+}
+
+static void add(struct counters *to, const struct counters *from)
+{
+    uint64_t *t = (uint64_t *)to;
+    const uint64_t *f = (const uint64_t *)from;
+    for (size_t i = 0; i < sizeof *to / sizeof *t; i++)
+        t[i] += f[i];
+}
+
+static void run_jobs(uint64_t from, uint64_t count, unsigned jobs, struct result *total)
+{
+    int fd[16][2];
+    pid_t pid[16];
+    *total = (struct result){ .failures = 0 };
+    fflush(stdout);
+    for (unsigned j = 0; j < jobs; j++) {
+        struct result r;
+        if (pipe(fd[j]) != 0 || (pid[j] = fork()) < 0) {
+            perror("sim_world");
+            exit(1);
+        }
+        if (pid[j] > 0) {
+            close(fd[j][1]);
+            continue;
+        }
+        run_range(from + j, count > j ? count - j : 0, jobs, &r);
+        ssize_t n = write(fd[j][1], &r, sizeof r);
+        fflush(stdout);
+        _exit(n == (ssize_t)sizeof r ? 0 : 1);
+    }
+    for (unsigned j = 0; j < jobs; j++) {
+        struct result r;
+        size_t got = 0;
+        ssize_t n;
+        while (got < sizeof r && (n = read(fd[j][0], (char *)&r + got, sizeof r - got)) > 0)
+            got += (size_t)n;
+        close(fd[j][0]);
+        int status = 0;
+        waitpid(pid[j], &status, 0);
+        if (got != sizeof r) {
+            printf("FAIL a worker ended with status %d\n", status);
+            total->failures++;
+            continue;
+        }
+        add(&total->counters, &r.counters);
+        total->failures += r.failures;
+    }
+}
+
+static void print_totals(const struct counters *c)
+{
+    printf("\nfaults injected:\n");
+    for (int k = 0; k < FAULT_KINDS; k++)
+        printf("  %-13s %8" PRIu64 "%s", fault_name[k], c->fault[k], k % 4 == 3 ? "\n" : "");
+    printf("\n\nsometimes:\n");
+    const uint64_t *value = (const uint64_t *)c;
+#define X(name, text) printf("  %10" PRIu64 "  %s\n", *value++, text);
+    SOMETIMES(X)
+#undef X
+    printf("\n%" PRIu64 " seeds, %.0f simulated node-hours, %" PRIu64
+           " IDs and tickets, 0 repeated but for %" PRIu64 " excused by a clone and %" PRIu64
+           " by a forgetful store\n",
+           c->seeds, (double)c->node_ms / 3.6e6, c->ids, c->excused_clone, c->excused_loss);
+    printf("%" PRIu64 " tickets; gapless numbers lost with a crash: %" PRIu64
+           ", lost to another node's write before the sender could look: %" PRIu64 "\n",
+           c->ticket_numbers, c->ticket_lost_crash, c->ticket_holes_overwritten);
+}
+
+static void check_sometimes(const struct counters *c)
+{
+    const uint64_t *value = (const uint64_t *)c;
+#define X(name, text)                             \
+    if (*value == 0)                              \
+        printf("FAIL never reached: %s\n", text); \
+    passed += *value > 0;                         \
+    failed += *value++ == 0;
+    SOMETIMES(X)
+#undef X
+}
+
+static void run_regress(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char line[256];
+    unsigned long long seed;
+    if (!f) {
+        printf("FAIL %s: %s\n", path, strerror(errno));
+        failed++;
+        return;
+    }
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%llu", &seed) != 1)
+            continue;
+        bool ok = run_seed(seed, false);
+        passed += ok;
+        failed += !ok;
+    }
+    fclose(f);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: sim_world [--seeds N] [--from SEED] [--jobs J] [--regress FILE]\n"
+                    "       sim_world --seed SEED [--trace] [--mutant NAME]\n"
+                    "       sim_world --replay FILE [--trace]\n"
+                    "       sim_world --scale [--nodes N] [--hours H]\n"
+                    "       sim_mutants --gate [--from SEED]\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seeds = 0, from = 1, one = 0;
+    unsigned jobs = 1, nodes = 1000;
+    double hours = 4;
+    bool single = false, gate = false, scale = false, show = false;
+    const char *replay = NULL, *regress = NULL, *mutant = "";
+    program = argv[0];
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(a, "--trace") == 0)
+            show = true;
+        else if (strcmp(a, "--gate") == 0)
+            gate = true;
+        else if (strcmp(a, "--scale") == 0)
+            scale = true;
+        else if (i + 1 == argc)
+            return usage();
+        else if (strcmp(a, "--seeds") == 0)
+            seeds = strtoull(v, NULL, 10), i++;
+        else if (strcmp(a, "--from") == 0)
+            from = strtoull(v, NULL, 10), i++;
+        else if (strcmp(a, "--jobs") == 0)
+            jobs = (unsigned)strtoul(v, NULL, 10), i++;
+        else if (strcmp(a, "--seed") == 0)
+            one = strtoull(v, NULL, 10), single = true, i++;
+        else if (strcmp(a, "--replay") == 0)
+            replay = v, i++;
+        else if (strcmp(a, "--regress") == 0)
+            regress = v, i++;
+        else if (strcmp(a, "--mutant") == 0)
+            mutant = v, i++;
+        else if (strcmp(a, "--nodes") == 0)
+            nodes = (unsigned)strtoul(v, NULL, 10), i++;
+        else if (strcmp(a, "--hours") == 0)
+            hours = strtod(v, NULL), i++;
+        else
+            return usage();
+    }
+    if (!set_mutant(mutant) || jobs < 1 || jobs > 16)
+        return usage();
+    if (scale) {
+        bool ok = scale_run(nodes, hours);
+        printf("%d passed, %d failed\n", ok, !ok);
+        return ok ? 0 : 1;
+    }
+    struct config largest = { .slots = 16 };
+    world_new(&world, &largest, NODES_MAX + EXTRA_PROCS);
+    world.trace = show;
+    if (replay) {
+        char name[32];
+        FILE *f = fopen(replay, "r");
+        if (!f || !plan_read(&plan, name, f) || !set_mutant(name)) {
+            fprintf(stderr, "%s: cannot be replayed by this program\n", replay);
+            return 2;
+        }
+        fclose(f);
+        world_run(&world, &plan);
+        printf(world.failed ? "FAIL %s: %s\n" : "no rule is broken\n", world.oracle, world.what);
+        return world.failed;
+    }
+    if (single) {
+        bool ok = run_seed(one, !show);
+        printf("seed %" PRIu64 " trace %016" PRIx64 " %" PRIu64 " IDs\n", one, world.hash,
+               world.ids);
+        return !ok;
+    }
+#ifdef FIRN_MUTANTS
+    if (gate)
+        mutation_gate(from);
+#else
+    if (gate)
+        return usage();
+#endif
+    if (regress)
+        run_regress(regress);
+    if (seeds > 0) {
+        struct result r;
+        for (uint64_t i = 0; i < 20 && i < seeds; i++) {
+            bool ok = repeatable(from + i * 7);
+            passed += ok;
+            failed += !ok;
+        }
+        run_jobs(from, seeds, jobs, &r);
+        print_totals(&r.counters);
+        if (seeds >= 2000)
+            check_sometimes(&r.counters);
+        passed += (int)(r.counters.seeds - r.failures);
+        failed += (int)r.failures;
+    }
+    world_free(&world);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}

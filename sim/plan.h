@@ -1,0 +1,105 @@
+/*
+ * plan.h - what a seed stands for: a configuration and a list of faults, all of it decided before the
+ * run. A fault is a line of text, so a failing list can be shortened (shrink.c), kept and replayed.
+ */
+#ifndef SIM_PLAN_H
+#define SIM_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "firn/layout.h"
+
+#define MS     INT64_C(1000000) /* ns */
+#define SECOND INT64_C(1000000000)
+
+enum { FAULTS_MAX = 256, NODES_MAX = 12 };
+
+/* name, what it does. `node` says to whom, `arg` how much. */
+#define FAULTS(X)                                                             \
+    X(lose_request, "the next write is lost on its way; arg: nothing")        \
+    X(lose_reply, "the next write lands, its answer is lost")                 \
+    X(late, "the next write lands arg ms after its sender gave up")           \
+    X(repeat, "the next write lands again arg ms later")                      \
+    X(refuse, "the next call fails: nothing was written")                     \
+    X(slow, "the next call takes arg ms")                                     \
+    X(stale, "the next read that may be stale is arg ms old")                 \
+    X(cut, "the node is cut off from the store for arg ms")                   \
+    X(store_down, "nobody reaches the store for arg ms")                      \
+    X(restore, "the store goes back by arg ms and keeps its identity")        \
+    X(failover, "the store goes back by arg ms and is another one")           \
+    X(replace, "the store is another one, nothing is lost")                   \
+    X(wipe, "the store is empty")                                             \
+    X(delete_slot, "the record of slot arg is gone")                          \
+    X(delete_meta, "the meta record is gone")                                 \
+    X(clock_step, "the wall clock jumps by arg ms")                           \
+    X(clock_1970, "the wall clock is at 1970")                                \
+    X(clock_set, "the wall clock is right again")                             \
+    X(clock_freeze, "the wall clock stands for arg ms")                       \
+    X(clock_drift, "the wall clock runs arg per mille too fast")              \
+    X(suspend, "the machine sleeps for arg ms: CLOCK_MONOTONIC stands")       \
+    X(crash, "the process dies and starts again after arg ms")                \
+    X(pause, "the process is stopped for arg ms")                             \
+    X(leave, "the process gives its slot back and starts again after arg ms") \
+    X(fork_child, "the process forks")                                        \
+    X(clone, "the memory of the process is resumed a second time")            \
+    X(burst, "arg IDs are asked for at once")                                 \
+    X(lock_lost, "the next lock byte is free although it is held")            \
+    X(wrong_layout, "the process restarts with another layout")               \
+    X(fence, "an operator fences the store from this node")
+
+enum fault_kind {
+#define X(name, text) FAULT_##name,
+    FAULTS(X)
+#undef X
+        FAULT_KINDS
+};
+
+extern const char *const fault_name[FAULT_KINDS];
+
+struct fault {
+    uint32_t at_ms; /* after the start */
+    uint16_t kind, node;
+    int64_t arg;
+};
+
+struct config {
+    uint64_t seed;
+    bool
+        embedded; /* one machine, a file: lock bytes, give_back, the first to start makes the store */
+    bool store_time;  /* the store tells its clock */
+    bool lossy;       /* A1 is broken: restore, failover, wipe, deleted keys */
+    bool clones;      /* A2 is broken */
+    bool wild_clocks; /* clocks may be wrong by more than skew_max */
+    bool tickets;     /* sequences instead of slots */
+    bool one_by_one;  /* the store has no transactions */
+    bool same_names;  /* two nodes have one name */
+    bool ends;        /* the layout's time ends during the run */
+    bool shared_gen;  /* one firn_shared instead of a firn_gen for each lane */
+    bool batch;       /* IDs are drawn ahead, eight at a time */
+    bool give_back;
+    uint32_t slots, nodes, lanes;
+    uint64_t tick_ms, window_ms, renew_ms, max_drift_ms, skew_max_ms, max_idle_ms, quarantine_ms;
+    uint64_t op_timeout_ms;
+    uint32_t emit_ms;   /* a process is asked for IDs about that often */
+    uint32_t burst_max; /* and for up to that many */
+    struct firn_layout layout;
+    char layout_text[FIRN_LAYOUT_TEXT_BUF];
+    int64_t start_ns, duration_ns; /* Unix time of the start */
+};
+
+struct plan {
+    struct config config;
+    size_t count;
+    struct fault fault[FAULTS_MAX]; /* by time */
+};
+
+void plan_of_seed(struct plan *p, uint64_t seed);
+
+void plan_write(const struct plan *p, const char *mutant, FILE *out);
+/* false, with a message on stderr. `mutant` gets a name or "". */
+bool plan_read(struct plan *p, char mutant[32], FILE *in);
+
+#endif

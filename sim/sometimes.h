@@ -1,0 +1,74 @@
+/*
+ * sometimes.h - what must have happened somewhere in a run of all seeds: each row of the failure matrix
+ * (PROTOCOL.md section 7), each case of the outcome rule, and what else would prove nothing by never
+ * going wrong if it never came up.
+ */
+#ifndef SIM_SOMETIMES_H
+#define SIM_SOMETIMES_H
+
+#include <stdint.h>
+
+#define SOMETIMES(X)                                                                   \
+    X(outcome_1, "outcome rule 1: a write with a lost answer was found by its nonce")  \
+    X(outcome_2, "outcome rule 2: TWIN")                                               \
+    X(outcome_3, "outcome rule 3: FENCED by another owner")                            \
+    X(outcome_4, "outcome rule 4: unchanged, tried again")                             \
+    X(held, "row 1: clock stepped back or stood, F is held, IDs go on")                \
+    X(limit, "row 2: the clock is back and the rate is high: EAGAIN at the limit")     \
+    X(suspect, "row 3: wrong step forward is not followed, still serving")             \
+    X(refused, "row 4: wrong clock at the start is refused")                           \
+    X(paused, "row 5: paused beyond the window, then extended")                        \
+    X(paused_fenced, "row 5: paused beyond the window, then fenced")                   \
+    X(zombie, "row 6: stamps its own ticks after the slot was reclaimed")              \
+    X(reuse, "row 7: a slot is used again after a crash")                              \
+    X(wait_clock, "row 8: started at 1970, waits for the clock")                       \
+    X(dry, "row 9: store away until the window's end: DRY")                            \
+    X(lost_reply, "row 10: answer lost")                                               \
+    X(late, "row 10: a write landed after its sender gave up")                         \
+    X(repeated, "row 10: a write came twice, the second was refused")                  \
+    X(no_slot, "row 11: more nodes than slots: NO_SLOT")                               \
+    X(forked, "row 12: a child found its page wiped and leased its own slot")          \
+    X(cloned, "row 13: a memory ran twice")                                            \
+    X(twin_dup, "row 13: and repeated an ID, as A2 is broken (excused)")               \
+    X(cloned_call, "row 13: with a call under way at the snapshot")                    \
+    X(regressed, "row 14: REGRESSED, then FENCE")                                      \
+    X(changed, "row 14: the store is another one, then FENCE")                         \
+    X(fence_two, "row 14: two nodes fence at once")                                    \
+    X(forgotten_dup,                                                                   \
+      "row 14: an ID repeated before the loss was noticed, as A1 is broken (excused)") \
+    X(wiped, "row 15: store wiped: HALTED")                                            \
+    X(slot_gone, "row 15: slot record deleted: HALTED")                                \
+    X(same_name, "row 16: two nodes of one name, two slots")                           \
+    X(no_volume, "row 17: embedded store lost, made anew above its past")              \
+    X(other_layout, "row 18: another layout is refused")                               \
+    X(exhausted, "row 19: the layout's time ends")                                     \
+    X(poisoned, "a slot far in the future is passed over")                             \
+    X(sticky, "the slot last held under a name is taken again")                        \
+    X(given_back, "a RELEASE lowered until")                                           \
+    X(release_late, "a RELEASE landed after its sender had gone")                      \
+    X(stale_read, "a read from the past")                                              \
+    X(conflict, "a write was refused, another came first")                             \
+    X(lanes, "two lanes of one slot")                                                  \
+    X(shared, "a shared generator")                                                    \
+    X(batch_dropped, "a batch drawn before a fork was dropped")                        \
+    X(operator_fence, "an operator fenced")                                            \
+    X(ticket_adopted, "tickets: a commit with a lost answer was found by its nonce")   \
+    X(ticket_conflict, "tickets: another node came first")                             \
+    X(ticket_range, "tickets: numbers from a range sequence")                          \
+    X(ticket_gapless, "tickets: numbers from a gapless sequence")                      \
+    X(ticket_lost_crash, "tickets: numbers lost with a crash")                         \
+    X(healed_active, "every node active again after healing")
+
+struct counters {
+#define X(name, text) uint64_t name;
+    SOMETIMES(X)
+#undef X
+    uint64_t ticket_numbers, ticket_holes_overwritten;
+    uint64_t seeds, ids, excused_clone, excused_loss;
+    uint64_t node_ms;
+    uint64_t fault[32];
+};
+
+extern struct counters sometimes;
+
+#endif

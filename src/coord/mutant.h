@@ -1,0 +1,38 @@
+/*
+ * mutant.h - rules of the protocol that can be switched off, one at a time, so that the simulator
+ * (sim/) can show that it would notice. In every build but the simulator's own FIRN_MUTANT() is 0 and
+ * nothing of this is there. Rules whose place is outside src/coord are listed, too: the list is the gate.
+ */
+#ifndef FIRN_COORD_MUTANT_H
+#define FIRN_COORD_MUTANT_H
+
+#ifdef FIRN_MUTANTS
+
+#define FIRN_MUTANT_LIST(X)                                                         \
+    X(adopt_by_owner, "takes a grant because the owner is me, not by its nonce")    \
+    X(publish_before_ok, "stamps in a window before the store confirmed it")        \
+    X(close_by_until, "lowers until, then reads last: an emitter slips through")    \
+    X(emit_after_release, "goes on stamping after the slot was given back")         \
+    X(restartable_version, "the store compares a counter that can restart")         \
+    X(absent_slot_is_free, "takes a slot whose record is missing for a free one")   \
+    X(no_fence, "a fence that does not raise the slots")                            \
+    X(batch_over_fork, "a child hands out what its parent drew")                    \
+    X(same_tick_slot_change, "a new slot begins in the tick that the old one used") \
+    X(follows_bad_clock, "follows a clock that nothing speaks for")
+
+enum firn_mutant {
+    MUTANT_none,
+#define X(name, text) MUTANT_##name,
+    FIRN_MUTANT_LIST(X)
+#undef X
+        MUTANTS
+};
+
+extern enum firn_mutant firn_mutant;
+#define FIRN_MUTANT(name) (firn_mutant == MUTANT_##name)
+
+#else
+#define FIRN_MUTANT(name) 0
+#endif
+
+#endif

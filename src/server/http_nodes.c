@@ -1,0 +1,55 @@
+/* GET /v1/nodes: who takes part in the store that this server is on. */
+#include "server/http_call.h"
+#include "server/json_write.h"
+
+#include <stdlib.h>
+
+static void write_node(struct buf *b, const struct node_listed *n)
+{
+    const struct member_record *r = &n->record;
+    json_add_comma(b);
+    buf_add(b, "{", 1);
+    json_add_number(b, "number", n->number);
+    json_add_member(b, "name", r->name);
+    json_add_member(b, "address", r->address);
+    json_add_member(b, "slots", r->slots);
+    json_add_member(b, "version", r->version);
+    json_add_member(b, "kind", r->kind);
+    json_add_member(b, "state", n->dead ? "dead" : "up");
+    json_add_bool(b, "self", n->self);
+    json_add_number(b, "beat", r->beat);
+    json_add_number(b, "ttl_ms", r->ttl_ms);
+    json_add_number(b, "age_ms", n->age_ms);
+    buf_add(b, "}", 1);
+}
+
+static void listed(struct http_wait *w)
+{
+    struct job *j = &w->ticket.job;
+    if (j->result) {
+        http_wait_fail(w, w->reply);
+        http_wait_done(w);
+        return;
+    }
+    struct buf *b = w->reply->out;
+    reply_begin(w->reply, 200, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
+    buf_add_str(b, "{\"nodes\":[");
+    for (size_t i = 0; i < j->list_n; i++)
+        write_node(b, &j->nodes[i]);
+    buf_add_str(b, "]}\n");
+    reply_end(w->reply);
+    free(j->nodes);
+    j->nodes = NULL;
+    http_wait_done(w);
+}
+
+void route_nodes(struct call *c)
+{
+    if (!call_allowed(c, GUARD_LIST, "the list of nodes", 17))
+        return;
+    struct http_wait *w = http_wait_new(c, "", 0);
+    if (!w)
+        return;
+    w->ticket.job.what = JOB_NODES;
+    http_wait_submit(c, w, listed);
+}
