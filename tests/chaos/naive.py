@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """
-A plain Snowflake, the control of the chaos test: a fixed worker number and the wall clock. It refuses while the clock is
-behind its last ID and when a millisecond is used up, as good ones do, and knows nothing about the time before its start. The same chaos that firn has to
-bear must make it repeat itself; else the chaos is too weak to tell anything.
+A plain Snowflake, the control of the chaos test: a fixed worker number and the wall clock. It refuses while the
+clock is behind its last ID and when a millisecond is used up, as good ones do, and knows nothing about the time
+before its start. The same chaos that firn has to bear must make it repeat itself; else the chaos is too weak to
+tell anything.
 Usage: naive.py HOST:PORT WORKER
 """
 import http.server
