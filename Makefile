@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run compare test sim bench install clean help format tidy
+.PHONY: all run compare test sim model chaos bench install clean help format tidy
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
@@ -20,6 +20,14 @@ sim: ## run SEEDS simulated worlds (20000) and the mutation gate; sim/README.md
 		{ cat build-sim/build.log; exit 1; }
 	@build-sim/sim/sim_world --regress sim/regress.txt --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_mutants --gate
+
+model: ## check the protocol's models with spin in their large bounds; half an hour and more
+	@models/run --large
+
+chaos: all ## three firnd on each store under kills, partitions, wrong clocks; CHAOS_SECONDS each (300)
+	@for s in etcd zookeeper postgres redis sqlite; do \
+		tests/chaos/run build/bin --store $$s --seconds $${CHAOS_SECONDS:-300} || exit 1; done
+	@tests/chaos/scale build/bin
 
 bench: all ## measure firn beside its peers; writes bench/results/
 	@bench/run
