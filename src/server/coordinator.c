@@ -851,8 +851,8 @@ static uint64_t step(struct coordinator *c)
 {
     uint64_t next = lease_step(c->lease, highest_last(c));
     atomic_fetch_add_explicit(&c->stats.steps, 1, memory_order_relaxed);
+    log_changes(c); /* first, so that no ID is older than the line about its grant */
     board_publish(c->board, &c->lease->view);
-    log_changes(c);
     return next;
 }
 

@@ -183,7 +183,7 @@ T_TEST(goes_on_after_a_fence)
     struct firn_node *n = open_node(url);
     T_EQ(firn_node_next(n, &last), 0);
     T_EQ(setup_read_meta(s, &m, NULL, &d), 0);
-    T_EQ(setup_fence(&e, m.floor, &d), 0, "%s", d.text);
+    T_EQ(setup_fence(&e, m.floor, NULL, &d), 0, "%s", d.text);
     T_EQ(setup_read_meta(s, &m, NULL, &d), 0);
     struct firn_node_info info;
     do {
