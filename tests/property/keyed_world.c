@@ -323,7 +323,7 @@ static bool all_answered(void)
 T_TEST(keyed_one_number_no_hole)
 {
     uint64_t answers = 0, replays = 0, conflicts = 0, crashes = 0, late = 0;
-    for (int run = 0; run < 400; run++) {
+    for (uint64_t run = 0; run < t_scale(400); run++) {
         begin();
         for (int i = 0; i < 120; i++)
             commit_somewhere();
@@ -397,7 +397,7 @@ static void one_answer(bool dated)
 {
     static uint16_t owner[8][NUMBERS];
     uint64_t answers = 0, replays = 0;
-    for (int run = 0; run < 300; run++) {
+    for (uint64_t run = 0; run < t_scale(300); run++) {
         begin();
         w.depth = DEPTH_MAX; /* nobody else commits: the requests here take turns */
         memset(owner, 0, sizeof owner);
