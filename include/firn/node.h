@@ -13,7 +13,8 @@
  * node goes on until its window ends, 40 to 60 s with the defaults.
  *
  * All functions but open and close may be called from any thread. In the child of a fork() the first call
- * leases a slot for the child, with a connection and a thread of its own.
+ * leases a slot for the child, with a connection and a thread of its own, if the store is one that machines
+ * share. On sqlite: and memory: a child gets FIRN_EFORKED: there, open the node after the fork.
  */
 #ifndef FIRN_NODE_H
 #define FIRN_NODE_H
@@ -62,7 +63,7 @@ FIRN_API void firn_node_close(struct firn_node *n);
 
 /* One ID; those that one thread gets rise. FIRN_EAGAIN: the layout's rate and what could be borrowed are
  * used up, and wait_ms did not help. FIRN_EWINDOW: no window of timestamps, because the store has been
- * away for long; firn_node_info() says why. FIRN_EEXHAUSTED: the layout's time has run out. */
+ * away for long; firn_node_info() says why. FIRN_EFORKED: see above. FIRN_EEXHAUSTED: the layout's time has run out. */
 FIRN_API FIRN_MUSTUSE int firn_node_next(struct firn_node *n, uint64_t *out_id);
 
 /* Up to `count` IDs, rising; their number goes to `*out_n`, at least 1 on success. */

@@ -341,10 +341,10 @@ static void check_slots(struct ward *w, const struct survey *v)
              "--recover`",
              count[5]);
     if (count[6])
-        find(
-            w, 2, "slots",
-            "%zu records cannot be read: put the store back from a backup, then `firn admin fence`",
-            count[6]);
+        find(w, 2, "slots",
+             "%zu records cannot be read: stop all users, remove these keys with the store's own "
+             "tools, then `firn admin init --recover`",
+             count[6]);
     if (foreign)
         find(w, 2, "slots", "%zu records belong to another cluster: two stores were mixed",
              foreign);
@@ -404,8 +404,10 @@ static int doctor(struct firn_store *store, const struct admin *a)
     struct survey v;
     struct ward w = { .json = a->json };
     int r = look(store, &v);
-    if (r >= 0)
+    if (r >= 0) {
+        free(v.slot);
         return r;
+    }
     if (a->json) {
         json_init(&w.j, stdout);
         json_begin(&w.j, NULL, '[');
@@ -465,6 +467,10 @@ static int init(struct firn_store *store, const struct admin *a)
     struct lease_params p = { 0 };
     lease_params_of(&l, shared ? SLOTS_MAX : EMBEDDED_SLOTS, &p, text);
     struct setup e = setup_now(store, l.epoch_ms);
+    struct firn_record any = { .store_ms = 0 };
+    if (firn_store_read(store, firn_slice("slot/00000", 10), false, &any, NULL) == 0 &&
+        (int64_t)any.store_ms > l.epoch_ms)
+        e.s = any.store_ms - (uint64_t)l.epoch_ms; /* the later of the two clocks counts */
     struct setup_spec spec = {
         .layout = text,
         .slot_lo = (uint32_t)a->slot_lo,
@@ -528,6 +534,8 @@ static int fence(struct firn_store *store)
         ;
     if (r)
         return said(r, &d);
+    say_warning(
+        "sequences are as the store has them: if it went back, raise them before they are used");
     printf("fenced: all %" PRIu64 " slots now begin above all that may have been granted\n",
            m.slot_hi - m.slot_lo);
     return output_finish(STATUS_OK);

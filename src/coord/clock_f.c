@@ -18,7 +18,7 @@ static bool plausible(const struct clock_f *c, const struct clock_reading *r, in
 {
     if (FIRN_MUTANT(follows_bad_clock))
         return true;
-    if (r->store != 0)
+    if (r->store != 0 && !c->params.accept)
         return near(r->real, r->store, c->params.skew_max_ns);
     return highest_until == 0 || r->real - highest_until <= c->params.max_idle_ns;
 }
@@ -46,10 +46,8 @@ static void follow(struct clock_f *c, const struct clock_reading *r, int64_t hig
         c->state = CLOCK_SUSPECT;
     }
     /* Small steps need no leave, but many of them would walk away from the store's clock. */
-    if (r->store != 0 && target > r->store + skew)
+    if (r->store != 0 && !c->params.accept && target > r->store + skew)
         target = r->store + skew;
-    if (r->store != 0 && target < r->store - skew)
-        target = r->store - skew;
     /* A clock that stands never falls behind by more than F ran ahead of it, so it shows only here. */
     c->stood_ns_ = r->real > c->last_real_ ? 0 : c->stood_ns_ + (r->boot - c->last_boot_);
     if (target < now - skew || c->stood_ns_ >= STOOD_S * INT64_C(1000000000))

@@ -470,13 +470,14 @@ static bool mend(struct lease *l, struct firn_diag *d)
         return false;
     }
     if (l->node.state == SLOT_REGRESSED) {
-        if (l->params.manual_fence) {
+        bool fenced = l->node.floor > l->sane_floor_ && l->node.floor >= l->node.grant.until;
+        if (l->params.manual_fence && !fenced) {
             fail(l, firn__diag(d, FIRN_ESTORE, 0,
                                "the store forgot what it had confirmed: find out why, then `firn "
                                "admin fence`"));
             return false;
         }
-        if (fail(l, fence(l, l->sane_floor_, d)) != 0)
+        if (!l->params.manual_fence && fail(l, fence(l, l->sane_floor_, d)) != 0)
             return false;
     } else if (l->node.state == SLOT_TWIN) {
         l->view.twin_count++;
@@ -541,6 +542,8 @@ static void publish(struct lease *l, uint64_t last)
         return;
     if (l->phase_ == LEASE_RUN)
         v->state = slot_state_at(&l->node, &now);
+    else if (v->state != SLOT_HALTED && slot_left(&l->node, &now) == 0)
+        v->state = SLOT_DRY;
     v->grant = l->node.grant;
     v->floor_tick = slot_floor(&l->node, now.f);
     v->max_drift = l->node.params.max_drift;
@@ -655,6 +658,8 @@ uint64_t lease_step(struct lease *l, uint64_t last)
                 clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
             }
             publish(l, last);
+            if (l->view.state == SLOT_HALTED && is_shared(l))
+                next = now.mono_ms + HALTED_MS; /* an operator is needed: many may be waiting */
             return l->view.error == FIRN_EAGAIN ? now.mono_ms : next;
         }
     } else {
@@ -683,7 +688,7 @@ int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms)
         if (next > now.mono_ms)
             l->world.sleep_ms(l->world.user, next - now.mono_ms);
     }
-    bool landed = !l->born_ || l->node.state == SLOT_CLOSED;
+    bool landed = !l->born_ || (l->node.state == SLOT_CLOSED && l->node.why == 0);
     unlock(l);
     publish(l, last);
     return landed ? 0 : FIRN_EAGAIN;

@@ -327,6 +327,24 @@ static int look_at_fence(const struct setup *e, uint64_t known_floor, struct met
     return 0;
 }
 
+/* Every slot has a record that can be read: or a fence would raise some, stop at the bad one, and begin
+ * again and again. */
+static int check_whole(const struct work *w, struct firn_diag *d)
+{
+    int r = 0;
+    for (uint32_t i = 0; r == 0 && i < w->n; i++) {
+        struct slot_record s;
+        if (w->slot[i].len == 0)
+            r = firn__diag(d, FIRN_ENOENT, 0,
+                           "slot %u has no record: stop all users of the store, then `firn admin "
+                           "init --recover`",
+                           w->lo + i);
+        else
+            r = parse_slot(w, i, &s, d);
+    }
+    return r;
+}
+
 int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised, struct firn_diag *d)
 {
     struct meta_record m;
@@ -348,12 +366,7 @@ int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised, s
      * store that forgot that fence forgot them, too. */
     m.floor = m.floor > e->floor ? m.floor : e->floor;
     w.floor = slot_fence_floor(&m, e->f, e->s);
-    for (uint32_t i = 0; r == 0 && i < w.n; i++)
-        if (w.slot[i].len == 0)
-            r = firn__diag(d, FIRN_ENOENT, 0,
-                           "slot %u has no record: stop all users of the store, then `firn admin "
-                           "init --recover`",
-                           w.lo + i);
+    r = check_whole(&w, d);
     if (r == 0)
         r = write_all(&w, RAISE_ALL, d);
     free(w.slot);

@@ -649,5 +649,8 @@ void slot_fenced_record(const struct nonce *cluster, const struct slot_record *o
 
 uint64_t slot_fence_floor(const struct meta_record *m, uint64_t f, uint64_t s)
 {
-    return max64(max64(f, s), m->floor) + m->window + m->max_drift + 2 * m->skew_max;
+    /* No grant reaches further than a window beyond the limit, whatever floors there were: so fences one after
+     * the other do not carry the slots away from the clock. A floor always rises: that tells a fence. */
+    uint64_t now = max64(f, s), span = m->window + m->max_drift + 2 * m->skew_max;
+    return max64(min64(max64(now, m->floor), now + m->window) + span, m->floor + 1);
 }

@@ -19,11 +19,18 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 5000, RELEASE_MS = 2000, EMBEDDED_SLOTS = 16, NAP_US = 200 };
+enum {
+    WAIT_MS = 5000,
+    RELEASE_MS = 2000,
+    EMBEDDED_SLOTS = 16,
+    NAP_US = 200,
+    HURRY_MS = 50, /* who waits makes the keeper look at the store, but not more often than this */
+};
 
 struct era { /* one slot's generator, on a page that fork() wipes */
     struct firn_shared gen;
@@ -47,6 +54,7 @@ struct keeper {                        /* the lease and its thread, in one proce
     pthread_cond_t wake;   /* the thread: there is something to do */
     pthread_cond_t news;   /* callers: the board has changed */
     bool hurry, stop;
+    uint64_t stepped_ms; /* when the thread last did something */
 };
 
 struct firn_node {
@@ -152,6 +160,7 @@ static void *keep(void *arg)
         apply(n, k);
         struct timespec t = at_ms(due);
         pthread_mutex_lock(&k->mutex);
+        k->stepped_ms = mono_ms();
         pthread_cond_broadcast(&k->news);
         int over = 0;
         while (!k->stop && !k->hurry && !over)
@@ -203,8 +212,12 @@ static int keeper_start(struct firn_node *n, struct firn_diag *d)
     if (r == 0)
         r = lease_open(&k->lease, k->store, &n->params, &k->world, d);
     atomic_store(&n->keeper, k);
+    sigset_t all, before;
+    sigfillset(&all); /* the program's signals are for its own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     if (r == 0 && pthread_create(&k->thread, NULL, keep, n) != 0)
         r = firn__diag(d, FIRN_ENOMEM, 0, "no thread for the lease");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r != 0) {
         atomic_store(&n->keeper, NULL);
         keeper_free(k);
@@ -231,6 +244,8 @@ static int after_fork(struct firn_node *n)
     struct page *p = n->page;
     struct firn_diag d = { 0 };
     int r = 0;
+    if (!strstr(n->url, "://"))
+        return FIRN_EFORKED; /* a file's locks and a process's memory do not survive a fork */
     while (atomic_exchange(&p->lock, 1))
         sched_yield();
     if (!atomic_load(&p->own)) {
@@ -244,13 +259,16 @@ static int after_fork(struct firn_node *n)
 
 /* ---- callers ---- */
 
-/* Until the keeper has done something, or `end_ms`. */
-static void await_news(struct keeper *k, uint64_t end_ms)
+/* Until the keeper has done something, for a moment. */
+static void await_news(struct keeper *k)
 {
-    struct timespec t = at_ms(end_ms);
+    uint64_t now = mono_ms();
+    struct timespec t = at_ms(now + HURRY_MS);
     pthread_mutex_lock(&k->mutex);
-    k->hurry = true;
-    pthread_cond_signal(&k->wake);
+    if (now >= k->stepped_ms + HURRY_MS) {
+        k->hurry = true;
+        pthread_cond_signal(&k->wake);
+    }
     pthread_cond_timedwait(&k->news, &k->mutex, &t);
     pthread_mutex_unlock(&k->mutex);
 }
@@ -265,12 +283,12 @@ static int fill_slowly(struct firn_node *n, uint64_t *ids, size_t count, size_t 
         struct firn_shared *g = k ? atomic_load_explicit(&k->gen, memory_order_acquire) : NULL;
         if (r == 0)
             r = g ? firn_shared_fill(g, ids, count, out_n) : FIRN_EWINDOW;
-        if (r == 0 || r == FIRN_EEXHAUSTED || mono_ms() >= end)
+        if (r == 0 || r == FIRN_EEXHAUSTED || r == FIRN_EFORKED || mono_ms() >= end)
             return r == FIRN_ECLOSED ? FIRN_EWINDOW : r;
-        if (r == FIRN_EWINDOW || r == FIRN_ECLOSED)
-            await_news(k, end);
+        if (k && (r == FIRN_EWINDOW || r == FIRN_ECLOSED))
+            await_news(k);
         else
-            usleep(NAP_US);
+            usleep(r == FIRN_EAGAIN ? NAP_US : HURRY_MS * 1000);
     }
 }
 
@@ -306,7 +324,9 @@ void firn_node_info(struct firn_node *n, struct firn_node_info *out)
         out->slot = v.grant.slot;
         out->window_unix_ms = firn_layout_unix_us(&n->ticks, v.grant.until) / 1000;
     }
-    out->ready = v.ready;
+    uint64_t now = firn_layout_ticks(&n->ticks,
+                                     (int64_t)(k->clock.base.now_ns(&k->clock.base) / 1000));
+    out->ready = v.ready && now < v.ready_until;
     snprintf(out->state, sizeof out->state, "%s", slot_state_name(v.state));
     out->error = v.error;
     out->diag = v.diag;

@@ -46,6 +46,8 @@ struct http_counter { /* of one route on one loop; read by any thread */
     _Atomic uint64_t requests, errors;
 };
 
+enum { GAPLESS_KNOWN = 64 };
+
 struct service_ctx {
     struct app *app;
     struct loop *loop;
@@ -58,7 +60,9 @@ struct service_ctx {
     size_t index;       /* of the loop */
     const struct firn_kind *ticket_kind;
     const struct firn_kind *snowflake_kind;
-    struct resp_wait *resp_idle;            /* resp_commands.c's pool */
+    struct resp_wait *resp_idle; /* resp_commands.c's pool */
+    char gapless[GAPLESS_KNOWN]
+                [RECORD_NAME_MAX + 1];      /* resp_commands.c's: names of gapless sequences */
     struct http_wait *http_idle, *http_all; /* http_wait.c's pool, and all that it ever made */
     uint32_t http_waits;
     struct http_counter

@@ -449,6 +449,7 @@ static void share_out(struct coordinator *c, struct group *g, const struct ticke
         j->range = (struct seq_range){ range.first, range.step, n };
         j->record = g->seq->record;
         j->period = g->seq->period;
+        j->more = t->more;
         range.first += n * range.step;
         range.count -= n;
         taken |= n > 0;
@@ -538,14 +539,13 @@ static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, 
     while (i < *n && strcmp(group[i].seq->name, j->name) != 0)
         i++;
     struct known *k = i < *n ? group[i].seq : NULL;
-    if (!k) {
+    if (!k)
         r = find_known(c, j, group, *n, &k);
-        if (r == 0 && k->dated && j->plain) {
-            r = FIRN_EINVAL;
-            snprintf(j->diag.text, sizeof j->diag.text,
-                     "%s is dated, its bare numbers come again: FIRN.NEXT dated SEQ %s", j->name,
-                     j->name);
-        }
+    if (r == 0 && k->dated && j->plain) {
+        r = FIRN_EINVAL;
+        snprintf(j->diag.text, sizeof j->diag.text,
+                 "%s is dated, its bare numbers come again: FIRN.NEXT dated SEQ %s", j->name,
+                 j->name);
     }
     if (r == 0 && j->keyed) {
         r = admit_keyed(c, j, k);
@@ -825,7 +825,8 @@ static void log_changes(struct coordinator *c)
     if (v->fences != c->fences_logged) {
         log_warn(
             "store_fenced", "cause=%s",
-            "the store is a copy, was restored, or forgot: IDs go on above all it may have granted");
+            "the store is a copy, was restored, or forgot: IDs go on above all it may have granted; "
+            "check its sequences, they may have gone back");
         c->fences_logged = v->fences;
     }
     if (v->error != c->error_logged) {
@@ -905,12 +906,18 @@ static bool reach_store(struct coordinator *c, struct job *jobs)
     v->error = open_store(c, &v->diag);
     if (v->error == 0)
         return true;
-    firn_store_close(c->store); /* it was there, but something that stands on it failed */
+    if (c->tickets.store) /* the store was there, but something that stands on it failed */
+        tickets_done(&c->tickets);
+    c->tickets.store = NULL;
+    firn_store_close(c->store);
     c->store = NULL;
     log_changes(c);
     board_publish(c->board, v);
-    put_back(c, jobs, FIRN_EIO, &v->diag);
-    keep_for_later(c);
+    for (struct job *j = jobs, *next; j; j = next) {
+        next = j->next;
+        j->diag = v->diag;
+        finish(j, FIRN_EIO);
+    }
     return false;
 }
 

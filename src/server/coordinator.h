@@ -56,6 +56,7 @@ struct job {
     int result; /* 0 or FIRN_E...; diag says why */
     struct firn_diag diag;
     struct seq_range range;    /* JOB_TAKE */
+    bool more;                 /* JOB_TAKE: fewer than `want`, but the sequence has more */
     struct seq_record record;  /* JOB_TAKE, _CREATE, _DESCRIBE */
     uint32_t period;           /* of a dated sequence: 20261116 */
     struct job_listed *list;   /* JOB_LIST: malloc'd, the receiver frees it */

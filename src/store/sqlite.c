@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,9 @@ static const char *const statement_sql[] = {
     "SELECT key, value FROM register WHERE key >= ?1 ORDER BY key",
 };
 enum statement { BEGIN, COMMIT, ROLLBACK, READ, CREATE, UPDATE, REMOVE, SCAN, STATEMENTS };
+
+static _Atomic pid_t opened_by;    /* the process that has files open; 0: none has */
+static _Atomic unsigned open_here; /* how many */
 
 struct sqlite {
     struct firn_store base;
@@ -383,6 +387,7 @@ static int sqlite_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF],
 static void sqlite_close(struct firn_store *base)
 {
     struct sqlite *s = (struct sqlite *)base;
+    atomic_fetch_sub(&open_here, 1);
     finish(s->db, s->statement);
     free(s);
 }
@@ -398,11 +403,28 @@ static const struct firn_store_ops ops = {
     .close = sqlite_close,
 };
 
+/* SQLite remembers the locks of this process, and a child of fork() inherits that memory without the locks:
+ * two connections to one file would then write as if the other were not there. */
+static int not_forked(struct firn_diag *d)
+{
+    pid_t none = 0, me = getpid();
+    if (atomic_load(&open_here) == 0)
+        atomic_store(&opened_by, 0);
+    if (atomic_compare_exchange_strong(&opened_by, &none, me) || none == me)
+        return 0;
+    return firn__diag(d, FIRN_EFORKED, 0,
+                      "SQLite cannot be opened in the child of a process that has it open: open it "
+                      "after fork(), or take a store that machines share");
+}
+
 int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store **out,
                            struct firn_diag *d)
 {
     if (!path || path[0] == '\0' || !out)
         return firn__diag(d, FIRN_EINVAL, 0, "the store needs a path");
+    int r = not_forked(d);
+    if (r != 0)
+        return r;
     size_t len = strlen(path);
     struct sqlite *s = calloc(1, sizeof *s + len + 1);
     if (!s)
@@ -410,11 +432,12 @@ int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store
     s->base.ops = &ops;
     s->busy_ms = busy_ms ? busy_ms : BUSY_MS_DEFAULT;
     memcpy(s->path, path, len + 1);
-    int r = connect_file(s, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, d);
+    r = connect_file(s, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, d);
     if (r != 0) {
         free(s);
         return r;
     }
+    atomic_fetch_add(&open_here, 1);
     sync_directory(path);
     *out = &s->base;
     return 0;

@@ -9,6 +9,7 @@ file no token is followed by a lower one, so no two commands ever ran at the sam
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -371,6 +372,19 @@ def servers_are_members(t, w):
     t.equal(servers[0].stop(), 0, "a polite end of the other")
 
 
+def node_forks(t, w):
+    """A program with libfirn-node on a store that machines share: its child leases a slot of its own."""
+    store = w.engine.url("forks")
+    if "://" not in store:
+        return
+    t.equal(w.run("admin", "init", "--fresh", "--slots", "8", "--store", store)[0], 0, "firn admin init")
+    example = os.path.join(os.path.dirname(t.bin), "examples", "example_node")
+    done = subprocess.run([example, store], capture_output=True, text=True, timeout=f.LIMIT, check=False)
+    slots = re.findall(r"(parent|child): [0-9]+ on slot ([0-9]+), active", done.stdout)
+    t.check(done.returncode == 0 and len(slots) == 2 and slots[0][1] != slots[1][1],
+            f"parent and child on slots of their own: {done.stdout} {done.stderr}")
+
+
 def outside(t, only):
     for name in ENGINES:
         if only and name not in only:
@@ -384,7 +398,7 @@ def outside(t, only):
             w.start()
             print(f"--- {name}", flush=True)
             for part in (lock_is_exclusive, statuses, leader_ends_politely, leader_is_killed, runner_is_killed,
-                         leader_is_stopped, store_is_away, node_dies, config_values, servers_are_members,
+                         leader_is_stopped, store_is_away, node_dies, config_values, servers_are_members, node_forks,
                          store_is_restored):
                 failed = t.failed
                 t.section(part, w)

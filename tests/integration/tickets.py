@@ -17,6 +17,13 @@ def error_of(resp, *words):
         return str(e)
 
 
+def error_of_answer(resp):
+    try:
+        return f"no error but {resp.answer()!r}"
+    except RespError as e:
+        return str(e)
+
+
 def create(t, http, **spec):
     status, body = http.post("/v1/sequences", spec)
     t.check(status == 201, f"{spec['name']} is created: {status} {body[:200]}")
@@ -56,11 +63,15 @@ def dated(t):
     t.check("dated" in error_of(r, "INCR", "inv"), "INCR would give the same integers each year: refused")
     t.check("dated" in error_of(r, "GET", "inv"), "GET, too")
     t.equal(r.do("FIRN.NEXT", "dated", "SEQ", "inv")[-4:], "0002", "and none was taken")
+    r.ask("FIRN.NEXT", "dated", "SEQ", "inv")
+    r.ask("INCR", "inv")
+    t.equal(r.answer()[-4:], "0003", "a dated number")
+    t.check("dated" in error_of_answer(r), "and INCR is refused in the same breath, too")
     t.check("ERR" in error_of(r, "INCR", "inv@" + first[:4]), "the period's own counter is out of reach")
     status, body = http.get("/v1/sequences")
     t.check(status == 200 and b"@" not in body, "and is not listed")
     r.do("INCR", "inv:" + first[:4])
-    t.equal(r.do("FIRN.NEXT", "dated", "SEQ", "inv")[-4:], "0003", "nor can another name reach it")
+    t.equal(r.do("FIRN.NEXT", "dated", "SEQ", "inv")[-4:], "0004", "nor can another name reach it")
 
 
 def order(t):

@@ -353,6 +353,68 @@ T_TEST(a_store_that_changed_is_fenced_once_by_many)
     T_EQ(lease[0].view.fences + lease[1].view.fences + lease[2].view.fences, 2);
 }
 
+/* One damaged record is the trouble of whoever meets it, not of those that run. */
+T_TEST(a_damaged_slot_leaves_others_alone)
+{
+    begin();
+    struct setup e = setup_at(0);
+    struct firn_diag d = { 0 };
+    T_EQ(setup_init(&e, &spec, &d), 0);
+    sleep_ms(NULL, 100000);
+    boot(0);
+    run(0, 1000);
+    boot(1);
+    run(1, 1000);
+    struct firn_record rec;
+    struct firn_slice key = firn_slice("slot/00099", 10);
+    T_EQ(firn_store_read(inner, key, true, &rec, NULL), 0);
+    struct firn_cas cas = { key, firn_slice(rec.value, rec.len), firn_slice("junk", 4) };
+    T_EQ(firn_store_cas(inner, &cas, NULL), 0);
+    boot(2);
+    for (int i = 0; i < 60; i++) {
+        run(2, 500);
+        run(0, 500);
+        run(1, 500);
+    }
+    T_EQ(lease[2].view.state, SLOT_HALTED);
+    T_EQ(lease[0].view.state, SLOT_ACTIVE, "%s", lease[0].view.diag.text);
+    T_EQ(lease[1].view.state, SLOT_ACTIVE, "%s", lease[1].view.diag.text);
+    T_EQ(lease[0].view.fences + lease[1].view.fences + lease[2].view.fences, 0);
+}
+
+/* With fence: manual a node that was forgotten waits for the operator, and then goes on by itself. */
+T_TEST(a_manual_fence_frees_a_forgotten_node)
+{
+    begin();
+    struct setup e = setup_at(0);
+    struct firn_diag d = { 0 };
+    T_EQ(setup_init(&e, &spec, &d), 0);
+    sleep_ms(NULL, 100000);
+    struct lease_params p = {
+        .layout = "default", .epoch_ms = EPOCH_MS, .name = "n", .manual_fence = true
+    };
+    struct lease *l = &lease[0];
+    T_EQ(lease_open(l, &mask[0].base, &p, &lease_world, &d), 0);
+    run(0, 1000);
+    char name[RECORD_KEY_BUF];
+    struct firn_slice key = firn_slice(name, slot_key(l->view.grant.slot, name));
+    struct firn_record old, new;
+    T_EQ(firn_store_read(inner, key, true, &old, NULL), 0);
+    run(0, 45000);
+    T_EQ(firn_store_read(inner, key, true, &new, NULL), 0);
+    struct firn_cas back = { key, firn_slice(new.value, new.len), firn_slice(old.value, old.len) };
+    T_EQ(firn_store_cas(inner, &back, NULL), 0);
+    run(0, 60000);
+    T_EQ(l->view.state, SLOT_REGRESSED);
+    T_OK(strstr(l->view.diag.text, "firn admin fence"), "%s", l->view.diag.text);
+    uint64_t until = l->view.grant.until;
+    e = setup_at(1);
+    T_EQ(setup_fence(&e, meta_floor(), NULL, &d), 0, "%s", d.text);
+    run(0, 60000);
+    T_EQ(l->view.state, SLOT_ACTIVE, "%s", l->view.diag.text);
+    T_OK(l->view.grant.from >= until);
+}
+
 T_TEST(the_stores_clock_speaks_for_ours)
 {
     begin();
