@@ -349,7 +349,8 @@ T_TEST(keyed_one_number_no_hole)
         finish();
     }
     /* Everything that is to be survived did happen. */
-    T_OK(answers > 10000 && replays > 1000 && conflicts > 1000 && crashes > 1000 && late > 100,
+    T_OK(answers > t_scale(10000) && replays > t_scale(1000) && conflicts > t_scale(1000) &&
+             crashes > t_scale(1000) && late > t_scale(100),
          "%llu answers, %llu replays, %llu conflicts, %llu crashes, %llu late",
          (unsigned long long)answers, (unsigned long long)replays, (unsigned long long)conflicts,
          (unsigned long long)crashes, (unsigned long long)late);
@@ -437,7 +438,7 @@ static void one_answer(bool dated)
         replays += w.replays;
         finish();
     }
-    T_OK(answers > 10000 && replays > 1000);
+    T_OK(answers > t_scale(10000) && replays > t_scale(1000));
 }
 
 T_TEST(keyed_dated_one_answer)
