@@ -49,9 +49,11 @@
 
 #include "firn/error.h"
 
-#define PAXOS_VALUE_MAX  1024
-#define PAXOS_TEXT_MAX   (PAXOS_VALUE_MAX + 352) /* an acceptor's record */
+#define PAXOS_VALUE_MAX 1024
+#define PAXOS_TEXT_MAX  (PAXOS_VALUE_MAX + 352) /* an acceptor's record */
+#ifndef PAXOS_BEFORE_MAX                        /* a test makes it less */
 #define PAXOS_BEFORE_MAX 4
+#endif
 enum { PAXOS_ACCEPTORS_MAX = 7 };
 
 struct ballot { /* in order of round, then id; all zero: none */

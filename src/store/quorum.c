@@ -67,6 +67,14 @@ struct job *quorum_answer(struct quorum *q, int64_t until_ms)
     }
 }
 
+void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms)
+{
+    const struct acceptor *a = &q->acceptor[i];
+    while ((a->state == ACCEPTOR_OPENING || (a->state == ACCEPTOR_REFUSED && !a->found.store[0])) &&
+           quorum_now_ms() < until_ms)
+        wait_news(q, until_ms);
+}
+
 static unsigned members(const struct quorum *q)
 {
     unsigned n = 0;
@@ -356,12 +364,15 @@ static int by_key(const void *x, const void *y)
     return c ? c : (a->key.len > b->key.len) - (a->key.len < b->key.len);
 }
 
-/* The scans of a majority. Under the lock. */
-int quorum_scans(struct quorum *q, struct firn_slice prefix, int64_t until_ms, struct job **scan,
-                 unsigned *out_n)
+int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int64_t until_ms,
+                 struct job **scan, unsigned *out_n)
 {
     unsigned got = 0, failed = 0, need = q->n / 2 + 1;
     for (unsigned i = 0; i < q->n; i++) {
+        if (!(among >> i & 1)) {
+            failed++;
+            continue;
+        }
         struct job *j = calloc(1, sizeof *j);
         if (!j)
             return FIRN_ENOMEM;
@@ -506,7 +517,7 @@ static int quorum_scan(struct firn_store *s, struct firn_slice prefix, firn_reco
     if (prefix.len > QUORUM_KEY_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
     pthread_mutex_lock(&q->inbox.lock);
-    int r = said(q, quorum_scans(q, prefix, quorum_now_ms() + q->timeout_ms, scan, &got), d);
+    int r = said(q, quorum_scans(q, prefix, ~0u, quorum_now_ms() + q->timeout_ms, scan, &got), d);
     pthread_mutex_unlock(&q->inbox.lock);
     struct entry *e = r == 0 ? entries_of(scan, got, &count) : NULL;
     if (r == 0)

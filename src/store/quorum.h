@@ -18,10 +18,10 @@ FIRN_MUSTUSE int firn_store_quorum_open(const char *urls, uint32_t timeout_ms,
 /* What is wrong with the text behind "quorum:". */
 FIRN_MUSTUSE int firn_store_quorum_check(const char *urls, struct firn_diag *d);
 
-/* One underlying store, as it stands. */
+/* One underlying store, as it stands, as soon as that is known or the time-out is over. */
 struct firn_quorum_view {
     const char *url;   /* borrowed from the store */
-    const char *state; /* "member", "refused", "away", ... */
+    const char *state; /* "member", "refused", "away", "silent" */
     uint64_t floor;
     char why[192];
 };
@@ -32,10 +32,11 @@ FIRN_MUSTUSE int firn_quorum_view(struct firn_store *s, struct firn_quorum_view 
 /*
  * Let an underlying store that was refused take part again; `url` as it stands in the store's URL. The
  * store is given all registers by a majority of the others (coord/paxos.h, safety, 5), so it may be empty or
- * old. Whoever still uses what it was before (an old primary) must be stopped first.
- * as_is: take what it holds now for what it held; for a store that was only restarted or moved.
+ * old. Whoever still uses what it was before (an old primary) must be stopped first. After an error: try again.
  */
-FIRN_MUSTUSE int firn_quorum_admit(struct firn_store *s, const char *url, bool as_is,
-                                   struct firn_diag *d);
+FIRN_MUSTUSE int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d);
+
+/* The same for a store that surely has all it had, and was only restarted or moved; needs no majority. */
+FIRN_MUSTUSE int firn_quorum_admit_as_is(const char *url, uint32_t timeout_ms, struct firn_diag *d);
 
 #endif

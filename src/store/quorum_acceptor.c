@@ -71,13 +71,18 @@ static void set_state(struct acceptor *a, enum acceptor_state state, const struc
     pthread_mutex_unlock(&a->inbox->lock);
 }
 
-static void refuse(struct acceptor *a, const char *what)
+/* `found` and the text of px-member, if there is one: for an admission. */
+static void refuse(struct acceptor *a, const char *what, const struct member_record *found,
+                   const char *text, size_t len)
 {
     static const struct member_record none;
     struct firn_diag why = { 0 };
+    pthread_mutex_lock(&a->inbox->lock);
+    a->found = *found;
+    pthread_mutex_unlock(&a->inbox->lock);
     firn__diag(&why, FIRN_ESTORE, 0, "%s: see that it is the right one, then `firn admin admit`",
                what);
-    set_state(a, ACCEPTOR_REFUSED, &none, NULL, 0, &why);
+    set_state(a, ACCEPTOR_REFUSED, &none, text, len, &why);
 }
 
 static bool look(struct acceptor *a, struct firn_diag *d);
@@ -112,16 +117,22 @@ static bool look(struct acceptor *a, struct firn_diag *d)
         bool named = a->named;
         pthread_mutex_unlock(&a->inbox->lock);
         if (named)
-            refuse(a, "it has no record of its promises, it is empty or was wiped");
+            refuse(a, "it has no record of its promises, it is empty or was wiped", &m, NULL, 0);
         else
             set_state(a, ACCEPTOR_BLANK, &m, NULL, 0, &(struct firn_diag){ 0 });
         return true;
     }
     if (r != 0)
         return false;
-    r = rec.len <= MEMBER_TEXT_MAX ? member_parse(rec.value, rec.len, &m, d) : FIRN_EFORMAT;
+    if (rec.len > MEMBER_TEXT_MAX)
+        rec.len = 0; /* of another program */
+    struct member_record found = { 0 };
+    r = member_parse(rec.value, rec.len, &m, d);
+    if (r == 0)
+        found = m;
+    memcpy(found.store, identity, sizeof found.store);
     if (r != 0) {
-        refuse(a, "its record px-member cannot be read");
+        refuse(a, "its record px-member cannot be read", &found, rec.value, rec.len);
         return true;
     }
     pthread_mutex_lock(&a->inbox->lock);
@@ -129,9 +140,11 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     pthread_mutex_unlock(&a->inbox->lock);
     if (other || m.acceptors != a->acceptors) {
         refuse(a,
-               other ? "it belongs to another quorum" : "its quorum has another number of stores");
+               other ? "it belongs to another quorum" : "its quorum has another number of stores",
+               &found, rec.value, rec.len);
     } else if (strcmp(m.store, identity) != 0 && !a->restart_ok) {
-        refuse(a, "it is not the store that was admitted, but a copy, restored or restarted");
+        refuse(a, "it is not the store that was admitted, but a copy, restored or restarted",
+               &found, rec.value, rec.len);
     } else {
         if (named && m.state == MEMBER_FORMING)
             return join(a, &m, &rec, d);
@@ -172,7 +185,8 @@ static void replaced(struct acceptor *a, const struct firn_diag *why)
     if (a->restart_ok)
         attend(a);
     else
-        refuse(a, why->text[0] ? why->text : "it is not the store that was opened");
+        refuse(a, why->text[0] ? why->text : "it is not the store that was opened",
+               &(struct member_record){ 0 }, NULL, 0);
 }
 
 static bool may_vote(struct acceptor *a)

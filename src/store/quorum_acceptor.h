@@ -116,6 +116,8 @@ struct acceptor {
     struct member_record member; /* BLANK: only the identity in it */
     size_t member_len;
     char member_text[MEMBER_TEXT_MAX];
+    struct member_record
+        found; /* REFUSED: what could be read, with its present identity; for admission */
     struct firn_diag why; /* AWAY, REFUSED, or the last failure */
 
     struct acceptor_own *own; /* the thread's */

@@ -40,7 +40,10 @@ void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms);
 int quorum_explain(struct quorum *q, int error, struct firn_diag *d);
 int quorum_write_member(struct quorum *q, unsigned i, const struct member_record *m,
                         int64_t until_ms);
-int quorum_scans(struct quorum *q, struct firn_slice prefix, int64_t until_ms, struct job **scan,
-                 unsigned *out_n);
+/* Wait until it is known what store i is. */
+void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms);
+/* The scans of a majority, all of it in the set `among`. */
+int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int64_t until_ms,
+                 struct job **scan, unsigned *out_n);
 
 #endif
