@@ -257,7 +257,7 @@ static int run(struct postgres *s, const struct statement *st, int n, PGresult *
     if (!PQpipelineSync(s->conn))
         return explain(s, FIRN_EIO, "ask", d);
     for (int got = 0;;) {
-        PGresult *one;
+        PGresult *one = NULL;
         int r = next_result(s, until, &one, d);
         if (r == 0 && one) {
             ExecStatusType is = PQresultStatus(one);
