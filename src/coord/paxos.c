@@ -106,6 +106,7 @@ static unsigned count(unsigned set)
 static enum paxos_do finish(struct paxos *p, int result)
 {
     p->phase = PAXOS_ENDED;
+    p->doubting = false;
     p->result = result;
     return PAXOS_DONE;
 }
@@ -156,7 +157,7 @@ static enum paxos_do accept(struct paxos *p, struct ballot ballot, bool changing
         if (!p->proposed) {
             p->proposed = true;
             p->tag = ballot;
-            p->base = p->value.tag;
+            p->base = p->past = p->value.tag;
         }
         p->change_attempt = p->attempt + 1;
         p->refused = 0;
@@ -188,10 +189,14 @@ static unsigned agreed(const struct paxos *p)
 static enum paxos_do propose(struct paxos *p)
 {
     bool mine = p->proposed && in_chain(&p->value, p->tag);
-    bool lost_track = p->proposed && !mine && !in_chain(&p->value, p->base);
+    bool lost_track = p->proposed && !mine && !in_chain(&p->value, p->base) &&
+                      !in_chain(&p->value, p->past);
+    if (p->proposed && !mine && !lost_track)
+        p->past = p->value.tag;
     p->changing = false;
-    if (p->write && lost_track && !MUTANT(doubt_forgotten))
-        return finish(p, FIRN_EUNKNOWN);
+    p->doubting = p->write && lost_track && !MUTANT(doubt_forgotten);
+    if (p->doubting) /* the last refusals may be under way */
+        return PAXOS_WAIT;
     if (p->write && !mine && holds(&p->value, p->old))
         return accept(p, p->message.ballot, true);
     /* What is chosen already need not be again. But with a change of ours under way, only a ballot above
@@ -244,9 +249,14 @@ enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
     if (a && !a->ok && a->firm && p->proposed &&
         attempt == p->change_attempt) { /* also when it comes late */
         p->refused |= bit;
-        if (count(p->refused) == p->n && !p->doubted)
+        if (count(p->refused) == p->n && !p->doubted) {
             p->proposed = false;
+            if (p->doubting)
+                return propose(p);
+        }
     }
+    if (p->doubting)
+        return PAXOS_WAIT;
     if (attempt != p->attempt || p->phase >= PAXOS_RESTING || (p->yes | p->no | p->lost) & bit)
         return PAXOS_WAIT;
     if (a)
@@ -276,6 +286,8 @@ enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
 
 enum paxos_do paxos_hurry(struct paxos *p)
 {
+    if (p->doubting)
+        return finish(p, FIRN_EUNKNOWN);
     return p->phase == PAXOS_LOOKING && count(p->yes) >= p->majority ? looked(p, true) : PAXOS_WAIT;
 }
 

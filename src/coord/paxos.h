@@ -25,11 +25,13 @@
  *  (4) OK: the new value, or a value made from it, is accepted by a majority.
  *      CONFLICT: another value is accepted by a majority (told of a value that only a minority has, a
  *      caller could later find the old one again), and the change is in no chain any more. Nothing was
- *      proposed, or all acceptors refused it when they first heard of it, which is for ever: clear. Else its
- *      fate is open because some acceptor may have it, and the chain decides. Each value is marked with the ballot that made it and those of the values before
- *      it. Our mark in it: the change was made, OK. The mark of the value that we would have replaced in it,
- *      and ours not behind it: the change is not in the chain. That chain is then accepted in a ballot above
- *      all of ours, also if it was chosen before: later ballots continue from there, so ours is over. The chain does not reach back so far: UNKNOWN.
+ *      proposed, or all acceptors refused it when they first heard of it, which is for ever: clear. Else
+ *      its fate is open because some acceptor may have it, and the chain decides. Each value is marked with
+ *      the ballot that made it, and has the marks of the values before it. Our mark in the chain: the change
+ *      was made, OK. The mark of the value that we would have replaced, or of a later one that is known to be
+ *      made without ours, and ours not behind it: the change is not in the chain. That chain is then
+ *      accepted in a ballot above all of ours, also if it was chosen before: later ballots continue from
+ *      there, so ours is over. The chain does not reach back so far: UNKNOWN.
  *      UNKNOWN: a minority may have the new value, and anybody may complete it later.
  *  (5) All of this needs acceptors that remember. One that lost its memory, or got an older one back, must
  *      not answer (store/quorum.c: membership). It may be let in again as somebody who remembers enough:
@@ -50,9 +52,9 @@
 #include "firn/error.h"
 
 #define PAXOS_VALUE_MAX 1024
-#define PAXOS_TEXT_MAX  (PAXOS_VALUE_MAX + 352) /* an acceptor's record */
+#define PAXOS_TEXT_MAX  (PAXOS_VALUE_MAX + 800) /* an acceptor's record */
 #ifndef PAXOS_BEFORE_MAX                        /* a test makes it less */
-#define PAXOS_BEFORE_MAX 4
+#define PAXOS_BEFORE_MAX 16
 #endif
 enum { PAXOS_ACCEPTORS_MAX = 7 };
 
@@ -154,9 +156,11 @@ struct
     bool changing;                           /* the ACCEPT under way has our change */
     bool proposed;                           /* some ACCEPT had it, and may have been accepted: */
     struct ballot tag, base;                 /* as this, made from that */
+    struct ballot past;                      /* a value that was made from `base` without it */
     bool doubted;                            /* more than one had it */
     uint32_t change_attempt;                 /* the last one that had, and who refused it */
     unsigned refused;
+    bool doubting; /* a majority promised, and the chain does not tell */
     unsigned rests;
 
     int result;               /* 0 (a read: p->value), FIRN_ECONFLICT, FIRN_EUNKNOWN, FIRN_EIO */
@@ -177,7 +181,7 @@ enum paxos_do paxos_change(struct paxos *p, unsigned n, uint64_t id, uint64_t *r
 enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
                              const struct paxos_answer *a);
 
-/* A little time went by: a look that a slow acceptor could still decide goes on without it. */
+/* A little time went by: what a slow acceptor could still decide is decided without it. */
 enum paxos_do paxos_hurry(struct paxos *p);
 
 /* After PAXOS_BACK_OFF. */

@@ -19,8 +19,10 @@
 
 enum {
     TIMEOUT_MS_DEFAULT = 2000,
-    BACK_OFF_MS_MAX = 64,
-    HURRY_MS = 4, /* a look waits so long for the last of its answers */
+    BACK_OFF_BITS_MAX = 6, /* of milliseconds */
+    DOUBT_BITS_MAX = 2,
+    HURRY_MS = 4,       /* when a majority answered, the others have this time, */
+    HURRY_MS_MAX = 250, /* or as long as the majority took, up to this */
     SCAN_CALLS_MAX =
         64, /* registers that a scan asks for at once, beside what the scan itself shows */
 };
@@ -136,6 +138,15 @@ static bool send_all(struct quorum *q, const struct call *c, unsigned index, int
     return true;
 }
 
+/* The first time at once, since others just went on; then longer and longer, so that one of them gets through.
+ * With a change in doubt not so long: the chain must still reach back to it. */
+static int64_t rest_ms(struct quorum *q, struct call *c)
+{
+    unsigned bits_max = c->p.proposed ? DOUBT_BITS_MAX : BACK_OFF_BITS_MAX;
+    unsigned bits = c->rests < bits_max ? c->rests : bits_max;
+    return c->rests++ == 0 ? 0 : 1 + (int64_t)(draw(q) >> (64 - bits));
+}
+
 static void follow(struct quorum *q, struct call *c, unsigned index, enum paxos_do what,
                    int64_t until_ms)
 {
@@ -144,17 +155,14 @@ static void follow(struct quorum *q, struct call *c, unsigned index, enum paxos_
     case PAXOS_WAIT:
         break;
     case PAXOS_SEND:
-        c->wake_ms = now + HURRY_MS;
+        c->sent_ms = now;
+        c->wake_ms = INT64_MAX;
         if (!send_all(q, c, index, until_ms))
             paxos_give_up(&c->p);
         break;
-    case PAXOS_BACK_OFF: {
-        uint64_t most = UINT64_C(1) << (c->rests < 6 ? c->rests : 6);
-        c->rests++;
-        c->wake_ms = now + 1 +
-                     (int64_t)(draw(q) % (most < BACK_OFF_MS_MAX ? most : BACK_OFF_MS_MAX));
+    case PAXOS_BACK_OFF:
+        c->wake_ms = now + rest_ms(q, c);
         break;
-    }
     case PAXOS_DONE:
         break;
     }
@@ -166,7 +174,7 @@ static void wake(struct quorum *q, struct call *c, unsigned index, int64_t until
     c->wake_ms = INT64_MAX;
     if (c->p.phase == PAXOS_RESTING)
         what = paxos_again(&c->p);
-    else if (c->p.phase == PAXOS_LOOKING)
+    else
         what = paxos_hurry(&c->p);
     follow(q, c, index, what, until_ms);
 }
@@ -181,8 +189,11 @@ static void answered(struct quorum *q, struct call *c, const struct job *j, int6
     }
     enum paxos_do what = paxos_answered(&c->p, j->acceptor, j->attempt,
                                         j->result == 0 ? &j->answer : NULL);
+    int64_t now = quorum_now_ms(), took = now - c->sent_ms;
     if (what != PAXOS_WAIT)
         follow(q, c, j->index, what, until_ms);
+    else if (c->p.phase == PAXOS_LOOKING || c->p.phase == PAXOS_PREPARING)
+        c->wake_ms = now + (took < HURRY_MS ? HURRY_MS : took > HURRY_MS_MAX ? HURRY_MS_MAX : took);
 }
 
 /* Under the lock. Begun calls come to their ends: p.result of each. */

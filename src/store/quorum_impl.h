@@ -17,6 +17,7 @@ struct known { /* of one register, by the hash of its key */
 struct call {              /* one register of a call */
     struct firn_slice key; /* borrowed */
     struct paxos p;
+    int64_t sent_ms; /* when the message under way was sent */
     int64_t wake_ms; /* when to go on without answers */
     unsigned rests, invalid;
 };

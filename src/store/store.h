@@ -31,7 +31,7 @@
 /* The longest key ("journal/", a sequence's name and a number) and the longest record (coord/record.h), with
  * what quorum: writes before and around them. */
 #define STORE_KEY_MAX     168
-#define STORE_VALUE_MAX   1376
+#define STORE_VALUE_MAX   1824
 #define STORE_ID_TEXT_BUF 64
 
 struct firn_slice { /* borrowed bytes, no NUL; p NULL means "absent" where that is allowed */

@@ -136,7 +136,7 @@ T_TEST(paxos_record_rejects)
         "firn=px 1\npromised=2.0000000000000001\naccepted=1.0000000000000001\ntag=1.0000000000000001\n"
         "before=\nvalue=1\nx",
         "firn=px 1\npromised=2.0000000000000001\naccepted=1.0000000000000001\ntag=1.0000000000000001\n"
-        "before=0 0 0 0 0\nvalue=1\nx",
+        "before=0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\nvalue=1\nx",
         "firn=px 1\npromised=2.0000000000000001\naccepted=1.0000000000000001\ntag=1.0000000000000001\n"
         "before=0 \nvalue=1\nx",
         "firn=px 1\npromised=2.0000000000000001\naccepted=1.0000000000000001\ntag=1.0000000000000001\n"
@@ -263,7 +263,7 @@ T_TEST(paxos_refused_by_all)
         finish(&p, change(&p, 0, NULL, "0"));
         struct paxos_known known = p.known;
         char last[16] = "0", next[16];
-        for (int i = 1; i < 9; i++) { /* more than the chain remembers */
+        for (int i = 1; i < PAXOS_BEFORE_MAX + 3; i++) { /* more than the chain remembers */
             snprintf(next, sizeof next, "%d", i);
             T_EQ(finish(&q, change(&q, 1, last, next)), 0);
             memcpy(last, next, sizeof last);
@@ -278,8 +278,42 @@ T_TEST(paxos_refused_by_all)
             what = now == PAXOS_WAIT ? what : now;
         }
         T_EQ(what, PAXOS_BACK_OFF);
-        T_EQ(finish(&p, what), firm ? FIRN_ECONFLICT : FIRN_EUNKNOWN);
+        if (firm) {
+            T_EQ(finish(&p, what), FIRN_ECONFLICT);
+            continue;
+        }
+        T_EQ(paxos_again(&p), PAXOS_SEND);
+        pass(&p, 0);
+        T_EQ(pass(&p, 1), PAXOS_WAIT); /* for refusals that may still come */
+        T_EQ(paxos_hurry(&p), PAXOS_DONE);
+        T_EQ(p.result, FIRN_EUNKNOWN);
     }
+}
+
+/* The last refusal comes after a majority promised the next ballot. */
+T_TEST(paxos_a_late_refusal)
+{
+    struct paxos p, q;
+    struct paxos_answer no[N] = { { .firm = true }, { .firm = true }, { .firm = true } };
+    world_init();
+    finish(&p, change(&p, 0, NULL, "0"));
+    struct paxos_known known = p.known;
+    for (int i = 1; i < PAXOS_BEFORE_MAX + 3; i++) {
+        char last[16], next[16];
+        snprintf(last, sizeof last, "%d", i - 1);
+        snprintf(next, sizeof next, "%d", i);
+        T_EQ(finish(&q, change(&q, 1, last, next)), 0);
+    }
+    paxos_change(&p, N, 1, &w.round[0], text("0"), text("x"), &known);
+    uint32_t attempt = p.attempt;
+    for (unsigned i = 0; i < N; i++)
+        paxos_acceptor_step(&w.a[i], &p.message, &no[i]);
+    paxos_answered(&p, 0, attempt, &no[0]);
+    T_EQ(paxos_answered(&p, 1, attempt, &no[1]), PAXOS_BACK_OFF);
+    T_EQ(paxos_again(&p), PAXOS_SEND);
+    pass(&p, 1);
+    T_EQ(pass(&p, 2), PAXOS_WAIT);
+    T_EQ(finish(&p, paxos_answered(&p, 2, attempt, &no[2])), FIRN_ECONFLICT);
 }
 
 T_TEST(paxos_gives_up)
