@@ -38,6 +38,7 @@ struct quorum {
 /* All of these under inbox.lock. */
 struct job *quorum_answer(struct quorum *q, int64_t until_ms); /* NULL: none by then */
 void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms);
+int quorum_said(struct quorum *q, int result, struct firn_diag *d); /* with its text */
 int quorum_explain(struct quorum *q, int error, struct firn_diag *d);
 int quorum_write_member(struct quorum *q, unsigned i, const struct member_record *m,
                         int64_t until_ms);
@@ -46,5 +47,9 @@ void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms);
 /* The scans of a majority, all of it in the set `among`. */
 int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int64_t until_ms,
                  struct job **scan, unsigned *out_n);
+
+/* The method; not under the lock. */
+int quorum_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
+                struct firn_diag *d);
 
 #endif
