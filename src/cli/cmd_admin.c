@@ -593,6 +593,10 @@ static int admit(const char *store_url, const char *url, bool as_is)
     if (r)
         return said(r, &d);
     printf("admitted: it votes again\n");
+    if (as_is)
+        say_note(
+            "if it, or any other store of the quorum, may have less than it had: stop all users, "
+            "then `firn admin fence`");
     return output_finish(STATUS_OK);
 }
 
