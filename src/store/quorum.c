@@ -20,9 +20,8 @@
 enum {
     TIMEOUT_MS_DEFAULT = 2000,
     BACK_OFF_BITS_MAX = 6, /* of milliseconds */
-    DOUBT_BITS_MAX = 2,
-    HURRY_MS = 4,       /* when a majority answered, the others have this time, */
-    HURRY_MS_MAX = 250, /* or as long as the majority took, up to this */
+    HURRY_MS = 4,          /* when a majority answered, the others have this time, */
+    HURRY_MS_MAX = 250,    /* or as long as the majority took, up to this */
     SCAN_CALLS_MAX =
         64, /* registers that a scan asks for at once, beside what the scan itself shows */
 };
@@ -139,12 +138,15 @@ static bool send_all(struct quorum *q, const struct call *c, unsigned index, int
 }
 
 /* The first time at once, since others just went on; then longer and longer, so that one of them gets through.
- * With a change in doubt not so long: the chain must still reach back to it. */
+ * With a change in doubt hardly at all: the chain must still reach back to it, or nobody can tell. */
 static int64_t rest_ms(struct quorum *q, struct call *c)
 {
-    unsigned bits_max = c->p.proposed ? DOUBT_BITS_MAX : BACK_OFF_BITS_MAX;
-    unsigned bits = c->rests < bits_max ? c->rests : bits_max;
-    return c->rests++ == 0 ? 0 : 1 + (int64_t)(draw(q) >> (64 - bits));
+    unsigned bits = c->rests < BACK_OFF_BITS_MAX ? c->rests : BACK_OFF_BITS_MAX;
+    if (c->rests++ == 0)
+        return 0;
+    if (c->p.proposed)
+        return (int64_t)(draw(q) >> 63);
+    return 1 + (int64_t)(draw(q) >> (64 - bits));
 }
 
 static void follow(struct quorum *q, struct call *c, unsigned index, enum paxos_do what,
