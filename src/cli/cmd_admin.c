@@ -13,6 +13,8 @@
 #include "coord/sequence.h"
 #include "coord/setup.h"
 #include "id/rng_take.h"
+#include "store/quorum.h"
+#include "store/url.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -28,7 +30,7 @@ enum {
 struct admin {
     const char *store, *layout;
     uint64_t slots, slot_lo, window, drift, skew;
-    bool fresh, recover, force, all, json;
+    bool fresh, recover, force, all, json, as_is;
 };
 
 #define TIME(name_, member, about_)                                                             \
@@ -56,6 +58,7 @@ static const struct opt opts[] = {
     FLAG("recover", recover, "init: make a damaged store whole again; all its users are stopped"),
     FLAG("force", force, "retire: also a slot that is held"),
     FLAG("all", all, "slots: free ones, too"),
+    FLAG("as-is", as_is, "admit: the store has all it had, it was only restarted or moved"),
     OPT_JSON(struct admin, json),
     { .name = NULL },
 };
@@ -70,15 +73,18 @@ const struct usage admin_usage = {
                 "       firn admin slots [--all]\n"
                 "       firn admin doctor\n"
                 "       firn admin fence\n"
-                "       firn admin retire SLOT [--force]",
+                "       firn admin retire SLOT [--force]\n"
+                "       firn admin admit URL [--as-is]",
     .about =
         "init makes the records of an empty store, once. Timestamps begin above all that a lost store\n"
         "may have granted (about a minute and a half ahead); --fresh begins now.\n"
         "fence raises every slot above all that may have been granted: needed after the store was\n"
         "restored from a backup, copied, or failed over with loss. Stop the old one first.\n"
         "retire takes a slot out of use for good, such as one that a wrong clock left in the future.\n"
+        "admit lets a store of a quorum vote again that was wiped, restored or replaced: a majority of the\n"
+        "others gives it all registers first. Stop whatever still uses what it was before.\n"
         "doctor's exit status is 1 when something needs a hand.\n",
-    .operands = "init slots doctor fence retire",
+    .operands = "init slots doctor fence retire admit",
     .opts = opts,
 };
 
@@ -360,6 +366,22 @@ static void check_slots(struct ward *w, const struct survey *v)
              v->lo + v->n - 1);
 }
 
+/* The stores of a quorum. */
+static void check_members(struct ward *w, struct firn_store *store)
+{
+    struct firn_quorum_view view[QUORUM_STORES_MAX];
+    size_t n;
+    if (firn_quorum_view(store, view, &n) != 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        char shown[128];
+        bool member = strcmp(view[i].state, "member") == 0;
+        store_url_redact(view[i].url, shown, sizeof shown);
+        find(w, member ? 0 : 2, "quorum", "%s: %s%s%s", shown, view[i].state, member ? "" : ": ",
+             member ? "" : view[i].why);
+    }
+}
+
 static void examine(struct ward *w, const struct survey *v)
 {
     const struct meta_record *m = &v->meta;
@@ -414,6 +436,7 @@ static int doctor(struct firn_store *store, const struct admin *a)
     } else {
         table_init(&w.t, 0, header);
     }
+    check_members(&w, store);
     examine(&w, &v);
     if (a->json) {
         json_end(&w.j, ']');
@@ -561,6 +584,30 @@ static int retire(struct firn_store *store, const char *text, bool force)
     return output_finish(STATUS_OK);
 }
 
+static int admit(const char *store_url, const char *url, bool as_is)
+{
+    struct firn_diag d = { 0 };
+    struct firn_store *store;
+    int r;
+    if (as_is) {
+        r = firn_quorum_admit_as_is(url, 0, &d);
+    } else {
+        r = store_option_open(store_url, &store);
+        if (r >= 0)
+            return r;
+        r = firn_quorum_admit(store, url, &d);
+        firn_store_close(store);
+    }
+    if (r)
+        return said(r, &d);
+    printf("admitted: it votes again\n");
+    if (as_is)
+        say_note(
+            "if it, or any other store of the quorum, may have less than it had: stop all users, "
+            "then `firn admin fence`");
+    return output_finish(STATUS_OK);
+}
+
 int cmd_admin(int argc, char **argv)
 {
     struct admin a = { 0 };
@@ -569,14 +616,17 @@ int cmd_admin(int argc, char **argv)
     if (r >= 0)
         return r;
     const char *what = operands > 0 ? argv[1] : "";
-    bool retires = strcmp(what, "retire") == 0;
-    static const char *const whats[] = { "init", "slots", "doctor", "fence", "retire" };
+    bool admits = strcmp(what, "admit") == 0, two = admits || strcmp(what, "retire") == 0;
+    static const char *const whats[] = { "init", "slots", "doctor", "fence", "retire", "admit" };
     bool known_word = false;
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++)
         known_word |= strcmp(what, whats[i]) == 0;
-    if (!known_word || operands != (retires ? 2 : 1))
-        return say_trouble("say what to do: init, slots, doctor, fence, or retire SLOT; see firn "
-                           "admin --help");
+    if (!known_word || operands != (two ? 2 : 1))
+        return say_trouble(
+            "say what to do: init, slots, doctor, fence, retire SLOT or admit URL; see "
+            "firn admin --help");
+    if (admits)
+        return admit(a.store, argv[2], a.as_is);
     r = store_option_open(a.store, &store);
     if (r >= 0)
         return r;

@@ -97,13 +97,19 @@ static int read_anew(struct work *w, uint32_t i, struct firn_diag *d)
     return r;
 }
 
-/* One transaction where the engine has that, one write after the other elsewhere. */
+/* One transaction where the engine has that, or side by side; one write after the other elsewhere. */
 static int write_some(struct firn_store *s, const struct firn_cas *cas, size_t n, int *result,
                       struct firn_diag *d)
 {
     int r = firn_store_cas_many(s, cas, n, result, d);
     if (r != FIRN_ENOTSUP)
         return r;
+    if (s->ops->cas_each) {
+        r = s->ops->cas_each(s, cas, n, result, d);
+        for (size_t i = 0; r == 0 && i < n; i++)
+            r = result[i] == FIRN_ECONFLICT ? 0 : result[i];
+        return r;
+    }
     for (size_t i = 0; i < n; i++) {
         result[i] = firn_store_cas(s, &cas[i], d);
         if (result[i] != 0 && result[i] != FIRN_ECONFLICT)

@@ -1,5 +1,6 @@
 /* Stores by their URLs: one row an engine. */
 #include "store/engines.h"
+#include "store/quorum.h"
 #include "id/diag.h"
 
 #include <string.h>
@@ -49,13 +50,15 @@ static int check(const char *url, const struct engine **out, struct store_url *u
     *out = NULL;
     if (strcmp(url, "memory:") == 0 || (strncmp(url, "sqlite:", 7) == 0 && url[7] != '\0'))
         return 0;
+    if (strncmp(url, "quorum:", 7) == 0)
+        return firn_store_quorum_check(url + 7, d);
     if (strcmp(url, "sqlite:") == 0)
         return firn__diag(d, FIRN_EFORMAT, 0, "'sqlite:' lacks its file, as in sqlite:firn.db");
     const struct engine *e = find(url);
     if (!e)
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "'%.40s' is no store; give sqlite:FILE, etcd://, zookeeper://, "
-                          "postgres://, redis:// and a host, or memory:",
+                          "postgres://, redis:// and a host, quorum: of them, or memory:",
                           url);
     if (!e->open)
         return firn__diag(d, FIRN_ENOTSUP, 0,
@@ -84,6 +87,8 @@ int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **ou
         return e->open(&u, timeout_ms ? timeout_ms : TIMEOUT_MS_DEFAULT, out, d);
     if (url[0] == 'm')
         return firn_store_memory_new(out);
+    if (url[0] == 'q')
+        return firn_store_quorum_open(url + 7, timeout_ms, out, d);
     return firn_store_sqlite_open(url + 7, timeout_ms, out, d);
 }
 

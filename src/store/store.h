@@ -28,8 +28,10 @@
 
 #include "firn/error.h"
 
-#define STORE_KEY_MAX     160  /* bytes of UTF-8: "journal/", a sequence's name and a number */
-#define STORE_VALUE_MAX   1024 /* bytes: the longest record (coord/record.h) with room to spare */
+/* The longest key ("journal/", a sequence's name and a number) and the longest record (coord/record.h), with
+ * what quorum: writes before and around them. */
+#define STORE_KEY_MAX     168
+#define STORE_VALUE_MAX   1824
 #define STORE_ID_TEXT_BUF 64
 
 struct firn_slice { /* borrowed bytes, no NUL; p NULL means "absent" where that is allowed */
@@ -86,6 +88,11 @@ struct firn_store_ops {
      * the engine cannot tell by itself: firn_store_wait() then reads again and again. */
     int (*wait)(struct firn_store *s, struct firn_slice key, struct firn_slice old,
                 uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d);
+
+    /* Several registers side by side, each on its own: on 0, result[i] is what cas() would have answered.
+     * No key may be named twice. NULL where that is no faster than one after the other. */
+    int (*cas_each)(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
+                    struct firn_diag *d);
 };
 
 struct firn_store { /* every backend's struct begins with it */
@@ -113,6 +120,7 @@ FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, stru
  *   zookeeper://[user:password@]host[:2181][,host...]/[path, else firn]
  *   postgres://[user[:password]@]host[:5432][,host...]/database
  *   redis://[user:password@]host[:6379][,host...]/[db]?unsafe_ok=yes
+ *   quorum:URL|URL|URL     registers kept by a majority of others (store/quorum.h)
  * FIRN_EFORMAT: no such URL. FIRN_ENOTSUP: this build lacks the engine; the text names the package.
  * FIRN_EIO: nobody answers.
  */

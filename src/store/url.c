@@ -163,16 +163,32 @@ const char *store_url_param(const struct store_url *u, const char *name)
     return NULL;
 }
 
-void store_url_redact(const char *text, char *out, size_t size)
+static void redact_one(const char *text, size_t len, char *out, size_t size)
 {
-    const char *p = strstr(text, "://"), *at = NULL, *colon = NULL;
+    const char *p = memmem(text, len, "://", 3), *at = NULL, *colon = NULL;
     if (p) {
         p += 3;
-        at = memrchr(p, '@', strcspn(p, "/?#"));
+        size_t rest = (size_t)(text + len - p), n = strcspn(p, "/?#");
+        at = memrchr(p, '@', n < rest ? n : rest);
         colon = at ? memchr(p, ':', (size_t)(at - p)) : NULL;
     }
     if (colon)
-        snprintf(out, size, "%.*s:***%s", (int)(colon - text), text, at);
+        snprintf(out, size, "%.*s:***%.*s", (int)(colon - text), text, (int)(text + len - at), at);
     else
-        snprintf(out, size, "%s", text);
+        snprintf(out, size, "%.*s", (int)len, text);
+}
+
+void store_url_redact(const char *text, char *out, size_t size)
+{
+    bool many = strncmp(text, "quorum:", 7) == 0;
+    for (size_t used = 0; used < size;) {
+        size_t len = many ? strcspn(text, "|") : strlen(text);
+        redact_one(text, len, out + used, size - used);
+        used += strlen(out + used);
+        text += len;
+        if (*text == '\0' || used + 1 >= size)
+            return;
+        out[used++] = *text++;
+        out[used] = '\0';
+    }
 }

@@ -63,6 +63,9 @@ T_TEST(hides_the_password)
     char out[100];
     store_url_redact("redis://u:secret@h:1/0", out, sizeof out);
     T_STR(out, "redis://u:***@h:1/0");
+    store_url_redact("quorum:redis://u:secret@h/0?a=b|sqlite:x|redis://:other@i:2", out,
+                     sizeof out);
+    T_STR(out, "quorum:redis://u:***@h/0?a=b|sqlite:x|redis://:***@i:2");
     store_url_redact("sqlite:a@b", out, sizeof out);
     T_STR(out, "sqlite:a@b");
     store_url_redact("etcd://u@h", out, sizeof out);

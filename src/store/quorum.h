@@ -1,0 +1,42 @@
+/*
+ * quorum.h - a store made of an odd number of others, of which a majority must be there: each register is
+ * kept by CASPaxos (coord/paxos.h), each underlying store is an acceptor.
+ *     quorum:URL|URL|URL          3, 5 or 7 of them, in any order
+ *     quorum:restart_ok|URL|...   an underlying store that became another one by its own account (a Redis that
+ *                                 was restarted) goes on as a member. Only where no store ever comes back with
+ *                                 less than it had: no restore of a backup, no fail-over
+ * The first user to find all of them empty makes them a quorum.
+ */
+#ifndef FIRN_STORE_QUORUM_H
+#define FIRN_STORE_QUORUM_H
+
+#include "store/store.h"
+
+FIRN_MUSTUSE int firn_store_quorum_open(const char *urls, uint32_t timeout_ms,
+                                        struct firn_store **out, struct firn_diag *d);
+
+/* What is wrong with the text behind "quorum:". */
+FIRN_MUSTUSE int firn_store_quorum_check(const char *urls, struct firn_diag *d);
+
+/* One underlying store, as it stands, as soon as that is known or the time-out is over. */
+struct firn_quorum_view {
+    const char *url;   /* borrowed from the store */
+    const char *state; /* "member", "refused", "away", "silent" */
+    uint64_t floor;
+    char why[192];
+};
+#define QUORUM_STORES_MAX 7
+FIRN_MUSTUSE int firn_quorum_view(struct firn_store *s, struct firn_quorum_view *out,
+                                  size_t *out_n);
+
+/*
+ * Let an underlying store that was refused take part again; `url` as it stands in the store's URL. The
+ * store is given all registers by a majority of the others (coord/paxos.h, safety, 5), so it may be empty or
+ * old. Whoever still uses what it was before (an old primary) must be stopped first. After an error: try again.
+ */
+FIRN_MUSTUSE int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d);
+
+/* The same for a store that surely has all it had, and was only restarted or moved; needs no majority. */
+FIRN_MUSTUSE int firn_quorum_admit_as_is(const char *url, uint32_t timeout_ms, struct firn_diag *d);
+
+#endif

@@ -1,0 +1,618 @@
+/*
+ * The acceptor's thread. A message is applied as a compare-and-swap of the whole record: read it (or take
+ * it from memory: the swap compares), step, write. A swap that lost is done again on what is there now. One
+ * whose outcome is unknown, too: if it landed, what is there is what we tried to write; if it lands later, it
+ * does so on the very record that it was made from, which is what a late message does.
+ *
+ * All messages that wait are taken at once and written in one transaction where the engine has such.
+ *
+ * Who may vote. The store's px-member names the quorum and the store's own identity. Without it, with another
+ * quorum's, or with the identity of another store (a copy, a backup that was put back) the store does not
+ * know what it promised: it is refused until it is admitted again. Its floor makes good for the ballots of
+ * its earlier life, and holds for registers that have no record yet. Such a record may come to be while
+ * another process raises the floor, and be missed by it; so the floor is read again after a record was
+ * created, and where it rose above the ballot the answer is not given.
+ */
+#include "store/quorum_acceptor.h"
+#include "id/diag.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    BATCH_MAX = 64,   /* messages in one transaction; the least that an engine takes is 128 */
+    QUEUE_MAX = 2048, /* eight full calls: beyond it the store is too slow to be of use */
+    TRIES_MAX = 20,   /* swaps that lose: others write the same register */
+    REOPEN_MS = 500,  /* between two looks at a store that is away or refused */
+    SEEN = 512,       /* records that are remembered */
+};
+
+struct seen { /* a record as it was last seen */
+    bool used, present;
+    size_t key_len, len;
+    char key[STORE_KEY_MAX], text[PAXOS_TEXT_MAX];
+};
+
+struct acceptor_own {
+    struct firn_store *store; /* NULL: not open */
+    int64_t look_ms;          /* when to look at it again; 0: at once */
+    uint64_t floor;
+    struct seen seen[SEEN];
+};
+
+int64_t quorum_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void job_free(struct job *j)
+{
+    if (j && j->kind == JOB_SCAN)
+        free(j->scanned.bytes);
+    free(j);
+}
+
+/* ---- membership ---- */
+
+static void set_state(struct acceptor *a, enum acceptor_state state, const struct member_record *m,
+                      const char *text, size_t len, const struct firn_diag *why)
+{
+    pthread_mutex_lock(&a->inbox->lock);
+    a->state = state;
+    a->member = *m;
+    a->member_len = len;
+    if (len > 0)
+        memcpy(a->member_text, text, len);
+    a->why = *why;
+    pthread_cond_broadcast(&a->inbox->news);
+    pthread_mutex_unlock(&a->inbox->lock);
+}
+
+/* `found` and the text of px-member, if there is one: for an admission. */
+static void refuse(struct acceptor *a, const char *what, const struct member_record *found,
+                   const char *text, size_t len)
+{
+    static const struct member_record none;
+    struct firn_diag why = { 0 };
+    pthread_mutex_lock(&a->inbox->lock);
+    a->found = *found;
+    pthread_mutex_unlock(&a->inbox->lock);
+    firn__diag(&why, FIRN_ESTORE, 0, "%s: see that it is the right one, then `firn admin admit`",
+               what);
+    set_state(a, ACCEPTOR_REFUSED, &none, text, len, &why);
+}
+
+static bool look(struct acceptor *a, struct firn_diag *d);
+
+/* The quorum was formed, and this store heard that it is one of it, but not that all others are. */
+static bool join(struct acceptor *a, struct member_record *m, const struct firn_record *rec,
+                 struct firn_diag *d)
+{
+    char text[MEMBER_TEXT_MAX];
+    m->state = MEMBER_FORMED;
+    struct firn_cas cas = { { QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY) },
+                            { rec->value, rec->len },
+                            { text, member_encode(m, text) } };
+    int r = firn_store_cas(a->own->store, &cas, d);
+    return (r == 0 || r == FIRN_ECONFLICT) && look(a, d);
+}
+
+/* Read px-member and judge. false: it cannot be read now. */
+static bool look(struct acceptor *a, struct firn_diag *d)
+{
+    struct acceptor_own *o = a->own;
+    struct firn_record rec;
+    struct member_record m = { 0 };
+    char identity[STORE_ID_TEXT_BUF];
+    int r = firn_store_identity(o->store, identity, d);
+    if (r == 0)
+        r = firn_store_read(o->store, firn_slice(QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY)),
+                            true, &rec, d);
+    if (r == FIRN_ENOENT) {
+        memcpy(m.store, identity, sizeof m.store);
+        pthread_mutex_lock(&a->inbox->lock);
+        bool named = a->named;
+        pthread_mutex_unlock(&a->inbox->lock);
+        if (named)
+            refuse(a, "it has no record of its promises, it is empty or was wiped", &m, NULL, 0);
+        else
+            set_state(a, ACCEPTOR_BLANK, &m, NULL, 0, &(struct firn_diag){ 0 });
+        return true;
+    }
+    if (r != 0)
+        return false;
+    if (rec.len > MEMBER_TEXT_MAX)
+        rec.len = 0; /* of another program */
+    struct member_record found = { 0 };
+    r = member_parse(rec.value, rec.len, &m, d);
+    if (r == 0)
+        found = m;
+    memcpy(found.store, identity, sizeof found.store);
+    if (r != 0) {
+        refuse(a, "its record px-member cannot be read", &found, rec.value, rec.len);
+        return true;
+    }
+    pthread_mutex_lock(&a->inbox->lock);
+    bool named = a->named, other = named && !nonce_eq(&a->quorum, &m.quorum);
+    pthread_mutex_unlock(&a->inbox->lock);
+    if (other || m.acceptors != a->acceptors) {
+        refuse(a,
+               other ? "it belongs to another quorum" : "its quorum has another number of stores",
+               &found, rec.value, rec.len);
+    } else if (strcmp(m.store, identity) != 0 && !a->restart_ok) {
+        refuse(a, "it is not the store that was admitted, but a copy, restored or restarted",
+               &found, rec.value, rec.len);
+    } else {
+        if (named && m.state == MEMBER_FORMING)
+            return join(a, &m, &rec, d);
+        o->floor = m.floor;
+        set_state(a, ACCEPTOR_MEMBER, &m, rec.value, rec.len, &(struct firn_diag){ 0 });
+    }
+    return true;
+}
+
+static void leave(struct acceptor *a, const struct firn_diag *why)
+{
+    static const struct member_record none;
+    struct acceptor_own *o = a->own;
+    firn_store_close(o->store);
+    o->store = NULL;
+    o->look_ms = quorum_now_ms() + REOPEN_MS;
+    set_state(a, ACCEPTOR_AWAY, &none, NULL, 0, why);
+}
+
+/* Open the store if it is not, and see whether it is a member. */
+static void attend(struct acceptor *a)
+{
+    struct acceptor_own *o = a->own;
+    struct firn_diag d = { 0 };
+    o->look_ms = quorum_now_ms() + REOPEN_MS;
+    for (size_t i = 0; i < SEEN; i++)
+        o->seen[i].used = false;
+    if (!o->store && firn_store_open(a->url, a->timeout_ms, &o->store, &d) != 0)
+        o->store = NULL;
+    if (!o->store || !look(a, &d))
+        leave(a, &d);
+}
+
+/* The engine says that it is another one: what it promised may be lost. */
+static void replaced(struct acceptor *a, const struct firn_diag *why)
+{
+    leave(a, why);
+    if (a->restart_ok)
+        attend(a);
+    else
+        refuse(a, why->text[0] ? why->text : "it is not the store that was opened",
+               &(struct member_record){ 0 }, NULL, 0);
+}
+
+static bool may_vote(struct acceptor *a)
+{
+    pthread_mutex_lock(&a->inbox->lock);
+    bool yes = a->state == ACCEPTOR_MEMBER && a->member.state == MEMBER_FORMED && a->named &&
+               nonce_eq(&a->quorum, &a->member.quorum);
+    pthread_mutex_unlock(&a->inbox->lock);
+    return yes && a->own->store;
+}
+
+/* ---- records ---- */
+
+static struct seen *seen_of(struct acceptor_own *o, const struct job *j)
+{
+    return &o->seen[record_name_hash(j->key, j->key_len) % SEEN];
+}
+
+static bool is_seen(const struct seen *s, const struct job *j)
+{
+    return s->used && s->key_len == j->key_len && memcmp(s->key, j->key, j->key_len) == 0;
+}
+
+static void keep(struct seen *s, const struct job *j, bool present, const char *text, size_t len)
+{
+    s->used = true;
+    s->present = present;
+    s->key_len = j->key_len;
+    memcpy(s->key, j->key, j->key_len);
+    s->len = len;
+    if (len > 0)
+        memcpy(s->text, text, len);
+}
+
+struct step { /* one message on its way into the store */
+    struct job *job;
+    struct seen before; /* the record that it is made from */
+    size_t len;         /* of what is to be written; 0: nothing */
+    char text[PAXOS_TEXT_MAX];
+    int tries;
+    bool done, doubt; /* doubt: an earlier write of this message may have landed */
+};
+
+static void end(struct step *s, int result)
+{
+    s->done = true;
+    s->job->result = result;
+}
+
+/* Read the record unless it is remembered, and make the step. */
+static void prepare(struct acceptor *a, struct step *s, struct firn_diag *d)
+{
+    struct acceptor_own *o = a->own;
+    struct seen *seen = seen_of(o, s->job);
+    const struct paxos_message *m = &s->job->message;
+    struct paxos_acceptor memory = { 0 };
+    bool looks = s->job->kind == JOB_PAXOS && m->ask == PAXOS_LOOK;
+    if (s->tries++ == TRIES_MAX) {
+        firn__diag(d, FIRN_EAGAIN, 0, "too many others write the same register");
+        end(s, FIRN_EAGAIN);
+        return;
+    }
+    if (!is_seen(seen, s->job) || looks) {
+        struct firn_record rec;
+        int r = firn_store_read(o->store, firn_slice(s->job->key, s->job->key_len), true, &rec, d);
+        if (r != 0 && r != FIRN_ENOENT) {
+            end(s, r);
+            return;
+        }
+        if (r == 0 && rec.len > PAXOS_TEXT_MAX) {
+            end(s, firn__diag(d, FIRN_EFORMAT, 0, "a record that is too long"));
+            return;
+        }
+        keep(seen, s->job, r == 0, rec.value, r == 0 ? rec.len : 0);
+    }
+    if (s->doubt && seen->present && seen->len == s->len &&
+        memcmp(seen->text, s->text, s->len) == 0) {
+        end(s, 0); /* it had landed; the answer is there already */
+        return;
+    }
+    s->before = *seen;
+    if (seen->present) {
+        int r = paxos_parse(seen->text, seen->len, &memory, d);
+        if (r != 0) {
+            seen->used = false;
+            end(s, r);
+            return;
+        }
+    }
+    if (s->job->kind == JOB_WRITE) {
+        s->len = paxos_encode(&s->job->memory, s->text);
+        return;
+    }
+    paxos_acceptor_raise(&memory, o->floor);
+    s->job->answer.firm = !s->doubt;
+    if (paxos_acceptor_step(&memory, m, &s->job->answer))
+        s->len = paxos_encode(&memory, s->text);
+    else
+        end(s, 0);
+}
+
+/* What the store said to the write. */
+static void written(struct acceptor *a, struct step *s, int result)
+{
+    struct seen *seen = seen_of(a->own, s->job);
+    if (result == 0) {
+        keep(seen, s->job, true, s->text, s->len);
+        end(s, 0);
+        return;
+    }
+    seen->used = false;
+    if (result == FIRN_EUNKNOWN)
+        s->doubt = true;
+    else if (result != FIRN_ECONFLICT)
+        end(s, result);
+}
+
+static struct firn_cas cas_of(const struct step *s)
+{
+    struct firn_slice old = { NULL, 0 };
+    if (s->before.present)
+        old = firn_slice(s->before.text, s->before.len);
+    return (struct firn_cas){ firn_slice(s->job->key, s->job->key_len), old,
+                              firn_slice(s->text, s->len) };
+}
+
+/* Write all steps that are prepared. false: the engine is another one. */
+static bool write_steps(struct acceptor *a, struct step *s, size_t n, struct firn_diag *d)
+{
+    struct firn_store *store = a->own->store;
+    struct firn_cas cas[BATCH_MAX];
+    struct step *which[BATCH_MAX];
+    int result[BATCH_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!s[i].done) {
+            which[count] = &s[i];
+            cas[count++] = cas_of(&s[i]);
+        }
+    if (count > 1 && store->ops->cas_many) {
+        int r = firn_store_cas_many(store, cas, count, result, d);
+        for (size_t i = 0; r != 0 && i < count; i++)
+            result[i] = r;
+    } else {
+        for (size_t i = 0; i < count; i++)
+            result[i] = firn_store_cas(store, &cas[i], d);
+    }
+    bool same = true;
+    for (size_t i = 0; i < count; i++) {
+        same &= result[i] != FIRN_ESTORE;
+        written(a, which[i], result[i]);
+    }
+    return same;
+}
+
+/* Votes on records that were created only count if the floor is still where it was. */
+static void check_created(struct acceptor *a, struct step *s, size_t n, struct firn_diag *d)
+{
+    bool created = false;
+    for (size_t i = 0; i < n; i++)
+        created |= s[i].job->result == 0 && s[i].len > 0 && !s[i].before.present &&
+                   s[i].job->kind == JOB_PAXOS;
+    if (!created)
+        return;
+    bool looked = look(a, d) && may_vote(a);
+    for (size_t i = 0; i < n; i++)
+        if (s[i].len > 0 && !s[i].before.present && s[i].job->kind == JOB_PAXOS &&
+            (!looked || s[i].job->message.ballot.round < a->own->floor))
+            s[i].job->result = FIRN_EAGAIN;
+}
+
+static void run_steps(struct acceptor *a, struct step *s, size_t n, struct firn_diag *d)
+{
+    bool same = true, open = true;
+    while (same && open) {
+        open = false;
+        for (size_t i = 0; i < n; i++)
+            if (!s[i].done)
+                prepare(a, &s[i], d);
+        for (size_t i = 0; i < n; i++)
+            open |= !s[i].done;
+        if (open)
+            same = write_steps(a, s, n, d);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!s[i].done)
+            end(&s[i], FIRN_ESTORE);
+    if (same)
+        check_created(a, s, n, d);
+    else
+        replaced(a, d);
+}
+
+/* ---- the other jobs ---- */
+
+static int pack(struct scanned *f, struct firn_slice s)
+{
+    size_t need = f->len + sizeof s.len + s.len;
+    if (need > f->room) {
+        char *bytes = realloc(f->bytes, need * 2);
+        if (!bytes)
+            return FIRN_ENOMEM;
+        f->bytes = bytes;
+        f->room = need * 2;
+    }
+    memcpy(f->bytes + f->len, &s.len, sizeof s.len);
+    if (s.len > 0)
+        memcpy(f->bytes + f->len + sizeof s.len, s.p, s.len);
+    f->len = need;
+    return 0;
+}
+
+static int pack_record(void *user, struct firn_slice key, struct firn_slice value)
+{
+    int r = pack(user, firn_slice(key.p + QUORUM_PREFIX_LEN, key.len - QUORUM_PREFIX_LEN));
+    return r ? r : pack(user, value);
+}
+
+static void run_member(struct acceptor *a, struct job *j, struct firn_diag *d)
+{
+    struct firn_cas cas = { { QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY) },
+                            { j->member.old_len ? j->member.old : NULL, j->member.old_len },
+                            { j->member.text, j->member.text_len } };
+    j->result = firn_store_cas(a->own->store, &cas, d);
+    attend(a); /* whatever it said: what is there now counts */
+}
+
+/* ---- the thread ---- */
+
+static void give_back(struct acceptor *a, struct job *first, const struct firn_diag *d)
+{
+    pthread_mutex_lock(&a->inbox->lock);
+    for (struct job *j = first, *next; j; j = next) {
+        next = j->next;
+        j->next = NULL;
+        if (j->result != 0 && d->text[0])
+            a->why = *d;
+        *a->inbox->last = j;
+        a->inbox->last = &j->next;
+    }
+    pthread_cond_broadcast(&a->inbox->news);
+    pthread_mutex_unlock(&a->inbox->lock);
+}
+
+static void run_one(struct acceptor *a, struct job *j, struct firn_diag *d)
+{
+    switch (j->kind) {
+    case JOB_SCAN:
+        j->result = may_vote(a) ? firn_store_scan(a->own->store, firn_slice(j->key, j->key_len),
+                                                  pack_record, &j->scanned, d)
+                                : FIRN_EIO;
+        break;
+    case JOB_MEMBER:
+        j->result = FIRN_EIO;
+        if (a->own->store)
+            run_member(a, j, d);
+        break;
+    case JOB_PAXOS:
+    case JOB_WRITE:
+        break;
+    }
+}
+
+/* Jobs of one kind, of different registers. */
+static void run_jobs(struct acceptor *a, struct job *first)
+{
+    static const struct firn_diag none;
+    struct firn_diag d = none;
+    if (first->kind == JOB_SCAN || first->kind == JOB_MEMBER) {
+        run_one(a, first, &d);
+        give_back(a, first, &d);
+        return;
+    }
+    size_t n = 0;
+    for (const struct job *j = first; j; j = j->next)
+        n++;
+    struct step *s = calloc(n, sizeof *s);
+    bool ready = s && (may_vote(a) || (first->kind == JOB_WRITE && a->own->store));
+    n = 0;
+    for (struct job *j = first; j; j = j->next) {
+        j->result = FIRN_EIO;
+        if (ready)
+            s[n++].job = j;
+    }
+    if (ready)
+        run_steps(a, s, n, &d);
+    free(s);
+    give_back(a, first, &d);
+}
+
+static bool same_register(const struct job *first, const struct job *k)
+{
+    for (const struct job *j = first; j; j = j->next)
+        if (j->key_len == k->key_len && memcmp(j->key, k->key, k->key_len) == 0)
+            return true;
+    return false;
+}
+
+/* Under the lock: the jobs that can be done together. What nobody waits for is not done any more, except
+ * that an accepted value may still come to an acceptor that was slow. */
+static struct job *take(struct acceptor *a)
+{
+    struct job *first = NULL, **last = &first;
+    int64_t now = quorum_now_ms();
+    for (size_t n = 0; a->first && n < BATCH_MAX;) {
+        struct job *j = a->first;
+        bool single = j->kind == JOB_SCAN || j->kind == JOB_MEMBER;
+        bool over = j->call != a->inbox->call &&
+                    (single || j->kind == JOB_WRITE || j->message.ask != PAXOS_ACCEPT);
+        if (!over && j->until_ms >= now &&
+            (first && (single || first->kind != j->kind || same_register(first, j))))
+            break;
+        a->first = j->next;
+        a->queued--;
+        j->next = NULL;
+        if (over || j->until_ms < now) {
+            job_free(j);
+            continue;
+        }
+        *last = j;
+        last = &j->next;
+        n++;
+        if (single)
+            break;
+    }
+    if (!a->first)
+        a->last = &a->first;
+    return first;
+}
+
+static void sleep_until(struct acceptor *a, int64_t ms)
+{
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+    pthread_cond_timedwait(&a->wake, &a->inbox->lock, &t);
+}
+
+static void *run(void *user)
+{
+    struct acceptor *a = user;
+    attend(a);
+    pthread_mutex_lock(&a->inbox->lock);
+    while (!a->closing) {
+        bool well = a->state == ACCEPTOR_MEMBER || a->state == ACCEPTOR_BLANK;
+        if (a->look || (!well && quorum_now_ms() >= a->own->look_ms)) {
+            a->look = false;
+            pthread_mutex_unlock(&a->inbox->lock);
+            attend(a);
+            pthread_mutex_lock(&a->inbox->lock);
+            continue;
+        }
+        struct job *jobs = take(a);
+        if (jobs) {
+            pthread_mutex_unlock(&a->inbox->lock);
+            run_jobs(a, jobs);
+            pthread_mutex_lock(&a->inbox->lock);
+        } else if (well) {
+            pthread_cond_wait(&a->wake, &a->inbox->lock);
+        } else {
+            sleep_until(a, a->own->look_ms);
+        }
+    }
+    pthread_mutex_unlock(&a->inbox->lock);
+    firn_store_close(a->own->store);
+    a->own->store = NULL;
+    return NULL;
+}
+
+int acceptor_start(struct acceptor *a, struct firn_diag *d)
+{
+    pthread_condattr_t attr;
+    a->last = &a->first;
+    a->own = calloc(1, sizeof *a->own);
+    if (!a->own)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    a->running = pthread_create(&a->thread, NULL, run, a) == 0;
+    return a->running ? 0 : firn__diag(d, FIRN_ENOMEM, 0, "cannot start a thread");
+}
+
+void acceptor_send(struct acceptor *a, struct job *j)
+{
+    j->next = NULL;
+    j->acceptor = a->index;
+    if (a->queued == QUEUE_MAX) { /* it does not keep up: as if it had not heard */
+        j->result = FIRN_EIO;
+        *a->inbox->last = j;
+        a->inbox->last = &j->next;
+        return;
+    }
+    *a->last = j;
+    a->last = &j->next;
+    a->queued++;
+    pthread_cond_signal(&a->wake);
+}
+
+void acceptor_look(struct acceptor *a)
+{
+    a->look = true;
+    pthread_cond_signal(&a->wake);
+}
+
+void acceptor_stop(struct acceptor *a)
+{
+    if (!a->running)
+        return;
+    pthread_mutex_lock(&a->inbox->lock);
+    a->closing = true;
+    pthread_cond_signal(&a->wake);
+    pthread_mutex_unlock(&a->inbox->lock);
+}
+
+void acceptor_join(struct acceptor *a)
+{
+    if (a->running)
+        pthread_join(a->thread, NULL);
+    if (a->own)
+        pthread_cond_destroy(&a->wake);
+    while (a->first) {
+        struct job *j = a->first;
+        a->first = j->next;
+        job_free(j);
+    }
+    free(a->own);
+    a->own = NULL;
+    a->running = false;
+}

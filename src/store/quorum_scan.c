@@ -1,0 +1,199 @@
+/*
+ * Scans: the records of a majority of the stores, joined by key. Where all that know a register show one
+ * accepted ballot, and they are a majority, that is its value (coord/paxos.h, safety, 3). The others, which
+ * somebody is writing or a store missed, are read through the proposer, many at once.
+ */
+#include "store/quorum_impl.h"
+#include "id/diag.h"
+
+#include <stdlib.h>
+
+enum {
+    CALLS_MAX = 64,    /* registers that are read at once */
+    PENDING_MAX = 256, /* that are kept until those are there, because keys come in order */
+};
+
+struct entry { /* a register as one acceptor has it */
+    struct firn_slice key, text;
+    unsigned acceptor;
+};
+
+static struct firn_slice unpack(const struct scanned *f, size_t *at)
+{
+    size_t len;
+    memcpy(&len, f->bytes + *at, sizeof len);
+    struct firn_slice s = { f->bytes + *at + sizeof len, len };
+    *at += sizeof len + len;
+    return s;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const struct entry *a = x, *b = y;
+    size_t n = a->key.len < b->key.len ? a->key.len : b->key.len;
+    int c = memcmp(a->key.p, b->key.p, n);
+    return c ? c : (a->key.len > b->key.len) - (a->key.len < b->key.len);
+}
+
+int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int64_t until_ms,
+                 struct job **scan, unsigned *out_n)
+{
+    unsigned got = 0, failed = 0, need = q->n / 2 + 1;
+    for (unsigned i = 0; i < q->n; i++) {
+        if (!(among >> i & 1)) {
+            failed++;
+            continue;
+        }
+        struct job *j = calloc(1, sizeof *j);
+        if (!j)
+            return FIRN_ENOMEM;
+        j->kind = JOB_SCAN;
+        j->call = q->inbox.call;
+        j->until_ms = until_ms;
+        j->key_len = QUORUM_PREFIX_LEN + prefix.len;
+        memcpy(j->key, QUORUM_PREFIX, QUORUM_PREFIX_LEN);
+        if (prefix.len > 0)
+            memcpy(j->key + QUORUM_PREFIX_LEN, prefix.p, prefix.len);
+        acceptor_send(&q->acceptor[i], j);
+    }
+    while (got < need && failed <= q->n - need) {
+        struct job *j = quorum_answer(q, until_ms);
+        if (!j)
+            break;
+        if (j->result == 0) {
+            scan[got++] = j;
+        } else {
+            failed++;
+            job_free(j);
+        }
+    }
+    q->inbox.call++;
+    *out_n = got;
+    return got >= need ? 0 : FIRN_EIO;
+}
+
+/* The registers of all scans, by key; the caller frees them before the scans. NULL: no memory. */
+static struct entry *entries_of(struct job *const *scan, unsigned n, size_t *out_n)
+{
+    size_t count = 0, at;
+    for (unsigned i = 0; i < n; i++)
+        for (at = 0; at < scan[i]->scanned.len; count++) {
+            unpack(&scan[i]->scanned, &at);
+            unpack(&scan[i]->scanned, &at);
+        }
+    struct entry *e = calloc(count + 1, sizeof *e);
+    size_t k = 0;
+    for (unsigned i = 0; e && i < n; i++)
+        for (at = 0; at < scan[i]->scanned.len; k++) {
+            e[k].key = unpack(&scan[i]->scanned, &at);
+            e[k].text = unpack(&scan[i]->scanned, &at);
+            e[k].acceptor = i;
+        }
+    if (e && count > 1)
+        qsort(e, count, sizeof *e, by_key);
+    *out_n = count;
+    return e;
+}
+
+/* The entries of one register: true if they agree, so that *out is its value. */
+static bool agree(const struct quorum *q, const struct entry *e, size_t n, struct paxos_value *out)
+{
+    struct ballot accepted = { 0 };
+    for (size_t i = 0; i < n; i++) {
+        struct paxos_acceptor a;
+        if (paxos_parse(e[i].text.p, e[i].text.len, &a, NULL) != 0)
+            return false;
+        if (i > 0 && ballot_cmp(a.accepted, accepted) != 0)
+            return false;
+        accepted = a.accepted;
+        *out = a.value;
+    }
+    /* Those that have no record accepted nothing. */
+    return accepted.round == 0 || n >= q->n / 2 + 1;
+}
+
+/* Read some registers through the proposer; found[i] then has them. */
+static int read_some(struct quorum *q, struct call *c, size_t n, struct firn_diag *d)
+{
+    pthread_mutex_lock(&q->inbox.lock);
+    for (size_t i = 0; i < n; i++)
+        paxos_read(&c[i].p, q->n, q->id, &q->round);
+    quorum_run(q, c, n, quorum_now_ms() + q->timeout_ms);
+    int r = 0;
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = quorum_said(q, c[i].p.result, d);
+    pthread_mutex_unlock(&q->inbox.lock);
+    return r;
+}
+
+struct pending { /* registers in the order of keys, some of which must be read first */
+    struct call *call;
+    size_t n, asked;
+    struct {
+        struct firn_slice key;
+        bool ask;
+        size_t at; /* in call[] */
+        struct paxos_value value;
+    } * item;
+};
+
+static int flush(struct quorum *q, struct pending *w, firn_record_fn *each, void *user,
+                 struct firn_diag *d)
+{
+    int r = w->asked ? read_some(q, w->call, w->asked, d) : 0;
+    for (size_t i = 0; i < w->n && r == 0; i++) {
+        const struct paxos_value *v = w->item[i].ask ? &w->call[w->item[i].at].p.value
+                                                     : &w->item[i].value;
+        if (v->present)
+            r = each(user, w->item[i].key, firn_slice(v->bytes, v->len));
+    }
+    w->n = w->asked = 0;
+    return r;
+}
+
+static int walk(struct quorum *q, const struct entry *e, size_t count, firn_record_fn *each,
+                void *user, struct firn_diag *d)
+{
+    struct pending w = { .call = calloc(CALLS_MAX, sizeof *w.call),
+                         .item = calloc(PENDING_MAX, sizeof *w.item) };
+    int r = w.call && w.item ? 0 : firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    for (size_t i = 0, n; i < count && r == 0; i += n) {
+        for (n = 1; i + n < count && by_key(&e[i], &e[i + n]) == 0; n++)
+            ;
+        w.item[w.n].key = e[i].key;
+        w.item[w.n].ask = !agree(q, &e[i], n, &w.item[w.n].value);
+        if (w.item[w.n].ask) {
+            w.item[w.n].at = w.asked;
+            w.call[w.asked++] = (struct call){ .key = e[i].key };
+        }
+        if (++w.n == PENDING_MAX || w.asked == CALLS_MAX)
+            r = flush(q, &w, each, user, d);
+    }
+    if (r == 0)
+        r = flush(q, &w, each, user, d);
+    free(w.call);
+    free(w.item);
+    return r;
+}
+
+int quorum_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
+                struct firn_diag *d)
+{
+    struct quorum *q = (struct quorum *)s;
+    struct job *scan[PAXOS_ACCEPTORS_MAX];
+    unsigned got = 0;
+    size_t count;
+    if (prefix.len > QUORUM_KEY_MAX)
+        return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
+    pthread_mutex_lock(&q->inbox.lock);
+    int r = quorum_said(
+        q, quorum_scans(q, prefix, ~0u, quorum_now_ms() + q->timeout_ms, scan, &got), d);
+    pthread_mutex_unlock(&q->inbox.lock);
+    struct entry *e = r == 0 ? entries_of(scan, got, &count) : NULL;
+    if (r == 0)
+        r = e ? walk(q, e, count, each, user, d) : firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    free(e);
+    for (unsigned i = 0; i < got; i++)
+        job_free(scan[i]);
+    return r;
+}

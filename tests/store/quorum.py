@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""
+What is particular to a quorum: a minority that is dead, slow, wiped or restored; who may vote, and how a store is let
+in again; URLs; one round trip after the first.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import store_cases as t  # noqa: E402  pylint: disable=wrong-import-position
+from engines.quorum import QuorumRedis, QuorumSqlite  # noqa: E402  pylint: disable=wrong-import-position
+from engines.redis import Redis  # noqa: E402  pylint: disable=wrong-import-position
+
+FIRN = os.path.join(os.path.abspath(sys.argv[1]), "firn") if len(sys.argv) > 1 else None
+
+
+class StrictRedis(QuorumRedis):
+    options = ""
+
+
+def admin(*words):
+    done = subprocess.run([FIRN, "admin", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=t.LIMIT,
+                          check=False)
+    return done.returncode, done.stdout.decode()
+
+
+def write(p, key, old, new):
+    """A change that is done however often it takes; nobody else writes."""
+    def one():
+        a = p.cas(key, old, new)
+        if a.result == "FIRN_ECONFLICT":
+            assert p.read(key).value == new.encode(), f"somebody else wrote {key}"
+            return True
+        assert a.result in ("0", "FIRN_EUNKNOWN", "FIRN_EIO"), a
+        return a.ok
+    t.wait_for(f"{key} is written", one)
+
+
+def wipe(e, i, path="firn"):
+    name = e.node[i].file(path)
+    for tail in ("", "-wal", "-shm"):
+        if os.path.exists(name + tail):
+            os.unlink(name + tail)
+
+
+def case_urls(folder):
+    one = f"sqlite:{folder}/1.db"
+    t.open_fails(f"quorum:{one}", "FIRN_EFORMAT", "3, 5 or 7")
+    t.open_fails(f"quorum:{one}|{one}2", "FIRN_EFORMAT", "3, 5 or 7")
+    t.open_fails(f"quorum:{one}|{one}|{one}2", "FIRN_EFORMAT", "twice")
+    t.open_fails("quorum:", "FIRN_EFORMAT")
+    t.open_fails(f"quorum:{one}|nonsense|{one}2", "FIRN_EFORMAT", "nonsense")
+    t.open_fails(f"quorum:{one}|quorum:{one}|{one}2", "FIRN_EFORMAT", "cannot be")
+    t.open_fails("quorum:" + "|".join(f"{one}{i}" for i in range(9)), "FIRN_EFORMAT", "at most 7")
+    assert not os.listdir(folder), "a wrong URL makes no files"
+    with t.opened("quorum:" + "|".join(f"{one}{i}" for i in range(5))) as p:
+        t.expect(p.cas("k", None, "v"), "0")
+    with t.opened("quorum:" + "|".join(f"{one}{i}" for i in (3, 1, 4, 0, 2))) as p:  # in any order
+        assert p.read("k").value == b"v"
+    t.open_fails("quorum:" + "|".join(f"{one}{i}" for i in range(3)), "FIRN_ESTORE", "number of stores")
+
+
+def case_a_minority_is_dead(folder):
+    """f of 2f+1: reads and writes go on, and it comes back by itself."""
+    with t.running(QuorumRedis(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        for i in range(3):
+            e.kill(i)
+            for n in range(5):
+                write(p, "k", str(i * 5 + n), str(i * 5 + n + 1))
+            with t.opened(e.url()) as q:  # also for one that comes now
+                assert q.read("k").value == b"%d" % (i * 5 + 5)
+            e.restart(i)
+            write(p, f"after {i}", None, "v")
+        t.wait_for("all have the last value", lambda: _all_have(e, b"after 2"))
+
+
+def _all_have(e, key):
+    return all(b"px/" + key in n.keys("firn") for n in e.node)
+
+
+def case_a_majority_is_dead(folder):
+    with t.running(QuorumRedis(folder)) as e, t.opened(e.url(), 700) as p:
+        write(p, "k", None, "0")
+        e.kill(0)
+        e.kill(1)
+        a = p.cas("k", "0", "1")
+        assert a.result in ("FIRN_EIO", "FIRN_EUNKNOWN") and a.ms < 5000, a
+        assert "2 are needed" in a.text, a
+        b = p.read("k")
+        assert b.result == "FIRN_EIO" and b.ms < 5000, b
+        t.open_fails(e.url(), "FIRN_EIO", "2 are needed")
+        e.restart(0)
+        t.wait_for("reads work again", lambda: p.read("k").ok)
+        e.restart(1)
+
+
+def case_a_slow_one_delays_nobody(folder):
+    with t.running(QuorumRedis(folder)) as e, t.opened(e.url(), 4000) as p:
+        write(p, "k", None, "0")
+        e.pause(1)
+        for n in range(50):
+            t.expect(p.cas("k", str(n), str(n + 1)), "0")  # one that waited for it would be unknown
+        assert p.read("k").value == b"50"
+        with t.opened(e.url(), 4000) as q:
+            assert q.read("k").value == b"50"
+        e.resume(1)
+
+
+def case_a_wiped_store_does_not_vote(folder):
+    """With it and one that missed the last write it would be a majority that has forgotten it."""
+    with t.running(QuorumSqlite(folder)) as e:
+        with t.opened(e.url()) as p:
+            write(p, "k", None, "0")
+            e.pause(2)
+            write(p, "k", "0", "1")  # stores 0 and 1 have it
+            e.resume(2)
+        wipe(e, 0)
+        e.pause(1)
+        with t.opened(e.url(), 1000) as p:  # a file that is locked can still be read
+            a = p.cas("k", "0", "lost")
+            assert a.result in ("FIRN_EIO", "FIRN_ECONFLICT"), f"one store is no majority: {a}"
+            assert p.read("k").value != b"0", "an acknowledged write is forgotten"
+        e.resume(1)
+        with t.opened(e.url()) as p:
+            assert p.read("k").value == b"1", "the two others know"
+            status, said = admin("doctor", "--store", e.url())
+            assert status == 1 and "refused" in said and "firn admin admit" in said, said
+            status, said = admin("admit", e.node[0].url(), "--store", e.url())
+            assert status == 0, said
+            status, said = admin("admit", e.node[0].url(), "--store", e.url())
+            assert status == 1 and "already" in said, said
+            write(p, "k", "1", "2")
+        e.pause(1)  # now it is one of the two that are needed
+        with t.opened(e.url()) as p:
+            t.wait_for("it reads with the admitted one", lambda: p.read("k").value == b"2")
+            write(p, "k", "2", "3")
+        e.resume(1)
+
+
+def case_a_restored_store_does_not_vote(folder):
+    with t.running(QuorumSqlite(folder)) as e, t.opened(e.url()) as p:
+        for i in range(40):
+            write(p, f"r{i}", None, "0")
+        e.node[1].snapshot(os.path.join(folder, "copy"))
+        for i in range(40):
+            write(p, f"r{i}", "0", "1")
+        e.node[1].restore(os.path.join(folder, "copy"))
+        for i in range(40):  # goes on with the other two, on the handle that was open
+            write(p, f"r{i}", "1", "2")
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 1 and "refused" in said, said
+        with t.opened(e.url()) as busy:  # somebody goes on writing
+            status, said = admin("admit", e.node[1].url(), "--store", e.url())
+            assert status == 0, said
+            write(busy, "r0", "2", "3")
+        e.pause(0)
+        with t.opened(e.url()) as q:
+            for i in range(40):
+                want = b"3" if i == 0 else b"2"
+                t.wait_for(f"r{i}", lambda i=i, want=want: q.read(f"r{i}").value == want)
+            assert len(q.scan("r").found) == 40
+        e.resume(0)
+
+
+def case_all_are_restored(folder):
+    """Nobody is left who could know: refused, loudly."""
+    with t.running(QuorumSqlite(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.snapshot(os.path.join(folder, "copy"))
+        write(p, "k", "0", "1")
+        e.restore(os.path.join(folder, "copy"))
+        a = t.wait_for("it notices", lambda: (lambda a: a if a.result == "FIRN_ESTORE" else None)(p.cas("k", "1", "2")))
+        assert "firn admin admit" in a.text or "0 of 3" in a.text, a
+        t.open_fails(e.url(), "FIRN_ESTORE")
+        for n in e.node:  # the operator says that this is what there is; then a fence is needed (docs/cluster.md)
+            status, said = admin("admit", "--as-is", n.url(), "--store", e.url())
+            assert status == 0, said
+        with t.opened(e.url()) as q:
+            assert q.read("k").value == b"0"
+
+
+def case_a_restarted_redis(folder):
+    """Its identity changes with each start: a stranger, unless restart_ok says that it has what it had."""
+    with t.running(StrictRedis(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.kill(2)
+        e.restart(2)
+        for n in range(5):
+            write(p, "k", str(n), str(n + 1))
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 1 and "restarted" in said, said
+        status, said = admin("admit", "--as-is", e.node[2].url(), "--store", e.url())
+        assert status == 0, said
+        e.kill(1)
+        t.wait_for("it takes part again", lambda: p.read("k").value == b"5")
+        write(p, "k", "5", "6")
+        e.restart(1)
+        with t.opened(e.url().replace("quorum:", "quorum:restart_ok|")) as q:
+            assert q.read("k").value == b"6"
+            e.kill(0)
+            write(q, "k", "6", "7")
+            e.restart(0)
+
+
+def case_another_quorum(folder):
+    with t.running(QuorumSqlite(folder)) as e:
+        with t.opened(e.url("a")) as p, t.opened(e.url("b")) as q:
+            write(p, "k", None, "of a")
+            write(q, "k", None, "of b")
+        one, two = e.node[0].file("a"), e.node[0].file("b")
+        mixed = e.url("b").replace(two, one)
+        with t.opened(mixed) as p:  # two of b, one of a: that one does not vote
+            assert p.read("k").value == b"of b"
+            status, said = admin("doctor", "--store", mixed)
+            assert status == 1 and "another quorum" in said, said
+
+
+def case_one_round_trip(folder):
+    """After the first change of a register each needs one script at each Redis."""
+    with t.running(QuorumRedis(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        write(p, "k", "0", "1")
+
+        def calls():
+            info = [n.server.info("commandstats") for n in e.node]
+            return [sum(int(v.split("calls=")[1].split(",")[0]) for k, v in i.items() if "eval" in k) for i in info]
+        t.wait_for("all are quiet", lambda: (lambda a: (time.sleep(0.2), a == calls())[1])(calls()))
+        before = calls()
+        for n in range(1, 21):
+            t.expect(p.cas("k", str(n), str(n + 1)), "0")
+        t.wait_for("each did them all", lambda: [b - a for a, b in zip(before, calls())] == [20] * 3, 20)
+
+
+def case_a_full_init(folder):
+    """1,024 slots by firn admin, in a sensible time: they go side by side."""
+    with t.running(QuorumRedis(folder)) as e:
+        start = time.monotonic()
+        status, said = admin("init", "--fresh", "--store", e.url())
+        assert status == 0, said
+        print(f"    init of 1024 slots took {time.monotonic() - start:.1f} s")
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 0, said
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    t.main([f for n, f in sorted(globals().items()) if n.startswith("case_")], Redis.missing())
