@@ -70,6 +70,10 @@ struct coordinator;
 struct coordinator_opts {
     const char *store;         /* its URL (store.h), borrowed */
     uint32_t store_timeout_ms; /* 0: the store's default */
+    /* For a store that lives in this process; else NULL, and the URL is opened. */
+    int (*open_store)(void *user, uint32_t timeout_ms, struct firn_store **out,
+                      struct firn_diag *d);
+    void *open_user;
     struct lease_params lease;
     struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
     uint64_t retention_s;  /* how long a key is kept */
