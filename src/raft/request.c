@@ -434,7 +434,8 @@ static void answer_local(struct node *n)
 {
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
-        if (due(n, q) && q->frame.type == FRAME_READ && n->caught_up && !q->frame.body[8])
+        if (due(n, q) && q->frame.type == FRAME_READ && n->caught_up && !q->frame.body[8] &&
+            load_be64(q->frame.body) <= index_now(n))
             answer_read(n, q);
         else if (due(n, q) && q->frame.type == FRAME_STATUS && leads(n))
             answer_status(n, q);

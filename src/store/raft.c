@@ -17,6 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum { POLL_MS = 50 };
 
 struct raft_store {
     struct firn_store base;
@@ -99,7 +102,7 @@ static int raft_read(struct firn_store *base, struct firn_slice key, bool fresh,
     if (key.len > STORE_KEY_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "key too long");
     begin(s, FRAME_READ, until);
-    frame_u64(&s->out, 0); /* reading a cluster that forgot is no harm, and how one finds out */
+    frame_u64(&s->out, s->seen);
     frame_u8(&s->out, fresh);
     frame_text(&s->out, full_key(s, key, name));
     struct frame_in in;
@@ -226,6 +229,29 @@ static int raft_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], s
     return 0;
 }
 
+/* A member near by may be behind: what differs there is looked at again where it is current. */
+static int raft_wait(struct firn_store *base, struct firn_slice key, struct firn_slice old,
+                     uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
+{
+    bool fresh = true;
+    for (int64_t end = link_now_ms() + timeout_ms;;) {
+        int r = raft_read(base, key, fresh, out, d);
+        bool same = r == FIRN_ENOENT ? !old.p
+                                     : r == 0 && old.p && out->len == old.len &&
+                                           memcmp(out->value, old.p, old.len) == 0;
+        if (!same && (fresh || (r != 0 && r != FIRN_ENOENT)))
+            return r;
+        fresh = !same;
+        if (fresh)
+            continue;
+        int64_t left = end - link_now_ms();
+        if (left <= 0)
+            return FIRN_EAGAIN;
+        struct timespec t = { 0, (left < POLL_MS ? left : POLL_MS) * 1000000 };
+        nanosleep(&t, NULL);
+    }
+}
+
 static void raft_close(struct firn_store *base)
 {
     struct raft_store *s = (struct raft_store *)base;
@@ -245,6 +271,7 @@ static const struct firn_store_ops ops = {
     .scan = raft_scan,
     .identity = raft_identity,
     .close = raft_close,
+    .wait = raft_wait,
 };
 
 int raft_store_new(struct raft_channel *c, const char *space, uint32_t timeout_ms,

@@ -23,7 +23,8 @@
  *
  * `number` comes back with the reply. `budget_ms` is how long the sender still waits: afterwards nothing of
  * it may begin. `seen` is the highest index that the client was ever told: a cluster that is behind it has
- * forgotten something and answers FIRN_ESTORE. The incarnation changes when a cluster is made or restored.
+ * forgotten something and answers a write with FIRN_ESTORE; a member that is behind it asks the leader. The
+ * incarnation changes when a cluster is made or restored.
  */
 #ifndef FIRN_STORE_RAFT_FRAME_H
 #define FIRN_STORE_RAFT_FRAME_H
