@@ -166,6 +166,7 @@ static void on_tick(uv_timer_t *t)
     if (n->closing)
         return;
     watch_lead(n);
+    node_listen_up(n);
     node_pump(n);
     node_expire(n);
     node_join(n);

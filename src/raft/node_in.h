@@ -14,6 +14,8 @@
 enum {
     NODE_TICK_MS = 10,
     PROPOSALS_MAX = 2, /* entries on their way: one is written while the next one collects */
+    MEMBERS_MAX = 16,  /* that the status tells about; more are no cluster any more */
+    HEARD_MS = 1000,   /* longer ago: it is not there */
     SNAPSHOT_EVERY = 8192,
     SNAPSHOT_KEEP = 2048,
 };
@@ -78,7 +80,10 @@ struct node {
     struct raft_transfer transfer_req;
     char *room; /* FRAME_MAX bytes for a reply */
 
-    uint64_t leader; /* as last told about */
+    struct {
+        uint64_t id, ms;  /* of uv_now() */
+    } heard[MEMBERS_MAX]; /* when the leader last heard of each, in the order of the members */
+    uint64_t leader;      /* as last told about */
     struct wire *to_leader;
     bool to_leader_up;
     char leader_address[FRAME_ADDRESS_MAX + 1]; /* of to_leader */
@@ -115,7 +120,8 @@ void node_join(struct node *n); /* called again and again until it is a member *
 const struct raft_server *node_server(const struct node *n, uint64_t id);
 
 /* status.c */
-size_t node_status(struct node *n, char *to, size_t cap); /* JSON */
+void node_listen_up(struct node *n); /* notes whom the leader heard of */
+size_t node_status(struct node *n, bool lines, char *to, size_t cap);
 
 /* transport.c */
 void node_transport(struct node *n);

@@ -158,7 +158,7 @@ static void answer_from_map(struct node *n, struct request *q)
 static void answer_status(struct node *n, struct request *q)
 {
     struct frame_out o = reply(n, q, index_now(n));
-    o.len += node_status(n, o.p + o.len, o.cap - o.len);
+    o.len += node_status(n, q->frame.body[0] != 0, o.p + o.len, o.cap - o.len);
     send_reply(n, q, &o);
 }
 
@@ -509,8 +509,9 @@ static bool well_formed(const struct frame *f)
         (void)frame_get_u64(&in);
         return frame_get_text(&in, FRAME_ADDRESS_MAX).p && !in.bad && in.len == 0;
     case FRAME_IDENTITY:
-    case FRAME_STATUS:
         return f->len == 0;
+    case FRAME_STATUS:
+        return f->len == 1;
     default:
         return false;
     }

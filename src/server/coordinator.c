@@ -136,6 +136,12 @@ static void hand_back(struct job *j)
         loop_call(o->loop, &o->task);
 }
 
+void job_return(struct job *j, int result)
+{
+    j->result = result;
+    hand_back(j);
+}
+
 /* --- dated sequences: "invoice" of 2026-11-16 is the register "invoice:20261116" --- */
 
 static const char *const reset_names[] = { "day", "month", "year" };

@@ -104,6 +104,9 @@ void outbox_free(struct outbox *o);
 /* By a loop: hand over a list of jobs (linked by `next`, first to last) and wake the thread once. */
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last);
 
+/* By another thread that did a job by itself: give it back to the loop that it came from. */
+void job_return(struct job *j, int result);
+
 /* Ends the thread, after the loops ended: `last` is the highest tick stamped, exactly. Releases the slot
  * and closes the store. */
 void coordinator_stop(struct coordinator *c, uint64_t last);

@@ -11,14 +11,14 @@
  *   CAS      u64 seen, u64 incarnation, u32 count, { text key, text old, text value }
  *   SCAN     u64 seen, text prefix, text behind       registers behind that key; absent: from the first
  *   IDENTITY (empty)
- *   STATUS   (empty)
+ *   STATUS   u8 1 for lines instead of JSON
  *   CHANGE   u8 what, u64 member, text address
  *   REPLY    i32 result, u64 index, u64 now_ms; then where result is 0
  *     READ     text value
  *     CAS      u32 count, { u8 1 for a conflict }
  *     SCAN     u8 more, u32 count, { text key, text value }
  *     IDENTITY u64 incarnation
- *     STATUS   the rest is JSON
+ *     STATUS   the rest is text
  *            else text why
  *
  * `number` comes back with the reply. `budget_ms` is how long the sender still waits: afterwards nothing of

@@ -84,7 +84,7 @@ class Link:
         return struct.unpack_from(">i", said)[0], said[20:]
 
     def status(self, budget_ms=300):
-        result, said = self.ask(STATUS, budget_ms=budget_ms)
+        result, said = self.ask(STATUS, b"\0", budget_ms)
         if result:
             raise RaftError(f"status: {result}")
         return json.loads(said)
