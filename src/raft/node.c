@@ -6,6 +6,7 @@
  * libraft tells nobody when the lead changes: a tick looks.
  */
 #include "raft/node_in.h"
+#include "raft/segment.h"
 #include "store/link.h"
 #include "id/diag.h"
 
@@ -87,6 +88,54 @@ static int on_random(struct raft_io *io, int min, int max)
     if (uv_random(NULL, NULL, &v, sizeof v, 0, NULL) != 0)
         v = (uint32_t)uv_hrtime();
     return max > min ? min + (int)(v % (uint32_t)(max - min)) : min;
+}
+
+/* ---- term and vote, twice ---- */
+
+static int remember(struct node *n, struct vote v)
+{
+    n->vote = v;
+    return vote_write(n->vote_path, &v) == 0 ? 0 : RAFT_IOERR;
+}
+
+static int on_term(struct raft_io *io, raft_term term)
+{
+    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    int r = n->set_term(io, term);
+    return r ? r : remember(n, (struct vote){ term, 0 });
+}
+
+static int on_vote(struct raft_io *io, raft_id id)
+{
+    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    int r = n->set_vote(io, id);
+    return r ? r : remember(n, (struct vote){ n->vote.term, id });
+}
+
+/* libraft loads when it starts, before it does anything with them. */
+static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
+                   struct raft_snapshot **snapshot, raft_index *start_index,
+                   struct raft_entry *entries[], size_t *n_entries)
+{
+    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    struct vote ours;
+    int r = vote_read(n->vote_path, &ours);
+    int loaded = n->load(io, term, voted_for, snapshot, start_index, entries, n_entries);
+    if (loaded != 0)
+        return loaded;
+    n->vote = (struct vote){ *term, *voted_for };
+    /* None of ours yet: a new one; term 1 is how clusters begin. */
+    bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->vote);
+    if (good)
+        return 0;
+    n->vote_damaged = true;
+    for (size_t i = 0; i < *n_entries; i++) /* as libraft's own loading does when it fails */
+        if (i == 0 || (*entries)[i].batch != (*entries)[i - 1].batch)
+            raft_free((*entries)[i].batch);
+    raft_free(*entries);
+    *entries = NULL;
+    *n_entries = 0;
+    return RAFT_CORRUPT;
 }
 
 /* ---- the loop ---- */
@@ -185,9 +234,9 @@ static int explain(struct node *n, int r, const char *what, struct firn_diag *d)
 {
     const char *why = raft_errmsg(&n->raft);
     why = why && *why ? why : raft_strerror(r);
-    if (r == RAFT_CORRUPT || r == RAFT_MALFORMED)
+    if (r == RAFT_CORRUPT || r == RAFT_MALFORMED || strstr(why, "LZ4"))
         return firn__diag(d, FIRN_EFORMAT, 0,
-                          "%.60s is damaged (%.60s): remove this member, delete its folder, join "
+                          "%.40s is damaged (%.80s): remove this member, delete its folder, join "
                           "anew",
                           n->dir, why);
     return firn__diag(d, FIRN_EIO, 0, "cannot %s in %.80s: %.80s", what, n->dir, why);
@@ -234,11 +283,27 @@ static int start_raft(struct node *n, struct firn_diag *d)
                                 n->opts.snapshot_every ? n->opts.snapshot_every : SNAPSHOT_EVERY);
     raft_set_snapshot_trailing(&n->raft,
                                n->opts.snapshot_keep ? n->opts.snapshot_keep : SNAPSHOT_KEEP);
+    n->set_term = n->io.set_term;
+    n->set_vote = n->io.set_vote;
+    n->io.set_term = on_term;
+    n->io.set_vote = on_vote;
+    n->load = n->io.load;
+    n->io.load = on_load;
+    snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
+    r = segment_check(log, d);
+    if (r != 0)
+        return r;
     if (n->opts.init || n->opts.restore)
         r = bootstrap(n, n->opts.restore);
     if (r != 0)
         return explain(n, r, n->opts.restore ? "restore" : "begin a cluster", d);
     r = raft_start(&n->raft);
+    if (r != 0 && n->vote_damaged)
+        return firn__diag(
+            d, FIRN_EFORMAT, 0,
+            "%.80s: term and vote are damaged: remove this member, delete its folder, "
+            "join anew",
+            n->dir);
     return r ? explain(n, r, "go on", d) : 0;
 }
 

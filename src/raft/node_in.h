@@ -9,6 +9,7 @@
 
 #include "raft/fsm.h"
 #include "raft/node.h"
+#include "raft/vote.h"
 #include "raft/wire.h"
 
 enum {
@@ -66,6 +67,14 @@ struct node {
     struct raft_fsm raft_fsm;
     struct raft_uv_transport transport;
     raft_uv_accept_cb accept;
+    int (*set_term)(struct raft_io *io, raft_term term); /* libraft's own, behind ours */
+    int (*set_vote)(struct raft_io *io, raft_id id);
+    int (*load)(struct raft_io *io, raft_term *term, raft_id *voted_for,
+                struct raft_snapshot **snapshot, raft_index *start_index,
+                struct raft_entry *entries[], size_t *n_entries);
+    bool vote_damaged;
+    struct vote vote;
+    char vote_path[4200];
     struct dial *dials; /* of libraft, not yet connected */
     bool raft_open, closing;
     int broken; /* libraft's reason to stop; 0: it works */

@@ -164,6 +164,8 @@ const struct setting settings[] = {
     { "cluster.fresh", SETTING_BOOL, 0, AT(cluster.fresh), "false",
       .help =
           "with cluster.init: IDs at once, not after the time that a lost cluster may have granted" },
+    { "cluster.window_ms", SETTING_UINT, 0, AT(cluster.window_ms), "60000", RANGE(1000, 3600000),
+      .help = "with cluster.init: how long members make IDs without a majority" },
     { "cluster.join", SETTING_ADDRS, 0, AT(cluster.join),
       .help = "members to ask to be let in, unless it has data" },
     { "cluster.restore", SETTING_BOOL, 0, AT(cluster.restore), "false",

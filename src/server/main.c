@@ -243,6 +243,7 @@ static int start_coordinator(struct firn_diag *d)
                                      .accept_clock = c->accept_clock,
                                      .init = c->store_init || (member && c->cluster.init),
                                      .fresh = member && c->cluster.fresh,
+                                     .window_ms = member ? c->cluster.window_ms : 0,
                                      .manual_fence = c->fence == CONFIG_FENCE_MANUAL };
     lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], shared ? SLOTS_MAX : EMBEDDED_SLOTS,
                     &o.lease, layout);
