@@ -135,6 +135,13 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
     raft_free(*entries);
     *entries = NULL;
     *n_entries = 0;
+    if (*snapshot) {
+        raft_configuration_close(&(*snapshot)->configuration);
+        raft_free((*snapshot)->bufs[0].base);
+        raft_free((*snapshot)->bufs);
+        raft_free(*snapshot);
+        *snapshot = NULL;
+    }
     return RAFT_CORRUPT;
 }
 
@@ -234,7 +241,7 @@ static int explain(struct node *n, int r, const char *what, struct firn_diag *d)
 {
     const char *why = raft_errmsg(&n->raft);
     why = why && *why ? why : raft_strerror(r);
-    if (r == RAFT_CORRUPT || r == RAFT_MALFORMED || strstr(why, "LZ4"))
+    if (!what) /* loading: what cannot be decoded has many names */
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.40s is damaged (%.80s): remove this member, delete its folder, join "
                           "anew",
@@ -304,7 +311,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
             "%.80s: term and vote are damaged: remove this member, delete its folder, "
             "join anew",
             n->dir);
-    return r ? explain(n, r, "go on", d) : 0;
+    return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
 }
 
 static int check(const struct node_opts *o, struct firn_diag *d)

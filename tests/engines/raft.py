@@ -121,11 +121,11 @@ class Raft:
     def start(self):
         """The first one makes the cluster, the others join it."""
         self.spawn(0, "--cluster-init", "--cluster-fresh")
-        self._await([0])
+        self.wait([0])
         for i in range(1, self.nodes):
             self.spawn(i, "--cluster-join", self.endpoints[0])
-        self._members(self.nodes)
-        self._await(range(self.nodes))
+        self.members(self.nodes)
+        self.wait(range(self.nodes))
 
     def stop(self):
         """Not politely: the data are thrown away or replaced."""
@@ -161,7 +161,7 @@ class Raft:
     def restart(self, i=None):
         for n in self._which(i):
             self.spawn(n)
-        self._await(self._which(i))
+        self.wait(self._which(i))
 
     def leader(self):
         end = time.monotonic() + LIMIT
@@ -196,7 +196,7 @@ class Raft:
                 raise RaftError("the member does not catch up")
             time.sleep(0.02)
         self.kill(i)
-        shutil.copytree(self._data(i), to)
+        shutil.copytree(self.data(i), to)
         with open(os.path.join(to, "of"), "w", encoding="ascii") as f:
             f.write(str(i))
         self.restart(i)
@@ -205,17 +205,17 @@ class Raft:
         """One member goes on with the copy, as another cluster; the others join it anew."""
         self.stop()
         for i in range(self.nodes):
-            shutil.rmtree(self._data(i))
+            shutil.rmtree(self.data(i))
         with open(os.path.join(frm, "of"), encoding="ascii") as f:
             first = int(f.read())
-        shutil.copytree(frm, self._data(first))
+        shutil.copytree(frm, self.data(first))
         self.spawn(first, "--cluster-restore")
-        self._await([first])
+        self.wait([first])
         for i in range(self.nodes):
             if i != first:
                 self.spawn(i, "--cluster-join", self.endpoints[first])
-        self._members(self.nodes)
-        self._await(range(self.nodes))
+        self.members(self.nodes, first)
+        self.wait(range(self.nodes))
 
     def keys(self, path):
         prefix, behind, found = path.encode() + b"\0", None, []
@@ -242,7 +242,7 @@ class Raft:
     def _which(self, i):
         return range(self.nodes) if i is None else [i]
 
-    def _data(self, i):
+    def data(self, i):
         return os.path.join(self.folder, f"n{i}", "raft")
 
     @staticmethod
@@ -277,7 +277,7 @@ class Raft:
         with open(os.path.join(self.folder, f"n{i}.log"), "ab") as log:
             self.process[i] = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
 
-    def _await(self, which):
+    def wait(self, which):
         """Each answers a read that must be current, so there is a leader and a majority."""
         end = time.monotonic() + LIMIT
         for i in which:
@@ -295,9 +295,9 @@ class Raft:
         except (OSError, RaftError):
             return False
 
-    def _members(self, voters):
+    def members(self, voters, by=0):
         end = time.monotonic() + LIMIT
-        while sum(m["role"] == "voter" for m in (self.status(0) or {}).get("members", [])) != voters:
+        while sum(m["role"] == "voter" for m in (self.status(by) or {}).get("members", [])) != voters:
             if time.monotonic() > end:
                 raise RaftError(f"there are not {voters} voters\n{self.logs()}")
             for i, p in enumerate(self.process):
