@@ -47,7 +47,7 @@ static int make_dir(const char *path, struct firn_diag *d)
 
 static int write_file(const struct node *n, const char *path, struct firn_diag *d)
 {
-    char temporary[4200];
+    char temporary[4400];
     snprintf(temporary, sizeof temporary, "%s.new", path);
     FILE *f = fopen(temporary, "w");
     if (!f)
