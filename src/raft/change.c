@@ -3,7 +3,8 @@
  * that starts without data asks to be let in until it is.
  *
  * JOIN and ADD make a server known, then a standby that gets the log (ADD ends there), then, when it has
- * caught up, a voter. Each step is a change of libraft's, which is an entry of the log.
+ * caught up, a voter. Each step is a change of libraft's, which is an entry of the log. A change says how it
+ * should be in the end, so it may be begun again by another leader.
  */
 #include "raft/node_in.h"
 
@@ -65,11 +66,9 @@ static void finish_raft(struct change *c, int r)
     case RAFT_CANTCHANGE:
     case RAFT_NOTLEADER:
     case RAFT_BUSY:
-        finish(c, FIRN_EAGAIN, "");
-        break;
-    case RAFT_LEADERSHIPLOST:
+    case RAFT_LEADERSHIPLOST: /* whoever leads next finds it done, or does it */
     case RAFT_SHUTDOWN:
-        finish(c, FIRN_EUNKNOWN, "the lead was lost while the members changed: look at the status");
+        finish(c, FIRN_EAGAIN, "");
         break;
     case RAFT_DUPLICATEADDRESS:
         finish(c, FIRN_ECONFLICT,
@@ -183,6 +182,8 @@ void node_change(struct node *n, struct request *q)
     else if (adds && !n->tls && !n->opts.plain && !address_loopback(c->address))
         finish(c, FIRN_EAUTH,
                "another machine's address: set cluster.tls, or cluster.plain in a safe network");
+    else if (c->what == CHANGE_TRANSFER && c->id == n->id)
+        finish(c, 0, "");
     else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->id))
         transfer(c, c->what == CHANGE_TRANSFER ? c->id : 0);
     else

@@ -386,9 +386,9 @@ void node_leader_lost(struct node *n)
         next = q->next;
         if (q->state != REQUEST_FORWARDED)
             continue;
-        if (changes_something(q)) {
+        if (q->frame.type == FRAME_CAS) {
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost before it answered");
-        } else {
+        } else { /* nothing changes by it, or nothing more when it is done twice */
             q->state = REQUEST_WAITING;
             q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         }

@@ -3,7 +3,8 @@ A cluster of firnds of our own, as a store: members on free loopback ports, in o
 
     e = Raft(folder, nodes=3)
     e.start() ... e.stop()
-FIRN_BIN_DIR names the folder of firnd. `options` are more flags for every member. The peer protocol is spoken here
+FIRN_BIN_DIR names the folder of firnd. `options` are more flags for every member. `tls` makes members and clients
+speak it: {"ca": FILE, "cert": FILE, "key": FILE}, the certificate good for 127.0.0.1. The peer protocol is spoken here
 once more (see src/store/raft_frame.h), so that tests can look behind firn's back.
 """
 import json
@@ -11,9 +12,11 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import time
+import urllib.parse
 
 LIMIT = 90  # seconds in which a cluster serves, or never will
 HELLO, WELCOME, READ, CAS, SCAN, IDENTITY, STATUS, CHANGE, REPLY = range(1, 10)
@@ -45,9 +48,13 @@ def take_text(body, at):
 class Link:
     """A client of one member."""
 
-    def __init__(self, address, timeout=10):
+    def __init__(self, address, timeout=10, tls=None):
         host, port = address.rsplit(":", 1)
         self.s = socket.create_connection((host, int(port)), timeout=timeout)
+        if tls:
+            context = ssl.create_default_context(cafile=tls["ca"])
+            context.load_cert_chain(tls["cert"], tls["key"])
+            self.s = context.wrap_socket(self.s, server_hostname=host)
         self.send(HELLO, b"firn\x01\x02" + bytes(8) + text(b""))
         if self.frame()[0] != WELCOME:
             raise RaftError("no welcome")
@@ -108,8 +115,11 @@ class Raft:
                            timeout=60, check=False)
         return None if p.returncode == 0 else p.stderr.decode().strip()
 
-    def __init__(self, folder, nodes=3, options=()):
-        self.folder, self.nodes, self.options = folder, nodes, options
+    def __init__(self, folder, nodes=3, options=(), tls=None):
+        self.folder, self.nodes, self.options, self.tls = folder, nodes, tuple(options), tls
+        if tls:
+            self.options += ("--cluster-tls-ca", tls["ca"], "--cluster-tls-cert", tls["cert"], "--cluster-tls-key",
+                             tls["key"])
         ports = free_ports(4 * nodes)
         self.endpoints = [f"127.0.0.1:{p}" for p in ports[:nodes]]
         self.home = [f"127.0.0.1:{p}" for p in ports[nodes:2 * nodes]]
@@ -132,7 +142,10 @@ class Raft:
         self.kill()
 
     def url(self, path="firn", endpoints=None):
-        return f"raft://{','.join(endpoints or self.endpoints)}/{path}"
+        where = f"raft://{','.join(endpoints or self.endpoints)}/{path}"
+        if self.tls:
+            where += "?tls=yes&" + "&".join(f"{k}={urllib.parse.quote(v)}" for k, v in self.tls.items())
+        return where
 
     # ---- single members ----
     def pause(self, i=None):
@@ -179,7 +192,7 @@ class Raft:
         if not self.process[i] or self._state(self.process[i].pid) in "Tt":
             return None
         try:
-            with Link(self.endpoints[i]) as c:
+            with Link(self.endpoints[i], tls=self.tls) as c:
                 return c.status()
         except (OSError, RaftError, struct.error):
             return None
@@ -290,7 +303,7 @@ class Raft:
 
     def _serves(self, i):
         try:
-            with Link(self.endpoints[i]) as c:
+            with Link(self.endpoints[i], tls=self.tls) as c:
                 return c.ask(IDENTITY)[0] == 0
         except (OSError, RaftError):
             return False
@@ -309,7 +322,7 @@ class Raft:
         result = None
         for i in range(self.nodes):
             if self.process[i]:
-                with Link(self.endpoints[i]) as c:
+                with Link(self.endpoints[i], tls=self.tls) as c:
                     result, said = c.ask(what, body, 5000)
                     if result == 0:
                         return said

@@ -26,11 +26,11 @@ SEQ = "invoice"
 class Cluster(raft.Raft):
     """A cluster whose processes the test knows, ended also when it breaks down."""
 
-    def __init__(self, t, name, nodes, *options):
+    def __init__(self, t, name, nodes, *options, tls=None):
         os.environ["FIRN_BIN_DIR"] = t.bin
         folder = t.state(name)
         os.mkdir(folder)
-        super().__init__(folder, nodes, options)
+        super().__init__(folder, nodes, options, tls)
         self.t = t
 
     def __enter__(self):
@@ -340,6 +340,63 @@ def a_lying_disk(t):
         load.check(t)
 
 
+def certificates(t, name):
+    """An authority and a certificate of it for this machine."""
+    folder = t.state(name)
+    os.mkdir(folder)
+
+    def openssl(*args):
+        p = subprocess.run(["openssl", *args], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        if p.returncode:
+            raise f.NotThere(f"openssl {args}: {p.stderr}")
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=cluster", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl("req", *key, "-subj", "/CN=member", "-keyout", "member.key", "-out", "member.csr")
+    with open(os.path.join(folder, "ext"), "w", encoding="ascii") as file:
+        file.write("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+    openssl("x509", "-req", "-in", "member.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1",
+            "-extfile", "ext", "-out", "member.pem")
+    return {"ca": os.path.join(folder, "ca.pem"), "cert": os.path.join(folder, "member.pem"),
+            "key": os.path.join(folder, "member.key")}
+
+
+def sealed(t):
+    """TLS between members: all of it goes through, and nobody else comes in."""
+    tls, other = certificates(t, "ours"), certificates(t, "others")
+    with Cluster(t, "tls", 3, "--cluster-snapshot-every=100", "--cluster-snapshot-keep=20", tls=tls) as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(150)
+        for _ in range(3):
+            leader = c.leader()
+            c.kill(leader)
+            load.wait(50)
+            c.spawn(leader)
+            c.wait([leader])
+        lost = (c.leader() + 1) % 3  # a whole snapshot goes through, too
+        t.equal(c.firn(c.leader(), "remove", c.id_of(lost))[0], 0, "a member was removed")
+        c.kill(lost)
+        shutil.rmtree(c.data(lost))
+        c.spawn(lost, "--cluster-join", c.endpoints[c.leader()])
+        c.members(3, c.leader())
+        c.wait([lost])
+        load.end()
+        load.check(t)
+        for who, what in ((None, "plain"), (other, "another authority's"), ({**tls, "ca": other["ca"]}, "not trusted")):
+            try:
+                with raft.Link(c.endpoints[0], 5, who):
+                    t.check(False, f"a client that is {what} was welcomed")
+            except (OSError, raft.RaftError):
+                t.check(True, what)
+        port = raft.free_ports(1)[0]
+        stranger = f.Firnd(t, t.state("stranger"), "--store=raft:", "--cluster-listen", f"127.0.0.1:{port}",
+                           "--cluster-join", c.endpoints[0])
+        stranger.wait_log("join_failed")
+        t.equal(len(c.status(0)["members"]), 3, "a plain stranger is not let in; members")
+        stranger.stop()
+
+
 def refused(t):
     """Settings that would be dangerous, or that lack something."""
     for args, words in (
@@ -355,5 +412,5 @@ def refused(t):
 
 
 with f.Test("cluster") as test:
-    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_lying_disk):
+    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_lying_disk, sealed):
         test.section(part)
