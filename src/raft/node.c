@@ -226,6 +226,7 @@ static void on_tick(uv_timer_t *t)
     node_pump(n);
     node_expire(n);
     node_join(n);
+    disk_flee(n);
 }
 
 static void *run(void *arg)
@@ -296,6 +297,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     n->io.set_vote = on_vote;
     n->load = n->io.load;
     n->io.load = on_load;
+    disk_watch(n);
     snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
     r = segment_check(log, d);
     if (r != 0)

@@ -72,6 +72,12 @@ struct node {
     int (*load)(struct raft_io *io, raft_term *term, raft_id *voted_for,
                 struct raft_snapshot **snapshot, raft_index *start_index,
                 struct raft_entry *entries[], size_t *n_entries);
+    int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
+                  unsigned n, raft_io_append_cb cb);
+    bool stalled; /* the log cannot be written */
+    unsigned held;
+    uint64_t flee_ms;
+    struct raft_transfer flee_req;
     bool vote_damaged;
     struct vote vote;
     char vote_path[4200];
@@ -135,6 +141,10 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap);
 /* transport.c */
 void node_transport(struct node *n);
 FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
+
+/* disk.c */
+void disk_watch(struct node *n); /* before libraft starts */
+void disk_flee(struct node *n);  /* gives the lead away if the log cannot be written */
 
 /* member.c */
 FIRN_MUSTUSE int member_open(struct node *n, struct firn_diag *d);

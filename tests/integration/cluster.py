@@ -7,6 +7,7 @@ FIRN_CLUSTER_KILLS sets how many leaders are killed (10; a long run takes 60).
 """
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -281,6 +282,35 @@ def a_wiped_member(t):
         load.check(t)
 
 
+def a_full_disk(t):
+    """Of the leader, then of a follower: the others go on, it passes on what it is asked, and recovers by a restart."""
+    with Cluster(t, "full", 3) as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(50)
+        for who in ("leader", "follower"):
+            full = c.leader() if who == "leader" else (c.leader() + 1) % 3
+            before = resource.prlimit(c.process[full].pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(c.process[full].pid, resource.RLIMIT_FSIZE, (0, before[1]))
+            load.wait(1500)  # more than it may hold back in memory
+            f.wait_for("another leader", lambda full=full: c.leader() != full)
+            t.check(c.process[full].poll() is None, f"the {who} lives on")
+            status = c.status((full + 1) % 3)
+            lag = [m["lag"] for m in status["members"] if m["address"] == c.endpoints[full]][0]
+            t.check(lag > 0, f"the {who} stands still: it lags by {lag}")
+            resource.prlimit(c.process[full].pid, resource.RLIMIT_FSIZE, before)
+            c.process[full].terminate()
+            t.equal(c.process[full].wait(f.LIMIT), 0, f"the {who} ends cleanly")
+            c.process[full] = None
+            c.restart(full)
+            f.wait_for("it to catch up", lambda full=full: [
+                m for m in (c.status(full) or {"members": []})["members"]
+                if m["address"] == c.endpoints[full] and m.get("lag", 99) < 5])
+        load.end()
+        load.check(t)
+
+
 def a_lying_disk(t):
     """A bit that flipped in the log or in the snapshot: refused with the cause and the cure."""
     with Cluster(t, "lies", 1, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=5") as c:
@@ -412,5 +442,6 @@ def refused(t):
 
 
 with f.Test("cluster") as test:
-    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_lying_disk, sealed):
+    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
+                 a_lying_disk, sealed):
         test.section(part)
