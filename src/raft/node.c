@@ -205,11 +205,13 @@ static void watch_lead(struct node *n)
         else
             node_say(n, NODE_WARN, "no_leader", "term=%llu", n->raft.current_term);
     }
-    if (n->to_leader && (id == n->id || id == 0)) { /* what it has not answered may never be */
+    bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
+    if (n->to_leader && !cut_off &&
+        (id == n->id || id == 0)) { /* what it has not answered may never be */
         wire_close(n->to_leader);
         node_leader_lost(n);
     }
-    if (raft_state(&n->raft) == RAFT_UNAVAILABLE && !n->broken) {
+    if (cut_off && !n->broken) {
         n->broken = 1;
         node_say(n, NODE_ERROR, "member_stopped", "cause=%s cure=mend that and restart firnd",
                  raft_errmsg(&n->raft));

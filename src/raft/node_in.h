@@ -101,6 +101,7 @@ struct node {
     uint64_t leader;      /* as last told about */
     struct wire *to_leader;
     bool to_leader_up;
+    unsigned other; /* member to ask where no leader is known any more */
     char leader_address[FRAME_ADDRESS_MAX + 1]; /* of to_leader */
 
     struct wire *to_join;

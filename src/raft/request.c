@@ -397,8 +397,22 @@ void node_leader_lost(struct node *n)
 
 static void leader_gone(struct wire *w, const char *why)
 {
+    struct node *n = wire_user(w);
     (void)why;
-    node_leader_lost(wire_user(w));
+    n->other++;
+    node_leader_lost(n);
+}
+
+/* libraft has given up here, so who leads is not known any more: any other member passes it on. */
+static const char *any_other(struct node *n)
+{
+    const struct raft_configuration *c = &n->raft.configuration;
+    for (unsigned i = 0; i < c->n; i++) {
+        const struct raft_server *s = &c->servers[(n->other + i) % c->n];
+        if (s->id != n->id)
+            return s->address;
+    }
+    return NULL;
 }
 
 static const struct wire_events leader_events = { leader_up, leader_frame, leader_gone };
@@ -420,7 +434,7 @@ static void forward(struct node *n, const char *address)
             continue;
         q->state = REQUEST_FORWARDED;
         memcpy(n->room, q->bytes, q->len);
-        n->room[5] = FRAME_FORWARDED;
+        n->room[5] = raft_state(&n->raft) == RAFT_UNAVAILABLE ? FRAME_PASSED : FRAME_FORWARDED;
         store_be32(n->room + 8, (uint32_t)(q->deadline_ms > now ? q->deadline_ms - now : 1));
         store_be64(n->room + 12, q->number);
         wire_send(n->to_leader, n->room, q->len);
@@ -429,12 +443,13 @@ static void forward(struct node *n, const char *address)
 
 /* ---- the turn of all ---- */
 
-/* Old is good enough, and we are not merely starting. */
+/* Old is good enough, and we are neither merely starting nor standing still. */
 static void answer_local(struct node *n)
 {
+    bool current = n->caught_up && !n->stalled && raft_state(&n->raft) != RAFT_UNAVAILABLE;
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
-        if (due(n, q) && q->frame.type == FRAME_READ && n->caught_up && !q->frame.body[8] &&
+        if (due(n, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
             load_be64(q->frame.body) <= index_now(n))
             answer_read(n, q);
         else if (due(n, q) && q->frame.type == FRAME_STATUS && leads(n))
@@ -444,9 +459,11 @@ static void answer_local(struct node *n)
 
 static void hand_back(struct node *n)
 {
+    bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
+    int flags = FRAME_FORWARDED | (cut_off ? FRAME_PASSED : 0);
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
-        if (q->state == REQUEST_WAITING && (q->frame.flags & FRAME_FORWARDED))
+        if (q->state == REQUEST_WAITING && (q->frame.flags & flags))
             node_refuse(n, q, FIRN_EAGAIN, "this member does not lead");
     }
 }
@@ -461,7 +478,11 @@ void node_pump(struct node *n)
         const char *address;
         hand_back(n);
         raft_leader(&n->raft, &id, &address);
-        if (id && id != n->id && address)
+        if (raft_state(&n->raft) == RAFT_UNAVAILABLE)
+            address = any_other(n);
+        else if (id == 0 || id == n->id)
+            address = NULL;
+        if (address)
             forward(n, address);
         return;
     }

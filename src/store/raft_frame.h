@@ -39,7 +39,10 @@ enum {
     FRAME_WRITES_MAX = 256 /* of one CAS */,
     FRAME_ADDRESS_MAX = 255,
     FRAME_VERSION = 1,
-    FRAME_FORWARDED = 1, /* flag: from another member; one that does not lead answers FIRN_EAGAIN */
+    /* Flags: from another member, which believes that you lead; or which is cut off. A member that does not
+     * lead, or is cut off itself, answers FIRN_EAGAIN: nothing goes round in circles. */
+    FRAME_FORWARDED = 1,
+    FRAME_PASSED = 2,
 };
 
 enum frame_type {

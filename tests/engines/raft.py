@@ -126,6 +126,7 @@ class Raft:
         self.snowflake = [f"127.0.0.1:{p}" for p in ports[2 * nodes:3 * nodes]]
         self.ticket = [f"127.0.0.1:{p}" for p in ports[3 * nodes:]]
         self.process = [None] * nodes
+        self.env = {}  # more variables for members that are started
 
     # ---- the whole ----
     def start(self):
@@ -286,7 +287,7 @@ class Raft:
                 "--name", f"n{i}", "--cluster-listen", self.endpoints[i], "--listen-home", self.home[i],
                 "--listen-snowflake", self.snowflake[i], "--listen-ticket", self.ticket[i], "--loops=1",
                 *self.options, *more]
-        env = {k: v for k, v in os.environ.items() if not k.startswith("FIRN_")}
+        env = {k: v for k, v in os.environ.items() if not k.startswith("FIRN_")} | self.env
         with open(os.path.join(self.folder, f"n{i}.log"), "ab") as log:
             self.process[i] = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
 
