@@ -372,6 +372,29 @@ def a_lying_disk(t):
         load.check(t)
 
 
+def restored(t):
+    """From a copy of one member's folder: another incarnation, fenced, so that no ID comes again."""
+    with Cluster(t, "restored", 3, "--cluster-window-ms=4000") as c:
+        c.start()
+        ids = []
+
+        def take(n):
+            for i in range(3):
+                f.wait_for(f"member {i} to be ready", lambda i=i: f.get(c.home[i], "/readyz")[0] == 200)
+                ids.extend(int(x) for x in f.get(c.snowflake[i], f"/generate?n={n}")[1]["ids"])
+        take(100)
+        before = c.status(0)["cluster"]
+        c.snapshot(t.state("copy"))
+        take(5000)
+        c.restore(t.state("copy"))
+        take(5000)
+        t.equal(len(set(ids)), len(ids), "IDs are distinct; how many")
+        t.check(c.status(0)["cluster"] != before, "it is another incarnation")
+        p = subprocess.run([os.path.join(t.bin, "firn"), "admin", "doctor", "--store", c.url("")],
+                           capture_output=True, text=True, timeout=90, check=False)
+        t.equal(p.returncode, 0, f"firn admin doctor, by raft://: {p.stdout} {p.stderr}")
+
+
 def certificates(t, name):
     """An authority and a certificate of it for this machine."""
     folder = t.state(name)
@@ -445,5 +468,5 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
-                 a_lying_disk, sealed):
+                 a_lying_disk, restored, sealed):
         test.section(part)
