@@ -288,6 +288,7 @@ class Raft:
                 "--listen-snowflake", self.snowflake[i], "--listen-ticket", self.ticket[i], "--loops=1",
                 *self.options, *more]
         env = {k: v for k, v in os.environ.items() if not k.startswith("FIRN_")} | self.env
+        env["TSAN_OPTIONS"] = f"suppressions={os.path.splitext(os.path.abspath(__file__))[0]}.tsan"
         with open(os.path.join(self.folder, f"n{i}.log"), "ab") as log:
             self.process[i] = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
 
