@@ -10,10 +10,18 @@
 
 enum { HEAD = 8, ALIGN = 8 };
 
+static void kept_free(struct fsm_kept *kept)
+{
+    for (size_t i = 0; kept && i < FSM_KEPT; i++)
+        free(kept[i].result);
+    free(kept);
+}
+
 void fsm_done(struct fsm *f)
 {
     map_done(&f->map);
     free(f->result);
+    kept_free(f->kept);
     *f = (struct fsm){ 0 };
 }
 
@@ -79,27 +87,71 @@ static bool result_room(struct fsm *f, size_t more)
     return true;
 }
 
+/* ---- what was done before ---- */
+
+static bool keep(struct fsm_kept **kept, uint64_t number, const uint64_t nonce[2],
+                 const uint8_t *result, size_t len)
+{
+    if (!*kept && !(*kept = calloc(FSM_KEPT, sizeof **kept)))
+        return false;
+    struct fsm_kept *k = &(*kept)[number % FSM_KEPT];
+    uint8_t *copy = malloc(len);
+    if (!copy)
+        return false;
+    memcpy(copy, result, len);
+    free(k->result);
+    *k = (struct fsm_kept){ { nonce[0], nonce[1] }, (uint16_t)len, copy };
+    return true;
+}
+
+static const struct fsm_kept *kept_find(const struct fsm *f, const uint64_t nonce[2])
+{
+    for (size_t i = 0; f->kept && i < FSM_KEPT; i++)
+        if (f->kept[i].result && f->kept[i].nonce[0] == nonce[0] && f->kept[i].nonce[1] == nonce[1])
+            return &f->kept[i];
+    return NULL;
+}
+
 /* One request of an entry; with `dry` only looked at. */
 static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
 {
     static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
     int result[FRAME_WRITES_MAX];
     size_t n;
-    uint64_t incarnation = frame_get_u64(in);
+    uint64_t incarnation = frame_get_u64(in), nonce[2], since;
+    nonce[0] = frame_get_u64(in);
+    nonce[1] = frame_get_u64(in);
+    since = frame_get_u64(in);
+    bool again = frame_get_u8(in);
     int r = frame_get_cas(in, want, &n);
     if (r != 0 || dry)
         return r;
     if (!result_room(f, 1 + n))
         return FIRN_ENOMEM;
-    bool other = incarnation != f->incarnation;
-    if (!other)
+    uint8_t *out = f->result + f->result_len;
+    const struct fsm_kept *before = again ? kept_find(f, nonce) : NULL;
+    memset(out, 1, 1 + n);
+    f->result_len += 1 + n;
+    if (before && before->len == 1 + n) {
+        memcpy(out, before->result, 1 + n);
+        return 0;
+    }
+    if (again && f->requests - since > FSM_KEPT) {
+        out[0] = FSM_UNKNOWN;
+        return 0;
+    }
+    if (incarnation != f->incarnation) {
+        out[0] = FSM_OTHER;
+    } else {
         r = map_cas(&f->map, want, n, result);
-    if (r != 0)
-        return r;
-    f->result[f->result_len++] = other;
-    for (size_t i = 0; i < n; i++)
-        f->result[f->result_len++] = other || result[i] != 0;
-    return 0;
+        out[0] = FSM_DONE;
+        for (size_t i = 0; i < n && r == 0; i++)
+            out[1 + i] = result[i] != 0;
+    }
+    if (r == 0 && !keep(&f->kept, f->requests, nonce, out, 1 + n))
+        r = FIRN_ENOMEM;
+    f->requests += r == 0;
+    return r;
 }
 
 static int walk(struct fsm *f, const char *p, size_t len, uint32_t requests, bool dry)
@@ -138,7 +190,9 @@ int fsm_apply(struct fsm *f, const char *p, size_t len)
 
 size_t fsm_snapshot_size(const struct fsm *f)
 {
-    size_t size = HEAD + 16 + SHA256_DIGEST_LENGTH;
+    size_t size = HEAD + 16 + 12 + SHA256_DIGEST_LENGTH;
+    for (size_t i = 0; i < FSM_KEPT && f->kept; i++)
+        size += f->kept[i].result ? 18u + f->kept[i].len : 0;
     for (size_t i = 0; i < f->map.count; i++)
         size += 4 + f->map.cell[i]->key_len + f->map.cell[i]->len;
     return size;
@@ -153,6 +207,15 @@ int fsm_snapshot(const struct fsm *f, char *to, size_t size)
     for (size_t i = 0; i < f->map.count; i++) {
         frame_text(&o, map_key(&f->map, i));
         frame_text(&o, map_value(&f->map, i));
+    }
+    uint64_t kept = f->requests < FSM_KEPT ? f->requests : FSM_KEPT;
+    frame_u64(&o, f->requests);
+    frame_u32(&o, (uint32_t)kept);
+    for (uint64_t i = f->requests - kept; i < f->requests; i++) {
+        const struct fsm_kept *k = &f->kept[i % FSM_KEPT];
+        frame_u64(&o, k->nonce[0]);
+        frame_u64(&o, k->nonce[1]);
+        frame_text(&o, firn_slice((const char *)k->result, k->len));
     }
     if (o.full || o.cap - o.len != SHA256_DIGEST_LENGTH)
         return FIRN_ENOSPC;
@@ -181,13 +244,32 @@ int fsm_restore(struct fsm *f, const char *p, size_t len)
         if (r == 0 && result != 0) /* the same key twice */
             r = FIRN_EFORMAT;
     }
+    struct fsm_kept *kept = NULL;
+    uint64_t requests = r == 0 ? frame_get_u64(&in) : 0;
+    uint32_t left = r == 0 ? frame_get_u32(&in) : 0;
+    if (r == 0 && (in.bad || left != (requests < FSM_KEPT ? requests : FSM_KEPT)))
+        r = FIRN_EFORMAT;
+    for (uint64_t i = requests - left; i < requests && r == 0; i++) {
+        uint64_t nonce[2];
+        nonce[0] = frame_get_u64(&in);
+        nonce[1] = frame_get_u64(&in);
+        struct firn_slice result = frame_get_text(&in, 1 + FRAME_WRITES_MAX);
+        if (in.bad || !result.p || result.len < 2)
+            r = FIRN_EFORMAT;
+        else if (!keep(&kept, i, nonce, (const uint8_t *)result.p, result.len))
+            r = FIRN_ENOMEM;
+    }
     if (r == 0 && in.len != 0)
         r = FIRN_EFORMAT;
     if (r != 0) {
         map_done(&map);
+        kept_free(kept);
         return r;
     }
     map_done(&f->map);
+    kept_free(f->kept);
+    f->kept = kept;
+    f->requests = requests;
     f->map = map;
     f->incarnation = incarnation;
     return 0;

@@ -2,24 +2,43 @@
  * fsm.h - what a Raft cluster agrees on: the register map, and which incarnation of the cluster this is.
  * Entries of the log and snapshots are bytes made and read here; no I/O. Belongs to one thread.
  *
+ * A member whose leader was lost does not know whether a write was done, and asks again. So the last
+ * FSM_KEPT requests are remembered with their nonces and results: again is answered, not done. What may have
+ * been forgotten since the request was first sent is answered with "unknown".
+ *
  * An entry is one of
- *   "FW1\0" u32 requests, { u64 incarnation, CAS body of raft_frame.h }   writes that were waiting together
+ *   "FW1\0" u32 requests, { body of a CAS of raft_frame.h, without `seen` }    writes that waited together
  *   "FI1\0" u32 0, u64 old, u64 new                                        the incarnation: old becomes new
  * filled up with zeros to a multiple of 8, as libraft keeps its entries. A snapshot is
- *   "FS1\0" u32 0, u64 incarnation, u64 count, { text key, text value }, SHA-256 of all before it
+ *   "FS1\0" u32 0, u64 incarnation, u64 count, { text key, text value },
+ *   u64 requests, u32 kept, { u64 nonce, u64 nonce, text result }, SHA-256 of all before it
  */
 #ifndef FIRN_RAFT_FSM_H
 #define FIRN_RAFT_FSM_H
 
 #include "store/raft_frame.h"
 
-enum { FSM_ENTRY_MAX = FRAME_MAX, FSM_REQUESTS_MAX = 256 };
+enum { FSM_ENTRY_MAX = FRAME_MAX, FSM_REQUESTS_MAX = 256, FSM_KEPT = 4096 };
+
+enum fsm_outcome {
+    FSM_DONE,
+    FSM_OTHER,
+    FSM_UNKNOWN
+}; /* for another incarnation; may have been forgotten */
+
+struct fsm_kept {
+    uint64_t nonce[2];
+    uint16_t len;
+    uint8_t *result; /* as below, of this request */
+};
 
 struct fsm { /* all zero is an empty one */
     struct map map;
-    uint64_t incarnation; /* 0: none yet */
-    /* Of the entry applied last, for the member that proposed it: per request u8 1 if it was for
-     * another incarnation, then for each of its writes u8 1 for a conflict. */
+    uint64_t incarnation;  /* 0: none yet */
+    uint64_t requests;     /* applied, ever */
+    struct fsm_kept *kept; /* request number i is at i % FSM_KEPT */
+    /* Of the entry applied last, for the member that proposed it: per request u8 fsm_outcome, then for
+     * each of its writes u8 1 for a conflict. */
     uint8_t *result;
     size_t result_len, result_room;
 };

@@ -367,7 +367,8 @@ static struct node *node_new(const struct node_opts *o)
     n->dir = strdup(o->dir);
     n->room = malloc(FRAME_MAX);
     n->join = calloc(o->join_n + 1, sizeof *n->join);
-    bool ok = n->address && n->dir && n->room && n->join;
+    bool ok = n->address && n->dir && n->room && n->join &&
+              uv_random(NULL, NULL, &n->boot, sizeof n->boot, 0, NULL) == 0;
     for (size_t i = 0; i < o->join_n && ok; i++)
         ok = (n->join[i] = strdup(o->join[i])) != NULL;
     if (!ok) {

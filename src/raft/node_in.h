@@ -34,7 +34,8 @@ struct request {
     struct frame frame;             /* its body is in `bytes` */
     uint64_t deadline_ms, retry_ms; /* of uv_now(): when it ends, and not to be tried before */
     uint64_t number;                /* its own, for the leader */
-    struct wire *wire;              /* who asked; NULL: this process, or nobody any more */
+    bool maybe;        /* it was in a log or with a leader, and what became of it is not known */
+    struct wire *wire; /* who asked; NULL: this process, or nobody any more */
     void (*done)(void *user, const char *reply, size_t len);
     void *user;
     size_t len;
@@ -87,7 +88,7 @@ struct node {
 
     struct fsm fsm;
     struct request *first, *last;
-    uint64_t numbers;
+    uint64_t numbers, boot; /* boot: random, so that with a number it is a nonce */
     unsigned proposals;
     bool barrier, naming, changing, transferring;
     bool caught_up; /* since the start it once had all that the leader had */

@@ -8,7 +8,8 @@
  *
  * What is certain is said with care. A write that was not proposed by its deadline, or that a leader gave
  * back, ends with FIRN_EIO or waits on. One that was proposed, or sent to a leader that went away, may have
- * happened: FIRN_EUNKNOWN.
+ * happened: the member that took it in gave it a nonce, and asks the next leader again, which knows. Only
+ * where none comes by the deadline it is FIRN_EUNKNOWN.
  */
 #include "raft/node_in.h"
 #include "id/bytes.h"
@@ -186,8 +187,12 @@ static struct request *by_number(struct node *n, uint64_t number)
 static void answer_write(struct node *n, struct request *q, uint64_t index, const uint8_t *at,
                          uint32_t writes)
 {
-    if (*at++) {
-        node_refuse(n, q, FIRN_ESTORE, "the cluster was restored or made anew since it was opened");
+    uint8_t outcome = *at++;
+    if (outcome != FSM_DONE) {
+        node_refuse(n, q, outcome == FSM_OTHER ? FIRN_ESTORE : FIRN_EUNKNOWN,
+                    outcome == FSM_OTHER
+                        ? "the cluster was restored or made anew since it was opened"
+                        : "the leader was lost, and too much happened since");
         return;
     }
     struct frame_out o = reply(n, q, index);
@@ -195,6 +200,19 @@ static void answer_write(struct node *n, struct request *q, uint64_t index, cons
     for (uint32_t k = 0; k < writes; k++)
         frame_u8(&o, at[k]);
     send_reply(n, q, &o);
+}
+
+/* The next leader is asked what became of it, if it is ours to ask. */
+static void ask_again(struct node *n, struct request *q, const char *why)
+{
+    if (q->frame.flags != 0) { /* the member that sent it asks */
+        node_refuse(n, q, FIRN_EUNKNOWN, why);
+        return;
+    }
+    q->maybe = true;
+    q->bytes[FRAME_HEAD + CAS_AGAIN] = 1;
+    q->state = REQUEST_WAITING;
+    q->retry_ms = uv_now(&n->loop) + RETRY_MS;
 }
 
 static void proposal_done(struct raft_apply *req, int status, void *result)
@@ -208,7 +226,7 @@ static void proposal_done(struct raft_apply *req, int status, void *result)
         if (q && status == 0)
             answer_write(n, q, req->index, at, p->part[i].writes);
         else if (q)
-            node_refuse(n, q, FIRN_EUNKNOWN, "the lead was lost while it was written");
+            ask_again(n, q, "the lead was lost while it was written");
         at = at ? at + 1 + p->part[i].writes : NULL;
     }
     free(p);
@@ -247,9 +265,9 @@ static void propose(struct node *n)
         next = q->next;
         if (q->frame.type != FRAME_CAS || !due(n, q) || forgot(n, q))
             continue;
-        if (!fsm_entry_add(&e, q->frame.body + 8, q->frame.len - 8))
+        if (!fsm_entry_add(&e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
             break;
-        p->part[p->count].writes = load_be32(q->frame.body + 16);
+        p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
         p->part[p->count++].number = q->number;
         q->state = REQUEST_PROPOSED;
     }
@@ -371,6 +389,10 @@ static void leader_frame(struct wire *w, const struct frame *f)
         q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         return;
     }
+    if (a.result == FIRN_EUNKNOWN && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
+        ask_again(n, q, "");
+        return;
+    }
     n->caught_up |= a.index > 0 && raft_last_applied(&n->raft) >= a.index;
     size_t len = f->len + FRAME_HEAD;
     memcpy(n->room, f->body - FRAME_HEAD, len);
@@ -387,7 +409,7 @@ void node_leader_lost(struct node *n)
         if (q->state != REQUEST_FORWARDED)
             continue;
         if (q->frame.type == FRAME_CAS) {
-            node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost before it answered");
+            ask_again(n, q, "the leader was lost before it answered");
         } else { /* nothing changes by it, or nothing more when it is done twice */
             q->state = REQUEST_WAITING;
             q->retry_ms = uv_now(&n->loop) + RETRY_MS;
@@ -522,8 +544,8 @@ static bool well_formed(const struct frame *f)
         (void)frame_get_text(&in, MAP_KEY_MAX);
         return !in.bad && in.len == 0;
     case FRAME_CAS:
-        (void)frame_get_u64(&in);
-        (void)frame_get_u64(&in);
+        for (int i = 0; i < CAS_COUNT; i++)
+            (void)frame_get_u8(&in);
         return frame_get_cas(&in, want, &count) == 0 && in.len == 0;
     case FRAME_CHANGE:
         (void)frame_get_u8(&in);
@@ -559,6 +581,12 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
     q->done = done;
     q->user = user;
     q->number = ++n->numbers;
+    if (f.type == FRAME_CAS && f.flags == 0) {
+        store_be64(q->bytes + FRAME_HEAD + CAS_NONCE, n->boot);
+        store_be64(q->bytes + FRAME_HEAD + CAS_NONCE + 8, q->number);
+        store_be64(q->bytes + FRAME_HEAD + CAS_SINCE, n->fsm.requests);
+        q->bytes[FRAME_HEAD + CAS_AGAIN] = 0;
+    }
     uint32_t budget = f.budget_ms < BUDGET_MS_MAX ? f.budget_ms : BUDGET_MS_MAX;
     q->deadline_ms = uv_now(&n->loop) + budget;
     q->prev = n->last;
@@ -587,6 +615,8 @@ void node_expire(struct node *n)
             continue;
         if (q->frame.type == FRAME_STATUS)
             answer_status(n, q); /* what this member alone knows */
+        else if (q->maybe)
+            node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost, and no other one came in time");
         else if (q->state == REQUEST_WAITING || !changes_something(q))
             node_refuse(n, q, FIRN_EIO,
                         n->broken

@@ -144,6 +144,8 @@ static int raft_cas_many(struct firn_store *base, const struct firn_cas *want, s
     begin(s, FRAME_CAS, until);
     frame_u64(&s->out, s->seen);
     frame_u64(&s->out, s->incarnation);
+    for (int i = CAS_NONCE; i < CAS_COUNT; i++) /* the first member's to fill in */
+        frame_u8(&s->out, 0);
     frame_u32(&s->out, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
         char name[MAP_KEY_MAX];

@@ -8,7 +8,8 @@
  *   HELLO    "firn", u8 version, u8 kind, u64 member, text address      the first frame of a connection
  *   WELCOME  (empty)                                                    the answer to it
  *   READ     u64 seen, u8 fresh, text key
- *   CAS      u64 seen, u64 incarnation, u32 count, { text key, text old, text value }
+ *   CAS      u64 seen, u64 incarnation, u64 nonce, u64 nonce, u64 since, u8 again, u32 count,
+ *            { text key, text old, text value }       what is between incarnation and count is 0 from clients
  *   SCAN     u64 seen, text prefix, text behind       registers behind that key; absent: from the first
  *   IDENTITY (empty)
  *   STATUS   u8 1 for lines instead of JSON
@@ -34,6 +35,11 @@
 #include "store/map.h"
 
 enum {
+    CAS_INCARNATION = 8, /* offsets in the body of a CAS */
+    CAS_NONCE = 16,
+    CAS_SINCE = 32,
+    CAS_AGAIN = 40,
+    CAS_COUNT = 41,
     FRAME_HEAD = 20,     /* bytes, with the length */
     FRAME_MAX = 1 << 20, /* bytes: 256 of the longest writes fit */
     FRAME_WRITES_MAX = 256 /* of one CAS */,

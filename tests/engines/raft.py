@@ -248,7 +248,7 @@ class Raft:
         key = path.encode() + b"\0" + (key.encode() if isinstance(key, str) else key)
         value, _ = take_text(self._ask(READ, bytes(8) + b"\1" + text(key)), 0)
         incarnation = self._ask(IDENTITY)
-        said = self._ask(CAS, bytes(8) + incarnation + struct.pack(">I", 1) + text(key) + text(value) + text(None))
+        said = self._ask(CAS, bytes(8) + incarnation + bytes(25) + struct.pack(">I", 1) + text(key) + text(value) + text(None))
         if said[4]:
             raise RaftError("changed meanwhile")
 

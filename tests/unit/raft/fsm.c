@@ -3,6 +3,7 @@
 
 #include "raft/fsm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct firn_slice text(const char *s)
@@ -11,12 +12,19 @@ static struct firn_slice text(const char *s)
 }
 
 /* The body of a CAS behind `seen`: incarnation and one write. */
+static uint64_t nonce, since; /* of the next request */
+static bool again;
+
 static size_t request(char *to, size_t cap, uint64_t incarnation, const char *key, const char *old,
                       const char *value)
 {
     struct frame_out o = { .p = to, .cap = cap };
     struct firn_cas want = { text(key), text(old), text(value) };
     frame_u64(&o, incarnation);
+    frame_u64(&o, 1);
+    frame_u64(&o, ++nonce);
+    frame_u64(&o, since);
+    frame_u8(&o, again);
     frame_cas(&o, &want, 1);
     T_OK(!o.full);
     return o.len;
@@ -141,6 +149,53 @@ T_TEST(snapshots_come_back_whole_or_not_at_all)
         T_EQ(fsm_restore(&g, p, i), FIRN_EFORMAT, "cut at %zu", i);
         T_EQ(g.map.count, 2);
     }
+    free(p);
+    fsm_done(&f);
+    fsm_done(&g);
+}
+
+T_TEST(what_was_done_is_answered_again)
+{
+    struct fsm f = { 0 }, g = { 0 };
+    char v[STORE_VALUE_MAX + 1], text_[24];
+    name(&f, 0, 7);
+    nonce = 0;
+    since = 0;
+    write_one(&f, "a", NULL, "1"); /* nonce 1, done */
+    write_one(&f, "a", NULL, "2"); /* nonce 2, a conflict */
+    write_one(&f, "a", "1", "3");
+    again = true;
+    nonce = 0;
+    write_one(&f, "a", NULL, "1");
+    T_EQ(f.result[0], FSM_DONE);
+    T_EQ(f.result[1], 0);
+    write_one(&f, "a", NULL, "2");
+    T_EQ(f.result[1], 1);
+    T_STR(value(&f, "a", v), "3");
+    nonce = 10; /* was never there: now it is */
+    write_one(&f, "b", NULL, "1");
+    T_EQ(f.result[1], 0);
+    nonce = 10;
+    write_one(&f, "b", NULL, "1");
+    T_EQ(f.result[1], 0);
+    size_t size = fsm_snapshot_size(&f); /* and the memory goes with the snapshot */
+    char *p = malloc(size);
+    T_EQ(fsm_snapshot(&f, p, size), 0);
+    T_EQ(fsm_restore(&g, p, size), 0);
+    nonce = 10;
+    write_one(&g, "b", NULL, "1");
+    T_EQ(g.result[1], 0);
+    again = false;
+    for (int i = 0; i < FSM_KEPT; i++) {
+        snprintf(text_, sizeof text_, "k%d", i);
+        nonce = 1000 + (uint64_t)i;
+        write_one(&g, text_, NULL, "x");
+    }
+    again = true;
+    nonce = 10; /* forgotten: it may have been done */
+    write_one(&g, "b", NULL, "1");
+    T_EQ(g.result[0], FSM_UNKNOWN);
+    again = false;
     free(p);
     fsm_done(&f);
     fsm_done(&g);
