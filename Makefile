@@ -1,12 +1,15 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run compare test sim model chaos bench install clean help format tidy
+.PHONY: all run run-cluster compare test sim model chaos bench install clean help format tidy
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
 
 run: all ## build, and serve with no configuration; state in ./var
 	@build/bin/firnd --state-dir "$${FIRN_STATE_DIR:-var}" $(ARGS)
+
+run-cluster: all ## three firnds that are one service, and a load balancer; Ctrl-C stops all
+	@scripts/run-cluster
 
 compare: all ## ask a Snowflake and a ticket server in turn; starts firnd if none runs
 	@scripts/compare
@@ -46,6 +49,6 @@ tidy: all ## clang-tidy over the sources
 	@git ls-files 'src/*.c' | xargs clang-tidy -p build --quiet
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 PREFIX ?= /usr/local

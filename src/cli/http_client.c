@@ -121,14 +121,23 @@ static int dial(struct http_client *c, uint64_t deadline_ns)
 
 static int send_request(struct http_client *c, uint64_t deadline_ns)
 {
-    char text[URL_TARGET_MAX + URL_HOST_MAX + 128];
-    size_t len = (size_t)snprintf(text, sizeof text,
-                                  "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n\r\n",
-                                  c->url.target, c->url.authority);
+    char text[URL_TARGET_MAX + URL_HOST_MAX + 2048];
+    size_t body = c->post ? strlen(c->post) : 0;
+    int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\n",
+                     c->post ? "POST" : "GET", c->url.target, c->url.authority,
+                     c->accept ? c->accept : "application/json");
+    if (c->token)
+        n += snprintf(text + n, sizeof text - (size_t)n, "Authorization: Bearer %.512s\r\n",
+                      c->token);
+    if (c->post)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "Content-Type: application/json\r\nContent-Length: %zu\r\n", body);
+    n += snprintf(text + n, sizeof text - (size_t)n, "\r\n%.1024s", c->post ? c->post : "");
+    size_t len = (size_t)n;
     for (size_t at = 0; at < len;) {
-        ssize_t n = send(c->fd, text + at, len - at, MSG_NOSIGNAL);
-        if (n >= 0) {
-            at += (size_t)n;
+        ssize_t sent = send(c->fd, text + at, len - at, MSG_NOSIGNAL);
+        if (sent >= 0) {
+            at += (size_t)sent;
         } else if (errno == EAGAIN) {
             int r = wait_for(c, POLLOUT, deadline_ns, "the request was not taken");
             if (r != 0)
@@ -206,6 +215,21 @@ static int read_answer(struct http_client *c, uint64_t deadline_ns, struct http_
     }
 }
 
+/* What firnd says about it, of a problem+json; a quick look, for people. */
+static int refused(struct http_client *c, unsigned status, const char *body, size_t len)
+{
+    static const char name[] = "\"detail\":\"";
+    const char *from = memmem(body, len, name, sizeof name - 1);
+    const char *end = from ? memchr(from + sizeof name - 1, '"',
+                                    len - (size_t)(from - body) - (sizeof name - 1))
+                           : NULL;
+    int error = status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP;
+    if (!end)
+        return fail(c, error, "status %u", status);
+    from += sizeof name - 1;
+    return fail(c, error, "%.*s", (int)(end - from), from);
+}
+
 static int exchange(struct http_client *c, const char **out_body, size_t *out_len)
 {
     struct http_head head;
@@ -217,7 +241,8 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
     c->len = c->taken = 0;
     for (bool kept = c->fd >= 0; r == STALE; kept = false) {
         uint64_t start = now_ns();
-        uint64_t deadline_ns = start + HTTP_CLIENT_TIMEOUT_MS * UINT64_C(1000000);
+        uint64_t timeout_ms = c->timeout_ms ? c->timeout_ms : HTTP_CLIENT_TIMEOUT_MS;
+        uint64_t deadline_ns = start + timeout_ms * UINT64_C(1000000);
         if (c->fd < 0 && (r = dial(c, deadline_ns)) != 0)
             return r;
         if ((r = send_request(c, deadline_ns)) == 0)
@@ -235,10 +260,10 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
         c->fd = -1;
         c->len = c->taken;
     }
-    if (head.status != 200) {
-        r = fail(c, head.status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP, "status %u", head.status);
-        return r;
-    }
+    if (head.status != 200)
+        return c->post ? refused(c, head.status, body, len)
+                       : fail(c, head.status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP, "status %u",
+                              head.status);
     *out_body = body;
     *out_len = len;
     return 0;
@@ -255,5 +280,12 @@ int http_client_get(struct http_client *c, const char **out_body, size_t *out_le
         while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
             ;
     }
+    return r == FIRN_EAGAIN ? FIRN_ENOTSUP : r;
+}
+
+int http_client_post(struct http_client *c, const char **out_body, size_t *out_len)
+{
+    c->retries = 0;
+    int r = exchange(c, out_body, out_len);
     return r == FIRN_EAGAIN ? FIRN_ENOTSUP : r;
 }

@@ -1,6 +1,6 @@
 /*
  * http_client.h - a small blocking HTTP/1.1 client that keeps its connection.
- * GET only, one URL a client, whole answers. Time-outs and retries are the mission's: 2 s to connect,
+ * One URL a client, whole answers; GET, or one POST. Time-outs and retries are the mission's: 2 s to connect,
  * 2 s for an answer, then 3 more attempts, 1 s apart. Minting twice loses a number, never repeats
  * one, so a retry is safe. A client belongs to one thread.
  */
@@ -21,6 +21,9 @@ enum {
 
 struct http_client {
     struct url url;
+    /* Borrowed; set them after http_client_init(). NULL: GET, JSON, no token. */
+    const char *post, *accept, *token;
+    uint32_t timeout_ms; /* for one answer */
     struct addrinfo *where;
     int fd; /* -1: not connected */
     char *buf;
@@ -38,5 +41,8 @@ void http_client_done(struct http_client *c);
 /* GET the URL; the body of a 200, borrowed until the next call. FIRN_EIO: no connection or no answer
  * in time, after all attempts. FIRN_EFORMAT: what came is not HTTP. FIRN_ENOTSUP: another status. */
 FIRN_MUSTUSE int http_client_get(struct http_client *c, const char **out_body, size_t *out_len);
+
+/* The same with `post` as a JSON body, asked once; `why` is what the server says about a refusal. */
+FIRN_MUSTUSE int http_client_post(struct http_client *c, const char **out_body, size_t *out_len);
 
 #endif

@@ -17,6 +17,8 @@ const struct command commands[] = {
     { "compare", "ask a Snowflake and a ticket server in turn, and compare them", cmd_compare,
       &compare_usage },
     { "admin", "set up, look at and mend the store that servers share", cmd_admin, &admin_usage },
+    { "cluster", "who belongs to a cluster of firnds, and changes of that", cmd_cluster,
+      &cluster_usage },
     { "bench", "measure the library, or a server", cmd_bench, &bench_usage },
     { "nodes", "who takes part: servers and commands that share a store", cmd_nodes, &nodes_usage },
     { "elect", "run a command on one of many machines", cmd_elect, &elect_usage },

@@ -185,6 +185,7 @@ static int create_all(struct lease *l, struct firn_diag *d)
         .window = ticks(l, l->params.window_ms),
         .max_drift = ticks(l, l->params.max_drift_ms),
         .skew_max = is_shared(l) ? ticks(l, l->params.skew_max_ms) : 0,
+        .floor = l->params.fresh ? e.f : 0,
     };
     if (is_shared(l) && !l->params.init)
         return firn__diag(d, FIRN_ENOENT, 0,

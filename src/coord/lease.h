@@ -50,6 +50,7 @@ struct lease_params {
     uint64_t quarantine_ms;  /* 0 with lock bytes; else the window, or skew_max and a renewal */
     bool keep_unused;        /* no give_back; a shared store never gives back */
     bool init;               /* make the records of a shared store that is empty */
+    bool fresh; /* then from now on: no store was lost that may have granted something before */
     bool accept_clock;
     bool manual_fence; /* a copied or restored store halts instead of being fenced at the start */
 };

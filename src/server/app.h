@@ -11,6 +11,7 @@
 #include "net/loop.h"
 #include "net/service.h"
 #include "coord/board.h"
+#include "server/cluster.h"
 #include "server/config.h"
 #include "server/coordinator.h"
 #include "server/guard.h"
@@ -25,6 +26,7 @@ struct app {
     struct minter_plan plan;
     struct board board;
     struct coordinator *coordinator;
+    struct node *cluster; /* this process as a member; NULL with other stores */
     struct guard *guard;
     struct tls_server *tls;
     struct service_ctx *ctx; /* one for each loop */

@@ -72,6 +72,13 @@ struct config {
         uint64_t idem_retention_s;
     } tickets;
     struct {
+        char *listen, *address, *dir;
+        struct config_addrs join;
+        bool init, fresh, restore, plain;
+        uint64_t window_ms, election_ms, snapshot_every, snapshot_keep;
+        char *tls_cert, *tls_key, *tls_ca; /* paths, or NULL */
+    } cluster;                             /* for the store raft: */
+    struct {
         uint64_t connections, ids_per_request;
         uint64_t header_ms, idle_ms, drain_ms;
     } limits;

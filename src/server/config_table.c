@@ -37,7 +37,27 @@ static int check_layout(const char *value, struct firn_diag *why)
 
 static int check_store(const char *value, struct firn_diag *why)
 {
-    return firn_store_url_check(value, why);
+    if (strcmp(value, "raft:") != 0)
+        return firn_store_url_check(value, why);
+#ifdef FIRN_HAVE_RAFT
+    return 0;
+#else
+    return firn__diag(why, FIRN_ENOTSUP, 0,
+                      "this firnd was built without raft: install libraft-dev and build it again");
+#endif
+}
+
+static int check_peer(const char *value, struct firn_diag *why)
+{
+    const char *colon = strrchr(value, ':');
+    char text[SHOWN_BUF];
+    unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+    bool ok = colon && colon > value && port > 0 && port <= 65535 &&
+              strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(value) <= 255;
+    return ok ? 0
+              : firn__diag(why, FIRN_EFORMAT, 0,
+                           "'%s' is no address; give host:port, as in 10.0.0.1:9003",
+                           shown(value, text));
 }
 
 /* The name goes into store records, logs and metrics: what a host name may contain, and '_'. */
@@ -68,6 +88,17 @@ static char *compute_store(const struct config *c)
     return asprintf(&store, "sqlite:%s/firn.db", c->state_dir) < 0 ? NULL : store;
 }
 
+static char *compute_cluster_address(const struct config *c)
+{
+    return strdup(c->cluster.listen);
+}
+
+static char *compute_cluster_dir(const struct config *c)
+{
+    char *dir;
+    return asprintf(&dir, "%s/raft", c->state_dir) < 0 ? NULL : dir;
+}
+
 /* Host names are what check_name() takes; should one be not, a fixed name is better than no start. */
 static char *compute_name(const struct config *c)
 {
@@ -88,8 +119,9 @@ const struct setting settings[] = {
       .help = "directory for what must survive a restart" },
     { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
       .preset_note = "firn.db in state_dir",
-      .help = "where slots and sequences are kept: sqlite:FILE, memory:, or etcd://, zookeeper://, "
-              "postgres://, redis:// and hosts" },
+      .help =
+          "where slots and sequences are kept: sqlite:FILE, memory:, raft: (a cluster of firnds), "
+          "or etcd://, zookeeper://, postgres://, redis:// and hosts" },
     { "store_timeout_ms", SETTING_UINT, 0, AT(store_timeout_ms), "0", RANGE(0, 60000),
       .help = "time for one call to the store; 0: 2000, or 5000 for sqlite" },
     { "store_init", SETTING_BOOL, 0, AT(store_init), "false",
@@ -119,6 +151,39 @@ const struct setting settings[] = {
       .help = "its mode: every number durable, or fast with gaps after a crash" },
     { "tickets.idem_retention_s", SETTING_UINT, 0, AT(tickets.idem_retention_s), "86400",
       RANGE(1, 31 * 86400), .help = "seconds that a client's key stands for the same IDs" },
+
+    { "cluster.listen", SETTING_STRING, 0, AT(cluster.listen), "127.0.0.1:9003",
+      .check = check_peer, .help = "with store raft: address of the peer port" },
+    { "cluster.address", SETTING_STRING, 0, AT(cluster.address), .check = check_peer,
+      .compute = compute_cluster_address, .preset_note = "cluster.listen",
+      .help = "address under which the other members reach it" },
+    { "cluster.dir", SETTING_STRING, 0, AT(cluster.dir), .compute = compute_cluster_dir,
+      .preset_note = "raft in state_dir", .help = "directory of its log and snapshots" },
+    { "cluster.init", SETTING_BOOL, 0, AT(cluster.init), "false",
+      .help = "begin a new cluster with this member, unless it has data; only on the very first" },
+    { "cluster.fresh", SETTING_BOOL, 0, AT(cluster.fresh), "false",
+      .help =
+          "with cluster.init: IDs at once, not after the time that a lost cluster may have granted" },
+    { "cluster.window_ms", SETTING_UINT, 0, AT(cluster.window_ms), "60000", RANGE(1000, 3600000),
+      .help = "with cluster.init: how long members make IDs without a majority" },
+    { "cluster.join", SETTING_ADDRS, 0, AT(cluster.join),
+      .help = "members to ask to be let in, unless it has data" },
+    { "cluster.restore", SETTING_BOOL, 0, AT(cluster.restore), "false",
+      .help = "go on alone with a copy of a member's data; for one start" },
+    { "cluster.plain", SETTING_BOOL, 0, AT(cluster.plain), "false",
+      .help = "talk to members on other machines without TLS" },
+    { "cluster.election_ms", SETTING_UINT, 0, AT(cluster.election_ms), "150", RANGE(20, 60000),
+      .help = "shortest time without a leader before an election; the longest is twice that" },
+    { "cluster.snapshot_every", SETTING_UINT, 0, AT(cluster.snapshot_every), "8192",
+      RANGE(1, 100000000), .help = "entries of the log between two snapshots" },
+    { "cluster.snapshot_keep", SETTING_UINT, 0, AT(cluster.snapshot_keep), "2048",
+      RANGE(1, 100000000), .help = "entries kept behind a snapshot, for members that lag" },
+    { "cluster.tls_cert", SETTING_FILE, 0, AT(cluster.tls_cert),
+      .help = "PEM file: this member's certificate and its chain; turns TLS on between members" },
+    { "cluster.tls_key", SETTING_FILE, 0, AT(cluster.tls_key),
+      .help = "PEM file: its private key" },
+    { "cluster.tls_ca", SETTING_FILE, 0, AT(cluster.tls_ca),
+      .help = "PEM file: who signed the certificates of all members" },
 
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), "10000", RANGE(1, 1000000),
       .help = "open connections; more are refused" },

@@ -137,6 +137,12 @@ static void hand_back(struct job *j)
         loop_call(o->loop, &o->task);
 }
 
+void job_return(struct job *j, int result)
+{
+    j->result = result;
+    hand_back(j);
+}
+
 /* --- dated sequences: "invoice" of 2026-11-16 is the register "invoice:20261116" --- */
 
 static const char *const reset_names[] = { "day", "month", "year" };
@@ -879,13 +885,15 @@ static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job *
 
 static bool is_shared(const struct coordinator *c)
 {
-    return strstr(c->opts.store, "://") != NULL;
+    return c->opts.open_store || strstr(c->opts.store, "://") != NULL;
 }
 
 /* The store and what stands on it. */
 static int open_store(struct coordinator *c, struct firn_diag *d)
 {
-    int r = firn_store_open(c->opts.store, c->opts.store_timeout_ms, &c->store, d);
+    const struct coordinator_opts *o = &c->opts;
+    int r = o->open_store ? o->open_store(o->open_user, o->store_timeout_ms, &c->store, d)
+                          : firn_store_open(o->store, o->store_timeout_ms, &c->store, d);
     if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
         r = slot_lock_open(c->opts.store + 7, &c->lock_fd, d);
     if (r == 0)

@@ -74,6 +74,10 @@ struct coordinator;
 struct coordinator_opts {
     const char *store;         /* its URL (store.h), borrowed */
     uint32_t store_timeout_ms; /* 0: the store's default */
+    /* For a store that lives in this process; else NULL, and the URL is opened. */
+    int (*open_store)(void *user, uint32_t timeout_ms, struct firn_store **out,
+                      struct firn_diag *d);
+    void *open_user;
     struct lease_params lease;
     const char *addresses; /* of the ports, for the other nodes; borrowed for the call */
     struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
@@ -104,6 +108,9 @@ void outbox_free(struct outbox *o);
 
 /* By a loop: hand over a list of jobs (linked by `next`, first to last) and wake the thread once. */
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last);
+
+/* By another thread that did a job by itself: give it back to the loop that it came from. */
+void job_return(struct job *j, int result);
 
 /* Ends the thread, after the loops ended: `last` is the highest tick stamped, exactly. Releases the slot
  * and closes the store. */

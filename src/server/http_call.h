@@ -128,6 +128,10 @@ void route_sequences(struct call *c);
 void route_sequence_create(struct call *c);
 void route_sequence(struct call *c);
 
+/* http_cluster.c */
+void route_cluster(struct call *c);
+void route_cluster_change(struct call *c);
+
 /* http_about.c */
 void route_home(struct call *c);
 void route_inspect(struct call *c);
@@ -153,6 +157,8 @@ struct http_wait {
     struct answer answer;
     struct seq_record want;       /* create: what the sequence should be like */
     const struct firn_kind *kind; /* keyed IDs */
+    char *text;                   /* the cluster's answer; malloc'd */
+    size_t text_len;
     char prefix[64];
     struct http_wait *next; /* in the pool */
     struct http_wait *all;

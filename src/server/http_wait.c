@@ -45,6 +45,8 @@ void http_wait_free(struct http_wait *w)
 {
     free(w->ticket.job.keyed);
     w->ticket.job.keyed = NULL;
+    free(w->text);
+    w->text = NULL;
     w->next = w->ctx->http_idle;
     w->ctx->http_idle = w;
 }
@@ -55,6 +57,7 @@ void http_done(struct service_ctx *ctx)
         struct http_wait *w = ctx->http_all;
         ctx->http_all = w->all;
         free(w->ticket.job.keyed);
+        free(w->text);
         free(w);
     }
     ctx->http_idle = NULL;

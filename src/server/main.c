@@ -231,15 +231,23 @@ static int start_coordinator(struct firn_diag *d)
     o.first.start = c->tickets.default_start;
     o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
     snprintf(store, sizeof store, "%s", c->store); /* settings may be freed by a reload */
-    bool file = strncmp(store, "sqlite:", 7) == 0, shared = strstr(store, "://") != NULL;
-    int r = file ? make_dir(c->state_dir, d) : 0;
+    bool file = strncmp(store, "sqlite:", 7) == 0, member = cluster_wanted(c);
+    bool shared = strstr(store, "://") != NULL || member;
+    int r = file || member ? make_dir(c->state_dir, d) : 0;
+    if (r == 0 && member) {
+        r = cluster_start(c, &app.cluster, d);
+        o.open_store = cluster_store;
+        o.open_user = app.cluster;
+    }
     if (r)
         return r;
     for (size_t i = 0; i < app.loops; i++)
         last[i] = minter_last(app.ctx[i].minter);
     o.lease = (struct lease_params){ .name = c->name,
                                      .accept_clock = c->accept_clock,
-                                     .init = c->store_init,
+                                     .init = c->store_init || (member && c->cluster.init),
+                                     .fresh = member && c->cluster.fresh,
+                                     .window_ms = member ? c->cluster.window_ms : 0,
                                      .manual_fence = c->fence == CONFIG_FENCE_MANUAL };
     lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], shared ? SLOTS_MAX : EMBEDDED_SLOTS,
                     &o.lease, layout);
@@ -375,6 +383,7 @@ static void stop(void)
         last = tick > last ? tick : last;
     }
     coordinator_stop(app.coordinator, last);
+    cluster_stop(app.cluster);
     for (size_t i = 0; i < app.loops; i++) {
         loop_free(app.ctx[i].loop);
         ticket_desk_free(app.ctx[i].desk);

@@ -30,6 +30,13 @@
     ",\"ids_per_second\":" INTEGER ",\"sorts_by_time\":" BOOLEAN ",\"signed\":" BOOLEAN     \
     ",\"decode_only\":" BOOLEAN
 
+#define SEQUENCE_EXAMPLES                                                                  \
+    "\"gapless\":{\"value\":{\"name\":\"orders\",\"mode\":\"gapless\",\"start\":100001}}," \
+    "\"dated\":{\"value\":{\"name\":\"invoice\",\"dated\":{\"reset\":\"day\",\"digits\":6}}}"
+#define CHANGE_EXAMPLES                                                           \
+    "\"remove\":{\"value\":{\"action\":\"remove\",\"id\":\"9c0f3d1e5a7b2468\"}}," \
+    "\"transfer\":{\"value\":{\"action\":\"transfer\"}}"
+
 static const struct {
     const char *name, *text;
 } schemas[] = {
@@ -102,6 +109,21 @@ static const struct {
                                                             ",\"listen\":{\"type\":\"object\",\"additionalProperties\":" STRING
                                                             "},\"started\":" TIME
                                                             ",\"uptime_s\":" INTEGER) },
+    { "Cluster",
+      OBJECT("\"cluster\",\"state\",\"leader\",\"term\",\"members\"",
+             "\"cluster\":" STRING ",\"answered_by\":" STRING ",\"state\":" STRING
+             ",\"leader\":" STRING ",\"term\":" INTEGER ",\"last_index\":" INTEGER
+             ",\"commit_index\":" INTEGER ",\"applied_index\":" INTEGER ",\"registers\":" INTEGER
+             ",\"snapshot_index\":" INTEGER ",\"snapshots\":" INTEGER ",\"members\":" LIST(
+                 OBJECT("\"id\",\"address\",\"role\",\"leader\"",
+                        "\"id\":" STRING ",\"address\":" STRING ",\"role\":"
+                        "{\"enum\":[\"voter\",\"standby\",\"spare\"]},\"leader\":" BOOLEAN
+                        ",\"index\":" INTEGER ",\"lag\":" INTEGER ",\"seen\":" BOOLEAN))) },
+    { "ClusterChange",
+      "{\"type\":\"object\",\"required\":[\"action\"],\"additionalProperties\":false,"
+      "\"properties\":{\"action\":{\"enum\":[\"add\",\"remove\",\"promote\",\"transfer\"]},"
+      "\"id\":" STRING ",\"address\":" STRING "}}" },
+    { "ClusterChanged", OBJECT("\"done\"", "\"done\":" STRING) },
     { "Health", OBJECT("\"status\"", "\"status\":" STRING ",\"reason\":" STRING) },
     { "Problem",
       OBJECT("\"type\",\"title\",\"status\",\"detail\"",
@@ -232,14 +254,11 @@ static void write_operation(struct buf *b, const struct route *t, const char *me
         buf_add_str(b, ",\"security\":[{},{\"token\":[]}]");
     write_params(b, t);
     if (t->flags & ROUTE_BODY)
-        buf_add_str(
-            b,
-            ",\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{"
-            "\"schema\":" REF(
-                "NewSequence") ",\"examples\":{\"gapless\":{\"value\":"
-                               "{\"name\":\"orders\",\"mode\":\"gapless\",\"start\":100001}},\"dated\":{"
-                               "\"value\":{\"name\":\"invoice\",\"dated\":{\"reset\":\"day\",\"digits\":6}}"
-                               "}}}}}");
+        buf_addf(b,
+                 ",\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{"
+                 "\"schema\":{\"$ref\":\"#/components/schemas/%s\"},\"examples\":{%s}}}}",
+                 t->run == route_sequence_create ? "NewSequence" : "ClusterChange",
+                 t->run == route_sequence_create ? SEQUENCE_EXAMPLES : CHANGE_EXAMPLES);
     write_responses(b, t);
     buf_add(b, "}", 1);
 }

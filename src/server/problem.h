@@ -18,9 +18,11 @@
     X(ROUTE, 404, "no-such-route", "There is nothing at this path")              \
     X(KIND, 404, "no-such-kind", "There is no such kind of ID")                  \
     X(SEQUENCE, 404, "no-such-sequence", "There is no such sequence")            \
+    X(CLUSTER, 404, "no-such-cluster", "There is no such cluster or member")     \
     X(METHOD, 405, "method-not-allowed", "The path is right, the method is not") \
     X(ACCEPT, 406, "not-acceptable", "These IDs cannot be written that way")     \
     X(EXISTS, 409, "sequence-exists", "The sequence exists with other settings") \
+    X(MEMBERS, 409, "members-conflict", "The members cannot change that way")    \
     X(EXHAUSTED, 409, "exhausted", "There is no number left")                    \
     X(MEDIA, 415, "unsupported-body", "A body of this type is not taken")        \
     X(KEY_REUSED, 422, "key-reused", "The key was used for another request")     \

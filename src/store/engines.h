@@ -13,12 +13,13 @@ typedef int firn_store_engine_open(const struct store_url *u, uint32_t timeout_m
                                    struct firn_store **out, struct firn_diag *d);
 
 firn_store_engine_open firn_store_etcd_open, firn_store_zookeeper_open, firn_store_postgres_open,
-    firn_store_redis_open;
+    firn_store_redis_open, firn_store_raft_open;
 
 /* What may stand behind the '?', each beside its engine's code. */
 #define ETCD_PARAMS      "tls ca cert key"
 #define ZOOKEEPER_PARAMS "" /* no TLS: Debian builds the library without it */
 #define POSTGRES_PARAMS  "table sslmode sslrootcert sslcert sslkey"
 #define REDIS_PARAMS     "unsafe_ok prefix tls ca cert key"
+#define RAFT_PARAMS      "tls ca cert key"
 
 #endif

@@ -32,6 +32,7 @@ static const struct engine {
     { "zookeeper", 2181, ZOOKEEPER_PARAMS, firn_store_zookeeper_open, "libzookeeper-mt-dev" },
     { "postgres", 5432, POSTGRES_PARAMS, firn_store_postgres_open, "libpq-dev" },
     { "redis", 6379, REDIS_PARAMS, firn_store_redis_open, "libhiredis-dev" },
+    { "raft", 9003, RAFT_PARAMS, firn_store_raft_open, "" },
 };
 
 static const struct engine *find(const char *url)
@@ -54,11 +55,16 @@ static int check(const char *url, const struct engine **out, struct store_url *u
         return firn_store_quorum_check(url + 7, d);
     if (strcmp(url, "sqlite:") == 0)
         return firn__diag(d, FIRN_EFORMAT, 0, "'sqlite:' lacks its file, as in sqlite:firn.db");
+    if (strcmp(url, "raft:") == 0)
+        return firn__diag(
+            d, FIRN_ENOTSUP, 0,
+            "'raft:' is the member inside a firnd; from elsewhere name members, as in "
+            "raft://host:9003");
     const struct engine *e = find(url);
     if (!e)
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "'%.40s' is no store; give sqlite:FILE, etcd://, zookeeper://, "
-                          "postgres://, redis:// and a host, quorum: of them, or memory:",
+                          "postgres://, redis://, raft:// and a host, quorum: of them, or memory:",
                           url);
     if (!e->open)
         return firn__diag(d, FIRN_ENOTSUP, 0,

@@ -121,6 +121,7 @@ FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, stru
  *   postgres://[user[:password]@]host[:5432][,host...]/database
  *   redis://[user:password@]host[:6379][,host...]/[db]?unsafe_ok=yes
  *   quorum:URL|URL|URL     registers kept by a majority of others (store/quorum.h)
+ *   raft://host[:9003][,host...]/[space][?tls=...]   members of a firnd cluster, as a client of it
  * FIRN_EFORMAT: no such URL. FIRN_ENOTSUP: this build lacks the engine; the text names the package.
  * FIRN_EIO: nobody answers.
  */

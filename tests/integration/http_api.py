@@ -416,7 +416,7 @@ def openapi_names_every_route(f):
     equal(len(ids), len(set(ids)))
     for path in api["paths"]:
         path = re.sub(r"\{id\}", "1", re.sub(r"\{kind\}", "ulid", re.sub(r"\{name\}", "default", path)))
-        get(f, path)
+        get(f, path, *((404,) if path == "/v1/cluster" else ()))  # this one's store is no cluster
     refs = set(re.findall(r'#/components/schemas/(\w+)', json.dumps(api)))
     check(refs <= set(api["components"]["schemas"]), refs)
 

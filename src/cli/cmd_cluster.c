@@ -1,0 +1,158 @@
+/* firn cluster: who belongs to a Raft cluster of firnds, and changes of that. Any member is asked, over HTTP. */
+#include "cli/commands.h"
+#include "cli/http_client.h"
+#include "cli/output.h"
+#include "cli/say.h"
+#include "cli/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 6, CHANGE_MS = 35 * 1000 };
+
+struct cluster {
+    const char *url, *token;
+    bool json;
+};
+
+static const struct opt opts[] = {
+    { .name = "url",
+      .letter = 'u',
+      .type = OPT_TEXT,
+      .at = offsetof(struct cluster, url),
+      .value = "URL",
+      .about = "any member (default http://127.0.0.1:9000)" },
+    { .name = "token",
+      .type = OPT_TEXT,
+      .at = offsetof(struct cluster, token),
+      .value = "TEXT",
+      .about = "where members want one (default: FIRN_TOKEN)" },
+    OPT_JSON(struct cluster, json),
+    { .name = NULL },
+};
+
+const struct usage cluster_usage = {
+    .name = "cluster",
+    .examples = "  firn cluster status                        who is there, who leads, who lags\n"
+                "  firn cluster remove 9c0f3d1e5a7b2468       before it is wiped or gone for good\n"
+                "  firn cluster transfer                      before the leader is restarted\n",
+    .synopsis = "firn cluster status [--url URL] [--json]\n"
+                "       firn cluster add ID ADDRESS\n"
+                "       firn cluster promote | remove ID\n"
+                "       firn cluster transfer [ID]",
+    .about =
+        "A firnd that starts with cluster.join adds and promotes itself. add makes a member that\n"
+        "gets the log and has no vote, promote gives it one. transfer hands the lead to a member,\n"
+        "or to any.\n",
+    .operands = "status add promote remove transfer",
+    .opts = opts,
+};
+
+static int failed(const struct http_client *c, int error)
+{
+    return say_trouble("%s: %s%s", c->url.authority, c->why,
+                       error == FIRN_EIO ? ": is firnd running there?" : "");
+}
+
+static void put_table(const char *body, size_t len)
+{
+    static const char *const header[] = { "ID", "ADDRESS", "ROLE", ">INDEX", ">LAG", "SEEN", NULL };
+    const char *end = memchr(body, '\n', len), *last = body + len;
+    struct table t;
+    if (!end)
+        return;
+    printf("%.*s\n\n", (int)(end - body), body);
+    table_init(&t, 0, header);
+    for (const char *p = end + 1; p < last;) {
+        for (int i = 0; i < COLUMNS; i++) {
+            size_t n = strcspn(p, "\t\n");
+            table_add(&t, "%.*s", (int)n, p);
+            p += n + (p[n] == '\t');
+        }
+        p += strcspn(p, "\n") + 1;
+    }
+    table_print(&t);
+    table_done(&t);
+}
+
+static int status(const struct cluster *o, struct http_client *c)
+{
+    const char *body;
+    size_t len;
+    c->accept = o->json ? "application/json" : "text/plain";
+    int r = http_client_get(c, &body, &len);
+    if (r != 0)
+        return failed(c, r);
+    char *text = strndup(body, len); /* with an end */
+    if (!text)
+        return say_trouble("out of memory");
+    if (o->json)
+        fputs(text, stdout);
+    else
+        put_table(text, len);
+    free(text);
+    return output_finish(STATUS_OK);
+}
+
+static bool plain(const char *text)
+{
+    return strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:-_[]") ==
+               strlen(text) &&
+           strlen(text) < 256;
+}
+
+static int change(struct http_client *c, const char *action, const char *id, const char *address)
+{
+    char post[1024];
+    const char *body;
+    size_t len;
+    if (!plain(id) || !plain(address))
+        return say_trouble("an ID is 16 hexadecimal digits and an address host:port, as "
+                           "firn cluster status shows them");
+    snprintf(post, sizeof post, "{\"action\":\"%s\",\"id\":\"%s\",\"address\":\"%s\"}", action, id,
+             address);
+    c->post = post;
+    c->timeout_ms = CHANGE_MS;
+    int r = http_client_post(c, &body, &len);
+    if (r != 0)
+        return failed(c, r);
+    printf("done: %s%s%s\n", action, *id ? " " : "", id);
+    return output_finish(STATUS_OK);
+}
+
+int cmd_cluster(int argc, char **argv)
+{
+    struct cluster o = { .url = "http://127.0.0.1:9000", .token = getenv("FIRN_TOKEN") };
+    int n, r = options_parse(&cluster_usage, argc, argv, &o, &n);
+    if (r >= 0)
+        return r;
+    static const struct {
+        const char *name;
+        int min, max; /* operands behind it */
+    } actions[] = { { "status", 0, 0 },
+                    { "add", 2, 2 },
+                    { "promote", 1, 1 },
+                    { "remove", 1, 1 },
+                    { "transfer", 0, 1 } };
+    size_t i = 0, count = sizeof actions / sizeof actions[0];
+    while (n > 0 && i < count && strcmp(actions[i].name, argv[1]) != 0)
+        i++;
+    if (n == 0 || i == count || n - 1 < actions[i].min || n - 1 > actions[i].max)
+        return say_trouble("say status, add ID ADDRESS, promote ID, remove ID or transfer [ID]: "
+                           "see firn cluster --help");
+    char url[512];
+    struct http_client c;
+    size_t len = strlen(o.url);
+    len -= len > 0 && o.url[len - 1] == '/';
+    snprintf(url, sizeof url, "%.*s/v1/cluster", len < 450 ? (int)len : 450, o.url);
+    if (http_client_init(&c, url) != 0) {
+        r = say_trouble("--url: %s", c.why);
+    } else {
+        c.token = o.token;
+        r = i == 0 ? status(&o, &c)
+                   : change(&c, argv[1], n > 1 ? argv[2] : "", n > 2 ? argv[3] : "");
+    }
+    http_client_done(&c);
+    return r;
+}

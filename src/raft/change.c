@@ -1,0 +1,255 @@
+/*
+ * Who is a member: added, promoted, removed, given the lead. The leader does one change at a time; a member
+ * that starts without data asks to be let in until it is.
+ *
+ * JOIN and ADD make a server known, then a standby that gets the log (ADD ends there), then, when it has
+ * caught up, a voter. Each step is a change of libraft's, which is an entry of the log. A change says how it
+ * should be in the end, so it may be begun again by another leader.
+ */
+#include "raft/node_in.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { JOIN_EVERY_MS = 300, JOIN_BUDGET_MS = 30 * 1000 };
+
+struct change {
+    struct raft_change req;
+    struct node *node;
+    uint64_t number; /* of the request */
+    enum frame_change what;
+    uint64_t id;
+    char address[FRAME_ADDRESS_MAX + 1];
+};
+
+const struct raft_server *node_server(const struct node *n, uint64_t id)
+{
+    for (unsigned i = 0; i < n->raft.configuration.n; i++)
+        if (n->raft.configuration.servers[i].id == id)
+            return &n->raft.configuration.servers[i];
+    return NULL;
+}
+
+static struct request *request_of(const struct change *c)
+{
+    struct request *q = c->node->first;
+    while (q && q->number != c->number)
+        q = q->next;
+    return q;
+}
+
+static void finish(struct change *c, int result, const char *why)
+{
+    struct node *n = c->node;
+    struct request *q = request_of(c);
+    n->changing = false;
+    if (q && result == FIRN_EAGAIN) {
+        q->state = REQUEST_WAITING;
+        q->retry_ms = uv_now(&n->loop) + 50;
+    } else if (q && result == 0) {
+        struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+        frame_reply(&o, q->frame.number, 0, raft_last_applied(&n->raft), 0);
+        frame_end(&o);
+        node_answer(n, q, o.p, o.len);
+    } else if (q) {
+        node_refuse(n, q, result, why);
+    }
+    free(c);
+    node_pump(n);
+}
+
+static void finish_raft(struct change *c, int r)
+{
+    switch (r) {
+    case RAFT_CANTCHANGE:
+    case RAFT_NOTLEADER:
+    case RAFT_BUSY:
+    case RAFT_LEADERSHIPLOST: /* whoever leads next finds it done, or does it */
+    case RAFT_SHUTDOWN:
+        finish(c, FIRN_EAGAIN, "");
+        break;
+    case RAFT_DUPLICATEADDRESS:
+        finish(c, FIRN_ECONFLICT,
+               "another member has this address: remove that one first (firn cluster remove)");
+        break;
+    case RAFT_NOCONNECTION:
+        finish(c, FIRN_EIO, "the member does not catch up: can it be reached?");
+        break;
+    default:
+        finish(c, FIRN_EINVAL, raft_strerror(r));
+    }
+}
+
+static void step(struct change *c);
+
+static void stepped(struct raft_change *req, int status)
+{
+    struct change *c = req->data;
+    if (status != 0) {
+        finish_raft(c, status);
+        return;
+    }
+    const struct raft_server *s = node_server(c->node, c->id);
+    static const char *const roles[] = { "standby", "voter", "spare" };
+    node_say(c->node, NODE_INFO, "members_changed", "member=%" PRIx64 " role=%s", c->id,
+             s ? roles[s->role % 3] : "removed");
+    step(c);
+}
+
+/* The next change that leads there; none: it is done. */
+static void step(struct change *c)
+{
+    struct node *n = c->node;
+    const struct raft_server *s = node_server(n, c->id);
+    int r = 0;
+    if (c->what == CHANGE_REMOVE) {
+        if (!s)
+            finish(c, 0, "");
+        else if ((r = raft_remove(&n->raft, &c->req, c->id, stepped)))
+            finish_raft(c, r);
+        return;
+    }
+    if (!s && c->what == CHANGE_PROMOTE) {
+        finish(c, FIRN_ENOENT, "there is no such member: firn cluster status lists them");
+        return;
+    }
+    if (!s)
+        r = raft_add(&n->raft, &c->req, c->id, c->address, stepped);
+    else if (c->address[0] && strcmp(s->address, c->address) != 0)
+        finish(c, FIRN_ECONFLICT,
+               "this member has another address: remove it, and let it join anew");
+    else if (s->role == RAFT_SPARE)
+        r = raft_assign(&n->raft, &c->req, c->id, RAFT_STANDBY, stepped);
+    else if (s->role == RAFT_STANDBY && c->what != CHANGE_ADD)
+        r = raft_assign(&n->raft, &c->req, c->id, RAFT_VOTER, stepped);
+    else
+        finish(c, 0, "");
+    if (r != 0)
+        finish_raft(c, r);
+}
+
+/* ---- the lead ---- */
+
+static void transferred(struct raft_transfer *req)
+{
+    struct change *c = req->data;
+    struct node *n = c->node;
+    n->transferring = false;
+    if (raft_state(&n->raft) == RAFT_LEADER)
+        finish(c, FIRN_EIO, "the lead could not be handed over in time: try again");
+    else if (c->what == CHANGE_TRANSFER)
+        finish(c, 0, "");
+    else
+        finish(c, FIRN_EAGAIN, ""); /* the new leader removes us */
+}
+
+static void transfer(struct change *c, uint64_t to)
+{
+    struct node *n = c->node;
+    n->transfer_req.data = c;
+    n->transferring = true;
+    int r = raft_transfer(&n->raft, &n->transfer_req, to, transferred);
+    if (r == 0)
+        return;
+    n->transferring = false;
+    finish(c, r == RAFT_NOTFOUND || r == RAFT_BADID ? FIRN_ENOENT : FIRN_EIO,
+           r == RAFT_NOTFOUND ? "there is no other voter to hand over to"
+           : r == RAFT_BADID  ? "that one is no voter, or leads already"
+                              : raft_strerror(r));
+}
+
+void node_change(struct node *n, struct request *q)
+{
+    struct frame_in in = { q->frame.body, q->frame.len, false };
+    struct change *c = calloc(1, sizeof *c);
+    if (!c)
+        return;
+    c->node = n;
+    c->req.data = c;
+    c->number = q->number;
+    c->what = (enum frame_change)frame_get_u8(&in);
+    c->id = frame_get_u64(&in);
+    struct firn_slice address = frame_get_text(&in, FRAME_ADDRESS_MAX);
+    memcpy(c->address, address.p, address.len);
+    q->state = REQUEST_PROPOSED;
+    n->changing = true;
+    bool adds = c->what == CHANGE_JOIN || c->what == CHANGE_ADD;
+    if (c->what < CHANGE_JOIN || c->what > CHANGE_TRANSFER ||
+        (c->id == 0 && c->what != CHANGE_TRANSFER) || (adds && address.len == 0))
+        finish(c, FIRN_EINVAL, "no such change");
+    else if (adds && !n->tls && !n->opts.plain && !address_loopback(c->address))
+        finish(c, FIRN_EAUTH,
+               "another machine's address: set cluster.tls, or cluster.plain in a safe network");
+    else if (c->what == CHANGE_TRANSFER && c->id == n->id)
+        finish(c, 0, "");
+    else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->id))
+        transfer(c, c->what == CHANGE_TRANSFER ? c->id : 0);
+    else
+        step(c);
+}
+
+/* ---- joining ---- */
+
+static void join_up(struct wire *w)
+{
+    struct node *n = wire_user(w);
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    frame_hello(&o, FRAME_CLIENT, n->id, n->address);
+    wire_send(w, o.p, o.len);
+}
+
+static void join_end(struct node *n)
+{
+    n->to_join = NULL;
+    n->join_next++;
+    n->join_ms = uv_now(&n->loop) + JOIN_EVERY_MS;
+}
+
+static void join_frame(struct wire *w, const struct frame *f)
+{
+    struct node *n = wire_user(w);
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    if (f->type == FRAME_WELCOME) {
+        frame_begin(&o, FRAME_CHANGE, 0, JOIN_BUDGET_MS, 1);
+        frame_u8(&o, CHANGE_JOIN);
+        frame_u64(&o, n->id);
+        frame_text(&o, firn_slice(n->address, strlen(n->address)));
+        frame_end(&o);
+        wire_send(w, o.p, o.len);
+        return;
+    }
+    struct frame_in in = { f->body, f->len, false };
+    struct frame_answer a;
+    if (f->type == FRAME_REPLY && frame_get_reply(&in, &a) == 0 && a.result != 0) {
+        struct firn_slice why = frame_get_text(&in, FRAME_MAX);
+        node_say(n, NODE_WARN, "join_refused", "%.*s", (int)why.len, why.p ? why.p : "");
+    }
+    wire_close(w);
+    join_end(n);
+}
+
+static void join_gone(struct wire *w, const char *why)
+{
+    struct node *n = wire_user(w);
+    node_say(n, NODE_INFO, "join_failed", "member=%s cause=%s",
+             n->join[n->join_next % n->opts.join_n], why);
+    join_end(n);
+}
+
+static const struct wire_events join_events = { join_up, join_frame, join_gone };
+
+void node_join(struct node *n)
+{
+    const struct raft_server *me = node_server(n, n->id);
+    bool in = me ? me->role == RAFT_VOTER : n->raft.configuration.n > 0;
+    if (in || n->opts.join_n == 0 || n->to_join || uv_now(&n->loop) < n->join_ms)
+        return;
+    n->to_join = wire_connect(&n->loop, n->join[n->join_next % n->opts.join_n], n->tls,
+                              &join_events, n);
+    if (!n->to_join)
+        join_end(n);
+}

@@ -1,0 +1,90 @@
+/*
+ * A log that cannot be written, because the disk is full or broken. libraft does not survive that as a leader
+ * (with a second entry under way it uses memory that it gave back), and nothing that it writes later could
+ * follow a gap. So its appends go through here: after one that failed, none is written and none is answered
+ * any more. For the cluster this member then is one that does not acknowledge: as a leader it commits what
+ * the others have, and hands over the lead; as a follower it stands still. It goes on passing requests to the
+ * leader, until firnd is restarted with room on the disk.
+ */
+#include "raft/node_in.h"
+
+#include <stdlib.h>
+
+enum {
+    HELD_MAX = 1024, /* appends that are not answered; each keeps its entries in memory */
+    FLEE_EVERY_MS = 500,
+};
+
+struct append {
+    struct raft_io_append req;
+    struct raft_io_append *theirs;
+    struct node *node;
+};
+
+static struct node *node_of(struct raft_io *io)
+{
+    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
+}
+
+static void stall(struct node *n, int r)
+{
+    if (n->stalled)
+        return;
+    n->stalled = true;
+    node_say(n, NODE_ERROR, "log_not_written",
+             "cause=%s cure=make room or mend the disk, then restart firnd; the others go on",
+             n->io.errmsg[0] ? n->io.errmsg : raft_strerror(r));
+}
+
+static void appended(struct raft_io_append *req, int status)
+{
+    struct append *a = req->data;
+    struct node *n = a->node;
+    if (status != 0 && status != RAFT_CANCELED)
+        stall(n, status);
+    if (!n->stalled || status == RAFT_CANCELED)
+        a->theirs->cb(a->theirs, status);
+    free(a);
+}
+
+static int on_append(struct raft_io *io, struct raft_io_append *req,
+                     const struct raft_entry entries[], unsigned count, raft_io_append_cb cb)
+{
+    struct node *n = node_of(io);
+    struct append *a = n->stalled ? NULL : calloc(1, sizeof *a);
+    req->cb = cb;
+    if (a) {
+        *a = (struct append){ .req.data = a, .theirs = req, .node = n };
+        int r = n->append(io, &a->req, entries, count, appended);
+        if (r == 0)
+            return 0;
+        free(a);
+        stall(n, r);
+    } else if (!n->stalled) {
+        return RAFT_NOMEM;
+    }
+    return ++n->held > HELD_MAX ? RAFT_NOSPACE : 0;
+}
+
+void disk_watch(struct node *n)
+{
+    n->append = n->io.append;
+    n->io.append = on_append;
+}
+
+static void fled(struct raft_transfer *req)
+{
+    struct node *n = req->data;
+    n->transferring = false;
+    node_pump(n);
+}
+
+void disk_flee(struct node *n)
+{
+    if (!n->stalled || n->transferring || n->changing || uv_now(&n->loop) < n->flee_ms ||
+        raft_state(&n->raft) != RAFT_LEADER)
+        return;
+    n->flee_ms = uv_now(&n->loop) + FLEE_EVERY_MS;
+    n->flee_req.data = n;
+    n->transferring = raft_transfer(&n->raft, &n->flee_req, 0, fled) == 0;
+}

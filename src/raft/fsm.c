@@ -1,0 +1,276 @@
+#include "raft/fsm.h"
+
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WRITES      "FW1"
+#define INCARNATION "FI1"
+#define SNAPSHOT    "FS1"
+
+enum { HEAD = 8, ALIGN = 8 };
+
+static void kept_free(struct fsm_kept *kept)
+{
+    for (size_t i = 0; kept && i < FSM_KEPT; i++)
+        free(kept[i].result);
+    free(kept);
+}
+
+void fsm_done(struct fsm *f)
+{
+    map_done(&f->map);
+    free(f->result);
+    kept_free(f->kept);
+    *f = (struct fsm){ 0 };
+}
+
+/* ---- entries ---- */
+
+static void put_head(struct frame_out *o, const char *word)
+{
+    for (size_t i = 0; i < 4; i++)
+        frame_u8(o, (uint8_t)word[i]);
+    frame_u32(o, 0);
+}
+
+void fsm_entry_begin(struct fsm_entry *e, char *room, size_t cap)
+{
+    *e = (struct fsm_entry){ .out = { .p = room, .cap = cap - ALIGN } };
+    put_head(&e->out, WRITES);
+}
+
+bool fsm_entry_add(struct fsm_entry *e, const char *body, size_t len)
+{
+    if (e->requests == FSM_REQUESTS_MAX || e->out.cap - e->out.len < len)
+        return false;
+    memcpy(e->out.p + e->out.len, body, len);
+    e->out.len += len;
+    e->requests++;
+    return true;
+}
+
+static size_t fill_up(struct frame_out *o)
+{
+    o->cap += ALIGN;
+    while (o->len % ALIGN != 0)
+        frame_u8(o, 0);
+    return o->len;
+}
+
+size_t fsm_entry_end(struct fsm_entry *e)
+{
+    struct frame_out count = { .p = e->out.p + 4, .cap = 4 };
+    frame_u32(&count, e->requests);
+    return fill_up(&e->out);
+}
+
+size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new)
+{
+    struct frame_out o = { .p = room, .cap = cap };
+    put_head(&o, INCARNATION);
+    frame_u64(&o, old);
+    frame_u64(&o, new);
+    return o.full ? 0 : o.len;
+}
+
+static bool result_room(struct fsm *f, size_t more)
+{
+    if (f->result_len + more <= f->result_room)
+        return true;
+    size_t room = (f->result_len + more) * 2;
+    uint8_t *p = realloc(f->result, room);
+    if (!p)
+        return false;
+    f->result = p;
+    f->result_room = room;
+    return true;
+}
+
+/* ---- what was done before ---- */
+
+static bool keep(struct fsm_kept **kept, uint64_t number, const uint64_t nonce[2],
+                 const uint8_t *result, size_t len)
+{
+    if (!*kept && !(*kept = calloc(FSM_KEPT, sizeof **kept)))
+        return false;
+    struct fsm_kept *k = &(*kept)[number % FSM_KEPT];
+    uint8_t *copy = malloc(len);
+    if (!copy)
+        return false;
+    memcpy(copy, result, len);
+    free(k->result);
+    *k = (struct fsm_kept){ { nonce[0], nonce[1] }, (uint16_t)len, copy };
+    return true;
+}
+
+static const struct fsm_kept *kept_find(const struct fsm *f, const uint64_t nonce[2])
+{
+    for (size_t i = 0; f->kept && i < FSM_KEPT; i++)
+        if (f->kept[i].result && f->kept[i].nonce[0] == nonce[0] && f->kept[i].nonce[1] == nonce[1])
+            return &f->kept[i];
+    return NULL;
+}
+
+/* One request of an entry; with `dry` only looked at. */
+static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
+{
+    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
+    int result[FRAME_WRITES_MAX];
+    size_t n;
+    uint64_t incarnation = frame_get_u64(in), nonce[2], since;
+    nonce[0] = frame_get_u64(in);
+    nonce[1] = frame_get_u64(in);
+    since = frame_get_u64(in);
+    bool again = frame_get_u8(in);
+    int r = frame_get_cas(in, want, &n);
+    if (r != 0 || dry)
+        return r;
+    if (!result_room(f, 1 + n))
+        return FIRN_ENOMEM;
+    uint8_t *out = f->result + f->result_len;
+    const struct fsm_kept *before = again ? kept_find(f, nonce) : NULL;
+    memset(out, 1, 1 + n);
+    f->result_len += 1 + n;
+    if (before && before->len == 1 + n) {
+        memcpy(out, before->result, 1 + n);
+        return 0;
+    }
+    if (again && f->requests - since > FSM_KEPT) {
+        out[0] = FSM_UNKNOWN;
+        return 0;
+    }
+    if (incarnation != f->incarnation) {
+        out[0] = FSM_OTHER;
+    } else {
+        r = map_cas(&f->map, want, n, result);
+        out[0] = FSM_DONE;
+        for (size_t i = 0; i < n && r == 0; i++)
+            out[1 + i] = result[i] != 0;
+    }
+    if (r == 0 && !keep(&f->kept, f->requests, nonce, out, 1 + n))
+        r = FIRN_ENOMEM;
+    f->requests += r == 0;
+    return r;
+}
+
+static int walk(struct fsm *f, const char *p, size_t len, uint32_t requests, bool dry)
+{
+    struct frame_in in = { p, len, false };
+    int r = 0;
+    for (uint32_t i = 0; i < requests && r == 0; i++)
+        r = apply_request(f, &in, dry);
+    while (r == 0 && in.len > 0)
+        r = in.len >= ALIGN || frame_get_u8(&in) != 0 ? FIRN_EFORMAT : 0;
+    return r;
+}
+
+int fsm_apply(struct fsm *f, const char *p, size_t len)
+{
+    if (len < HEAD)
+        return FIRN_EFORMAT;
+    struct frame_in in = { p + 4, len - 4, false };
+    uint32_t requests = frame_get_u32(&in);
+    f->result_len = 0;
+    if (memcmp(p, WRITES, 4) == 0) {
+        int r = requests == 0 || requests > FSM_REQUESTS_MAX ? FIRN_EFORMAT : 0;
+        if (r == 0)
+            r = walk(f, in.p, in.len, requests, true);
+        return r ? r : walk(f, in.p, in.len, requests, false);
+    }
+    if (memcmp(p, INCARNATION, 4) != 0 || requests != 0 || in.len != 16)
+        return FIRN_EFORMAT;
+    uint64_t old = frame_get_u64(&in), new = frame_get_u64(&in);
+    if (f->incarnation == old)
+        f->incarnation = new;
+    return 0;
+}
+
+/* ---- snapshots ---- */
+
+size_t fsm_snapshot_size(const struct fsm *f)
+{
+    size_t size = HEAD + 16 + 12 + SHA256_DIGEST_LENGTH;
+    for (size_t i = 0; i < FSM_KEPT && f->kept; i++)
+        size += f->kept[i].result ? 18u + f->kept[i].len : 0;
+    for (size_t i = 0; i < f->map.count; i++)
+        size += 4 + f->map.cell[i]->key_len + f->map.cell[i]->len;
+    return size;
+}
+
+int fsm_snapshot(const struct fsm *f, char *to, size_t size)
+{
+    struct frame_out o = { .p = to, .cap = size };
+    put_head(&o, SNAPSHOT);
+    frame_u64(&o, f->incarnation);
+    frame_u64(&o, f->map.count);
+    for (size_t i = 0; i < f->map.count; i++) {
+        frame_text(&o, map_key(&f->map, i));
+        frame_text(&o, map_value(&f->map, i));
+    }
+    uint64_t kept = f->requests < FSM_KEPT ? f->requests : FSM_KEPT;
+    frame_u64(&o, f->requests);
+    frame_u32(&o, (uint32_t)kept);
+    for (uint64_t i = f->requests - kept; i < f->requests; i++) {
+        const struct fsm_kept *k = &f->kept[i % FSM_KEPT];
+        frame_u64(&o, k->nonce[0]);
+        frame_u64(&o, k->nonce[1]);
+        frame_text(&o, firn_slice((const char *)k->result, k->len));
+    }
+    if (o.full || o.cap - o.len != SHA256_DIGEST_LENGTH)
+        return FIRN_ENOSPC;
+    SHA256((const unsigned char *)to, o.len, (unsigned char *)to + o.len);
+    return 0;
+}
+
+int fsm_restore(struct fsm *f, const char *p, size_t len)
+{
+    unsigned char sum[SHA256_DIGEST_LENGTH];
+    if (len < HEAD + 16 + sizeof sum || memcmp(p, SNAPSHOT, 4) != 0)
+        return FIRN_EFORMAT;
+    len -= sizeof sum;
+    SHA256((const unsigned char *)p, len, sum);
+    if (memcmp(sum, p + len, sizeof sum) != 0)
+        return FIRN_EFORMAT;
+    struct frame_in in = { p + HEAD, len - HEAD, false };
+    struct map map = { 0 };
+    uint64_t incarnation = frame_get_u64(&in), count = frame_get_u64(&in);
+    int r = 0;
+    for (uint64_t i = 0; i < count && r == 0; i++) {
+        int result = 0;
+        struct firn_cas put = { .key = frame_get_text(&in, MAP_KEY_MAX) };
+        put.value = frame_get_text(&in, STORE_VALUE_MAX);
+        r = in.bad || !put.key.p || !put.value.p ? FIRN_EFORMAT : map_cas(&map, &put, 1, &result);
+        if (r == 0 && result != 0) /* the same key twice */
+            r = FIRN_EFORMAT;
+    }
+    struct fsm_kept *kept = NULL;
+    uint64_t requests = r == 0 ? frame_get_u64(&in) : 0;
+    uint32_t left = r == 0 ? frame_get_u32(&in) : 0;
+    if (r == 0 && (in.bad || left != (requests < FSM_KEPT ? requests : FSM_KEPT)))
+        r = FIRN_EFORMAT;
+    for (uint64_t i = requests - left; i < requests && r == 0; i++) {
+        uint64_t nonce[2];
+        nonce[0] = frame_get_u64(&in);
+        nonce[1] = frame_get_u64(&in);
+        struct firn_slice result = frame_get_text(&in, 1 + FRAME_WRITES_MAX);
+        if (in.bad || !result.p || result.len < 2)
+            r = FIRN_EFORMAT;
+        else if (!keep(&kept, i, nonce, (const uint8_t *)result.p, result.len))
+            r = FIRN_ENOMEM;
+    }
+    if (r == 0 && in.len != 0)
+        r = FIRN_EFORMAT;
+    if (r != 0) {
+        map_done(&map);
+        kept_free(kept);
+        return r;
+    }
+    map_done(&f->map);
+    kept_free(f->kept);
+    f->kept = kept;
+    f->requests = requests;
+    f->map = map;
+    f->incarnation = incarnation;
+    return 0;
+}

@@ -1,0 +1,570 @@
+/*
+ * The member as a whole: its thread and loop, libraft's life, and the way in for other threads.
+ *
+ * Start: settings, folder, port; libraft loads snapshot and log on the caller's thread, so that everything
+ * that is wrong is said at once; then the loop's thread runs. Stop: the reverse, on the loop's thread.
+ * libraft tells nobody when the lead changes: a tick looks.
+ */
+#include "raft/node_in.h"
+#include "raft/segment.h"
+#include "store/link.h"
+#include "id/diag.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ELECTION_MS = 150, RECONNECT_MS = 100, LATE_MS = 1000 };
+
+void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (n->opts.say)
+        n->opts.say(n->opts.user, level, event, text);
+}
+
+/* ---- libraft's state machine ---- */
+
+static int to_raft(int r)
+{
+    return r == 0 ? 0 : r == FIRN_ENOMEM ? RAFT_NOMEM : RAFT_CORRUPT;
+}
+
+static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **result)
+{
+    struct node *n = f->data;
+    int r = fsm_apply(&n->fsm, b->base, b->len);
+    *result = n->fsm.result; /* good until the next one, and asked for before */
+    return to_raft(r);
+}
+
+static int on_snapshot(struct raft_fsm *f, struct raft_buffer *bufs[], unsigned *n_bufs)
+{
+    struct node *n = f->data;
+    struct raft_buffer *b = raft_malloc(sizeof *b);
+    if (!b)
+        return RAFT_NOMEM;
+    b->len = fsm_snapshot_size(&n->fsm);
+    b->base = raft_malloc(b->len);
+    if (!b->base || fsm_snapshot(&n->fsm, b->base, b->len) != 0) {
+        raft_free(b->base);
+        raft_free(b);
+        return RAFT_NOMEM;
+    }
+    n->snapshots++;
+    *bufs = b;
+    *n_bufs = 1;
+    return 0;
+}
+
+static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
+{
+    struct node *n = f->data;
+    int r = fsm_restore(&n->fsm, b->base, b->len);
+    if (r == 0) {
+        raft_free(b->base);
+        n->snapshots++;
+    } else {
+        node_say(
+            n, NODE_ERROR, "snapshot_refused",
+            "cause=its checksum is wrong cure=remove this member, delete its folder, join anew");
+    }
+    return to_raft(r);
+}
+
+/* libraft's own has no seed: three members that start together would wake together for ever. */
+static int on_random(struct raft_io *io, int min, int max)
+{
+    (void)io;
+    uint32_t v = 0;
+    if (uv_random(NULL, NULL, &v, sizeof v, 0, NULL) != 0)
+        v = (uint32_t)uv_hrtime();
+    return max > min ? min + (int)(v % (uint32_t)(max - min)) : min;
+}
+
+/* ---- term and vote, twice ---- */
+
+static int remember(struct node *n, struct vote v)
+{
+    n->vote = v;
+    return vote_write(n->vote_path, &v) == 0 ? 0 : RAFT_IOERR;
+}
+
+static int on_term(struct raft_io *io, raft_term term)
+{
+    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    int r = n->set_term(io, term);
+    return r ? r : remember(n, (struct vote){ term, 0 });
+}
+
+static int on_vote(struct raft_io *io, raft_id id)
+{
+    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    int r = n->set_vote(io, id);
+    return r ? r : remember(n, (struct vote){ n->vote.term, id });
+}
+
+/* libraft loads when it starts, before it does anything with them. */
+static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
+                   struct raft_snapshot **snapshot, raft_index *start_index,
+                   struct raft_entry *entries[], size_t *n_entries)
+{
+    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    struct vote ours;
+    int r = vote_read(n->vote_path, &ours);
+    int loaded = n->load(io, term, voted_for, snapshot, start_index, entries, n_entries);
+    if (loaded != 0)
+        return loaded;
+    n->vote = (struct vote){ *term, *voted_for };
+    /* None of ours yet: a new one; term 1 is how clusters begin. */
+    bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->vote);
+    if (good)
+        return 0;
+    n->vote_damaged = true;
+    for (size_t i = 0; i < *n_entries; i++) /* as libraft's own loading does when it fails */
+        if (i == 0 || (*entries)[i].batch != (*entries)[i - 1].batch)
+            raft_free((*entries)[i].batch);
+    raft_free(*entries);
+    *entries = NULL;
+    *n_entries = 0;
+    if (*snapshot) {
+        raft_configuration_close(&(*snapshot)->configuration);
+        raft_free((*snapshot)->bufs[0].base);
+        raft_free((*snapshot)->bufs);
+        raft_free(*snapshot);
+        *snapshot = NULL;
+    }
+    return RAFT_CORRUPT;
+}
+
+/* ---- the loop ---- */
+
+static void on_raft_closed(struct raft *r)
+{
+    struct node *n = r->data;
+    n->raft_open = false;
+    uv_close((uv_handle_t *)&n->wake, NULL);
+    uv_close((uv_handle_t *)&n->tick, NULL);
+    if (n->listener.data)
+        uv_close((uv_handle_t *)&n->listener, NULL);
+    wire_close_all(&n->loop);
+}
+
+static void begin_end(struct node *n)
+{
+    if (n->closing)
+        return;
+    n->closing = true;
+    node_end_requests(n);
+    raft_close(&n->raft, on_raft_closed);
+}
+
+static void on_wake(uv_async_t *a)
+{
+    struct node *n = a->data;
+    pthread_mutex_lock(&n->mutex);
+    struct hand_in *h = n->in_first;
+    n->in_first = NULL;
+    n->in_last = &n->in_first;
+    bool stop = n->stop;
+    pthread_mutex_unlock(&n->mutex);
+    while (h) {
+        struct hand_in *next = h->next;
+        if (n->closing || stop)
+            h->done(h->user, NULL, 0);
+        else
+            node_take(n, h->bytes, h->len, NULL, h->done, h->user);
+        free(h);
+        h = next;
+    }
+    if (stop)
+        begin_end(n);
+    else
+        node_pump(n);
+}
+
+static void watch_lead(struct node *n)
+{
+    raft_id id = 0;
+    const char *address = NULL;
+    raft_leader(&n->raft, &id, &address);
+    if (id != n->leader) {
+        n->leader = id;
+        if (id)
+            node_say(n, NODE_INFO, "leader", "member=%llx address=%s term=%llu%s", id,
+                     address ? address : "?", n->raft.current_term,
+                     id == n->id ? " this_member=yes" : "");
+        else
+            node_say(n, NODE_WARN, "no_leader", "term=%llu", n->raft.current_term);
+    }
+    bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
+    if (n->to_leader && !cut_off &&
+        (id == n->id || id == 0)) { /* what it has not answered may never be */
+        wire_close(n->to_leader);
+        node_leader_lost(n);
+    }
+    if (cut_off && !n->broken) {
+        n->broken = 1;
+        node_say(n, NODE_ERROR, "member_stopped", "cause=%s cure=mend that and restart firnd",
+                 raft_errmsg(&n->raft));
+    }
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    struct node *n = t->data;
+    if (n->closing)
+        return;
+    watch_lead(n);
+    node_listen_up(n);
+    node_pump(n);
+    node_expire(n);
+    node_join(n);
+    disk_flee(n);
+}
+
+static void *run(void *arg)
+{
+    struct node *n = arg;
+    uv_run(&n->loop, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+/* ---- start ---- */
+
+static int explain(struct node *n, int r, const char *what, struct firn_diag *d)
+{
+    const char *why = raft_errmsg(&n->raft);
+    why = why && *why ? why : raft_strerror(r);
+    if (!what) /* loading: what cannot be decoded has many names */
+        return firn__diag(d, FIRN_EFORMAT, 0,
+                          "%.40s is damaged (%.80s): remove this member, delete its folder, join "
+                          "anew",
+                          n->dir, why);
+    return firn__diag(d, FIRN_EIO, 0, "cannot %s in %.80s: %.80s", what, n->dir, why);
+}
+
+static int bootstrap(struct node *n, bool recover)
+{
+    struct raft_configuration c;
+    raft_configuration_init(&c);
+    int r = raft_configuration_add(&c, n->id, n->address, RAFT_VOTER);
+    if (r == 0)
+        r = recover ? raft_recover(&n->raft, &c) : raft_bootstrap(&n->raft, &c);
+    raft_configuration_close(&c);
+    return r == RAFT_CANTBOOTSTRAP ? 0 : r; /* it was, before: go on with that */
+}
+
+static int start_raft(struct node *n, struct firn_diag *d)
+{
+    char log[4200];
+    snprintf(log, sizeof log, "%s/log", n->dir);
+    node_transport(n);
+    int r = raft_uv_init(&n->io, &n->loop, log, &n->transport);
+    if (r != 0)
+        return firn__diag(d, FIRN_EIO, 0, "cannot use %.120s: %s", log, raft_strerror(r));
+    raft_uv_set_auto_recovery(&n->io, false); /* a damaged log is for people to judge */
+    raft_uv_set_connect_retry_delay(&n->io, RECONNECT_MS);
+    n->io.random = on_random;
+    n->raft_fsm = (struct raft_fsm){
+        .version = 1, .data = n, .apply = on_apply, .snapshot = on_snapshot, .restore = on_restore
+    };
+    r = raft_init(&n->raft, &n->io, &n->raft_fsm, n->id, n->address);
+    if (r != 0) {
+        r = firn__diag(d, FIRN_EIO, 0, "cannot use %.100s: %.60s", log, n->io.errmsg);
+        raft_uv_close(&n->io);
+        return r;
+    }
+    n->raft.data = n;
+    n->raft_open = true;
+    uint32_t election = n->opts.election_ms ? n->opts.election_ms : ELECTION_MS;
+    raft_set_election_timeout(&n->raft, election);
+    raft_set_heartbeat_timeout(&n->raft, election / 5 ? election / 5 : 1);
+    raft_set_pre_vote(&n->raft, true); /* a member that comes back does not disturb */
+    raft_set_snapshot_threshold(&n->raft,
+                                n->opts.snapshot_every ? n->opts.snapshot_every : SNAPSHOT_EVERY);
+    raft_set_snapshot_trailing(&n->raft,
+                               n->opts.snapshot_keep ? n->opts.snapshot_keep : SNAPSHOT_KEEP);
+    n->set_term = n->io.set_term;
+    n->set_vote = n->io.set_vote;
+    n->io.set_term = on_term;
+    n->io.set_vote = on_vote;
+    n->load = n->io.load;
+    n->io.load = on_load;
+    disk_watch(n);
+    snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
+    r = segment_check(log, d);
+    if (r != 0)
+        return r;
+    if (n->opts.init || n->opts.restore)
+        r = bootstrap(n, n->opts.restore);
+    if (r != 0)
+        return explain(n, r, n->opts.restore ? "restore" : "begin a cluster", d);
+    r = raft_start(&n->raft);
+    if (r != 0 && n->vote_damaged)
+        return firn__diag(
+            d, FIRN_EFORMAT, 0,
+            "%.80s: term and vote are damaged: remove this member, delete its folder, "
+            "join anew",
+            n->dir);
+    return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
+}
+
+static int check(const struct node_opts *o, struct firn_diag *d)
+{
+    bool tls = o->cert && o->key && o->ca;
+    const char *address = o->address ? o->address : o->listen;
+    if (!o->listen || !*o->listen)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen is needed: host:port for the peers");
+    if (strlen(address) > FRAME_ADDRESS_MAX)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen is too long");
+    if (!tls && (o->cert || o->key || o->ca))
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.tls needs all three: cert, key and ca");
+    if (!tls && !o->plain && (!address_loopback(o->listen) || !address_loopback(address)))
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "cluster.listen %.60s can be reached from other machines: set "
+                          "cluster.tls, or cluster.plain in a network that is safe",
+                          o->listen);
+    if (o->init && o->restore)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.init and cluster.restore exclude each other");
+    return 0;
+}
+
+static void node_free(struct node *n)
+{
+    for (size_t i = 0; i < n->opts.join_n && n->join; i++)
+        free(n->join[i]);
+    free(n->join);
+    if (n->lock_fd >= 0)
+        close(n->lock_fd);
+    fsm_done(&n->fsm);
+    wire_tls_free(n->tls);
+    pthread_mutex_destroy(&n->mutex);
+    free(n->address);
+    free(n->dir);
+    free(n->room);
+    free(n);
+}
+
+static struct node *node_new(const struct node_opts *o)
+{
+    struct node *n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    n->opts = *o;
+    n->lock_fd = -1;
+    n->in_last = &n->in_first;
+    pthread_mutex_init(&n->mutex, NULL);
+    n->address = strdup(o->address && *o->address ? o->address : o->listen);
+    n->dir = strdup(o->dir);
+    n->room = malloc(FRAME_MAX);
+    n->join = calloc(o->join_n + 1, sizeof *n->join);
+    bool ok = n->address && n->dir && n->room && n->join &&
+              uv_random(NULL, NULL, &n->boot, sizeof n->boot, 0, NULL) == 0;
+    for (size_t i = 0; i < o->join_n && ok; i++)
+        ok = (n->join[i] = strdup(o->join[i])) != NULL;
+    if (!ok) {
+        node_free(n);
+        return NULL;
+    }
+    return n;
+}
+
+/* What the loop still has is closed in it. */
+static void close_loop(struct node *n)
+{
+    if (n->raft_open) {
+        begin_end(n);
+    } else {
+        uv_close((uv_handle_t *)&n->wake, NULL);
+        uv_close((uv_handle_t *)&n->tick, NULL);
+        if (n->listener.data)
+            uv_close((uv_handle_t *)&n->listener, NULL);
+    }
+    uv_run(&n->loop, UV_RUN_DEFAULT);
+}
+
+int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d)
+{
+    int r = check(o, d);
+    if (r != 0)
+        return r;
+    struct node *n = node_new(o);
+    if (!n || uv_loop_init(&n->loop) != 0) {
+        if (n)
+            node_free(n);
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    }
+    uv_async_init(&n->loop, &n->wake, on_wake);
+    uv_timer_init(&n->loop, &n->tick);
+    n->wake.data = n->tick.data = n;
+    bool uv = false;
+    if (o->cert)
+        r = wire_tls_new(o->cert, o->key, o->ca, &n->tls, d);
+    if (r == 0)
+        r = member_open(n, d);
+    if (r == 0)
+        r = node_listen(n, o->listen, d);
+    if (r == 0) {
+        r = start_raft(n, d);
+        uv = n->raft_open;
+    }
+    if (r == 0)
+        uv_timer_start(&n->tick, on_tick, NODE_TICK_MS, NODE_TICK_MS);
+    if (r == 0 && pthread_create(&n->thread, NULL, run, n) != 0)
+        r = firn__diag(d, FIRN_ENOMEM, 0, "no thread for the cluster");
+    if (r != 0) {
+        close_loop(n);
+        if (uv)
+            raft_uv_close(&n->io);
+        uv_loop_close(&n->loop);
+        node_free(n);
+        return r;
+    }
+    *out = n;
+    return 0;
+}
+
+void node_stop(struct node *n)
+{
+    if (!n)
+        return;
+    pthread_mutex_lock(&n->mutex);
+    n->stop = true;
+    pthread_mutex_unlock(&n->mutex);
+    uv_async_send(&n->wake);
+    pthread_join(n->thread, NULL);
+    raft_uv_close(&n->io);
+    uv_loop_close(&n->loop);
+    node_free(n);
+}
+
+uint64_t node_id(const struct node *n)
+{
+    return n->id;
+}
+
+/* ---- for other threads ---- */
+
+void node_submit(struct node *n, const char *frame, size_t len,
+                 void (*done)(void *user, const char *reply, size_t len), void *user)
+{
+    struct hand_in *h = malloc(sizeof *h + len);
+    if (!h) {
+        done(user, NULL, 0);
+        return;
+    }
+    *h = (struct hand_in){ .done = done, .user = user, .len = len };
+    memcpy(h->bytes, frame, len);
+    pthread_mutex_lock(&n->mutex);
+    *n->in_last = h;
+    n->in_last = &h->next;
+    pthread_mutex_unlock(&n->mutex);
+    uv_async_send(&n->wake);
+}
+
+struct channel {
+    struct raft_channel base;
+    struct node *node;
+};
+
+struct waiting { /* one call; the later of the two who know it frees it */
+    pthread_mutex_t mutex;
+    pthread_cond_t come;
+    bool answered, left;
+    size_t len;
+    char *reply; /* NULL: the node ended */
+};
+
+static void waiting_free(struct waiting *w)
+{
+    pthread_mutex_destroy(&w->mutex);
+    pthread_cond_destroy(&w->come);
+    free(w->reply);
+    free(w);
+}
+
+static void waiting_done(void *user, const char *reply, size_t len)
+{
+    struct waiting *w = user;
+    pthread_mutex_lock(&w->mutex);
+    w->answered = true;
+    w->reply = reply ? malloc(len) : NULL;
+    if (w->reply) {
+        memcpy(w->reply, reply, len);
+        w->len = len;
+    }
+    bool left = w->left;
+    pthread_cond_signal(&w->come);
+    pthread_mutex_unlock(&w->mutex);
+    if (left)
+        waiting_free(w);
+}
+
+static struct waiting *waiting_new(void)
+{
+    struct waiting *w = calloc(1, sizeof *w);
+    pthread_condattr_t attr;
+    if (!w)
+        return NULL;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->come, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&w->mutex, NULL);
+    return w;
+}
+
+/* The node answers by the deadline itself; a little later we stop believing that. */
+static int channel_call(struct raft_channel *base, const char *frame, size_t len, bool again,
+                        int64_t until, char *reply, size_t *out_len, struct firn_diag *d)
+{
+    struct channel *c = (struct channel *)base;
+    struct waiting *w = waiting_new();
+    (void)again;
+    if (!w)
+        return firn__diag(d, FIRN_EIO, 0, "out of memory");
+    node_submit(c->node, frame, len, waiting_done, w);
+    int64_t end = until + LATE_MS;
+    struct timespec t = { end / 1000, end % 1000 * 1000000 };
+    pthread_mutex_lock(&w->mutex);
+    while (!w->answered && pthread_cond_timedwait(&w->come, &w->mutex, &t) != ETIMEDOUT)
+        ;
+    bool answered = w->answered;
+    w->left = true;
+    if (answered && w->reply) {
+        memcpy(reply, w->reply, w->len);
+        *out_len = w->len;
+    }
+    int r = answered && w->reply ? 0
+                                 : firn__diag(d, FIRN_EUNKNOWN, 0,
+                                              answered ? "the cluster's member has ended"
+                                                       : "the cluster's member does not answer");
+    pthread_mutex_unlock(&w->mutex);
+    if (answered)
+        waiting_free(w);
+    return r;
+}
+
+static void channel_close(struct raft_channel *base)
+{
+    free(base);
+}
+
+struct raft_channel *node_channel(struct node *n)
+{
+    struct channel *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->base = (struct raft_channel){ channel_call, channel_close };
+    c->node = n;
+    return &c->base;
+}

@@ -1,0 +1,155 @@
+/* node_in.h - the node as its own files see it. Everything but `mutex` and what it guards belongs to the
+ * loop's thread. */
+#ifndef FIRN_RAFT_NODE_IN_H
+#define FIRN_RAFT_NODE_IN_H
+
+#include <pthread.h>
+#include <raft.h>
+#include <raft/uv.h>
+
+#include "raft/fsm.h"
+#include "raft/node.h"
+#include "raft/vote.h"
+#include "raft/wire.h"
+
+enum {
+    NODE_TICK_MS = 10,
+    PROPOSALS_MAX = 2, /* entries on their way: one is written while the next one collects */
+    MEMBERS_MAX = 16,  /* that the status tells about; more are no cluster any more */
+    HEARD_MS = 1000,   /* longer ago: it is not there */
+    SNAPSHOT_EVERY = 8192,
+    SNAPSHOT_KEEP = 2048,
+};
+
+enum request_state {
+    REQUEST_WAITING,   /* for a leader, or for its turn */
+    REQUEST_PROPOSED,  /* a write in the log, or a change of members under way */
+    REQUEST_BARRIER,   /* a read, until the leader has shown that it is one */
+    REQUEST_FORWARDED, /* the leader has it */
+};
+
+struct request {
+    struct request *next, *prev;
+    enum request_state state;
+    struct frame frame;             /* its body is in `bytes` */
+    uint64_t deadline_ms, retry_ms; /* of uv_now(): when it ends, and not to be tried before */
+    uint64_t number;                /* its own, for the leader */
+    bool maybe;        /* it was in a log or with a leader, and what became of it is not known */
+    struct wire *wire; /* who asked; NULL: this process, or nobody any more */
+    void (*done)(void *user, const char *reply, size_t len);
+    void *user;
+    size_t len;
+    char bytes[];
+};
+
+struct hand_in { /* from another thread */
+    struct hand_in *next;
+    void (*done)(void *user, const char *reply, size_t len);
+    void *user;
+    size_t len;
+    char bytes[];
+};
+
+struct node {
+    struct node_opts opts;
+    char *address, *dir;
+    uint64_t id;
+    int lock_fd;
+    struct wire_tls *tls;
+
+    uv_loop_t loop;
+    pthread_t thread;
+    uv_async_t wake;
+    uv_tcp_t listener;
+    uv_timer_t tick;
+
+    struct raft raft;
+    struct raft_io io;
+    struct raft_fsm raft_fsm;
+    struct raft_uv_transport transport;
+    raft_uv_accept_cb accept;
+    int (*set_term)(struct raft_io *io, raft_term term); /* libraft's own, behind ours */
+    int (*set_vote)(struct raft_io *io, raft_id id);
+    int (*load)(struct raft_io *io, raft_term *term, raft_id *voted_for,
+                struct raft_snapshot **snapshot, raft_index *start_index,
+                struct raft_entry *entries[], size_t *n_entries);
+    int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
+                  unsigned n, raft_io_append_cb cb);
+    bool stalled; /* the log cannot be written */
+    unsigned held;
+    uint64_t flee_ms;
+    struct raft_transfer flee_req;
+    bool vote_damaged;
+    struct vote vote;
+    char vote_path[4200];
+    struct dial *dials; /* of libraft, not yet connected */
+    bool raft_open, closing;
+    int broken; /* libraft's reason to stop; 0: it works */
+
+    struct fsm fsm;
+    struct request *first, *last;
+    uint64_t numbers, boot; /* boot: random, so that with a number it is a nonce */
+    unsigned proposals;
+    bool barrier, naming, changing, transferring;
+    bool caught_up; /* since the start it once had all that the leader had */
+    struct raft_barrier barrier_req;
+    struct raft_transfer transfer_req;
+    char *room; /* FRAME_MAX bytes for a reply */
+
+    struct {
+        uint64_t id, ms;  /* of uv_now() */
+    } heard[MEMBERS_MAX]; /* when the leader last heard of each, in the order of the members */
+    uint64_t leader;      /* as last told about */
+    struct wire *to_leader;
+    bool to_leader_up;
+    unsigned other; /* member to ask where no leader is known any more */
+    char leader_address[FRAME_ADDRESS_MAX + 1]; /* of to_leader */
+
+    struct wire *to_join;
+    size_t join_next;
+    uint64_t join_ms;
+    char **join;
+
+    uint64_t snapshots; /* taken or received since the start */
+
+    pthread_mutex_t mutex;
+    struct hand_in *in_first, **in_last; /* guarded */
+    bool stop;                           /* guarded */
+};
+
+void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* request.c */
+void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
+               void (*done)(void *user, const char *reply, size_t len), void *user);
+void node_pump(struct node *n);                         /* do what can be done now */
+void node_forget(struct node *n, const struct wire *w); /* nobody waits there any more */
+void node_leader_lost(struct node *n);                  /* to_leader is gone */
+void node_answer(struct node *n, struct request *q, const char *reply, size_t len);
+void node_refuse(struct node *n, struct request *q, int result, const char *why);
+void node_expire(struct node *n);
+void node_end_requests(struct node *n);
+
+/* change.c */
+void node_change(struct node *n, struct request *q);
+void node_join(struct node *n); /* called again and again until it is a member */
+const struct raft_server *node_server(const struct node *n, uint64_t id);
+
+/* status.c */
+void node_listen_up(struct node *n); /* notes whom the leader heard of */
+size_t node_status(struct node *n, bool lines, char *to, size_t cap);
+
+/* transport.c */
+void node_transport(struct node *n);
+FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
+
+/* disk.c */
+void disk_watch(struct node *n); /* before libraft starts */
+void disk_flee(struct node *n);  /* gives the lead away if the log cannot be written */
+
+/* member.c */
+FIRN_MUSTUSE int member_open(struct node *n, struct firn_diag *d);
+bool address_loopback(const char *address);
+
+#endif

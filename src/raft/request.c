@@ -1,0 +1,636 @@
+/*
+ * What is asked of a member, from the first to the last moment.
+ *
+ * Every request waits first. Then, where this member leads: all writes that wait go into one entry of the
+ * log (group commit; PROPOSALS_MAX entries may be on their way, so later ones collect meanwhile), all reads
+ * that must be current wait for one barrier, and changes of members go one by one. Where another one leads:
+ * they go there, over one connection. Reads that may be old are answered from our own map.
+ *
+ * What is certain is said with care. A write that was not proposed by its deadline, or that a leader gave
+ * back, ends with FIRN_EIO or waits on. One that was proposed, or sent to a leader that went away, may have
+ * happened: the member that took it in gave it a nonce, and asks the next leader again, which knows. Only
+ * where none comes by the deadline it is FIRN_EUNKNOWN.
+ */
+#include "raft/node_in.h"
+#include "id/bytes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    BUDGET_MS_MAX = 60 * 1000,
+    RETRY_MS = 20, /* after "I do not lead" */
+    PAGE_BYTES = 256 * 1024,
+};
+
+static uint64_t wall_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static bool leads(struct node *n)
+{
+    return raft_state(&n->raft) == RAFT_LEADER && !n->transferring;
+}
+
+static bool changes_something(const struct request *q)
+{
+    return q->frame.type == FRAME_CAS || q->frame.type == FRAME_CHANGE;
+}
+
+/* ---- answers ---- */
+
+void node_answer(struct node *n, struct request *q, const char *reply, size_t len)
+{
+    *(q->prev ? &q->prev->next : &n->first) = q->next;
+    *(q->next ? &q->next->prev : &n->last) = q->prev;
+    if (q->wire && reply)
+        wire_send(q->wire, reply, len);
+    else if (q->done)
+        q->done(q->user, reply, len);
+    free(q);
+}
+
+static uint64_t index_now(struct node *n)
+{
+    return raft_last_applied(&n->raft);
+}
+
+void node_refuse(struct node *n, struct request *q, int result, const char *why)
+{
+    struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+    frame_refuse(&o, q->frame.number, result, result == FIRN_ENOENT ? index_now(n) : 0, why);
+    node_answer(n, q, o.p, o.len);
+}
+
+static struct frame_out reply(struct node *n, const struct request *q, uint64_t index)
+{
+    struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+    /* Our own process has this clock already: it would take it for another one's. */
+    frame_reply(&o, q->frame.number, 0, index, q->wire ? wall_ms() : 0);
+    return o;
+}
+
+static void send_reply(struct node *n, struct request *q, struct frame_out *o)
+{
+    frame_end(o);
+    if (o->full)
+        node_refuse(n, q, FIRN_EIO, "the answer is too long");
+    else
+        node_answer(n, q, o->p, o->len);
+}
+
+static void answer_read(struct node *n, struct request *q)
+{
+    struct frame_in in = { q->frame.body, q->frame.len, false };
+    (void)frame_get_u64(&in);
+    (void)frame_get_u8(&in);
+    struct firn_slice key = frame_get_text(&in, MAP_KEY_MAX);
+    bool found;
+    size_t i = map_find(&n->fsm.map, key, &found);
+    if (!found) {
+        node_refuse(n, q, FIRN_ENOENT, "");
+        return;
+    }
+    struct frame_out o = reply(n, q, index_now(n));
+    frame_text(&o, map_value(&n->fsm.map, i));
+    send_reply(n, q, &o);
+}
+
+static void answer_scan(struct node *n, struct request *q)
+{
+    struct frame_in in = { q->frame.body, q->frame.len, false };
+    (void)frame_get_u64(&in);
+    struct firn_slice prefix = frame_get_text(&in, MAP_KEY_MAX);
+    struct firn_slice behind = frame_get_text(&in, MAP_KEY_MAX);
+    const struct map *m = &n->fsm.map;
+    bool found, more = false;
+    size_t i = map_find(m, behind.p ? behind : prefix, &found);
+    uint32_t count = 0;
+    struct frame_out o = reply(n, q, index_now(n));
+    size_t head = o.len;
+    frame_u8(&o, 0);
+    frame_u32(&o, 0);
+    for (i += behind.p && found; i < m->count; i++, count++) {
+        struct firn_slice key = map_key(m, i);
+        if (key.len < prefix.len || (prefix.len && memcmp(key.p, prefix.p, prefix.len) != 0))
+            break;
+        more = o.len > PAGE_BYTES;
+        if (more)
+            break;
+        frame_text(&o, key);
+        frame_text(&o, map_value(m, i));
+    }
+    o.p[head] = more;
+    store_be32(o.p + head + 1, count);
+    send_reply(n, q, &o);
+}
+
+static void answer_identity(struct node *n, struct request *q)
+{
+    if (n->fsm.incarnation == 0) { /* a new leader is about to name it */
+        q->state = REQUEST_WAITING;
+        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        return;
+    }
+    struct frame_out o = reply(n, q, index_now(n));
+    frame_u64(&o, n->fsm.incarnation);
+    send_reply(n, q, &o);
+}
+
+static void answer_from_map(struct node *n, struct request *q)
+{
+    switch (q->frame.type) {
+    case FRAME_READ:
+        answer_read(n, q);
+        break;
+    case FRAME_SCAN:
+        answer_scan(n, q);
+        break;
+    default:
+        answer_identity(n, q);
+    }
+}
+
+static void answer_status(struct node *n, struct request *q)
+{
+    struct frame_out o = reply(n, q, index_now(n));
+    o.len += node_status(n, q->frame.body[0] != 0, o.p + o.len, o.cap - o.len);
+    send_reply(n, q, &o);
+}
+
+/* ---- writes ---- */
+
+struct proposal {
+    struct raft_apply req;
+    struct node *node;
+    uint32_t count;
+    struct {
+        uint64_t number; /* of the request, which may have ended meanwhile */
+        uint32_t writes;
+    } part[FSM_REQUESTS_MAX];
+};
+
+static struct request *by_number(struct node *n, uint64_t number)
+{
+    for (struct request *q = n->first; q; q = q->next)
+        if (q->number == number)
+            return q;
+    return NULL;
+}
+
+/* `at` is what the state machine said about this request. */
+static void answer_write(struct node *n, struct request *q, uint64_t index, const uint8_t *at,
+                         uint32_t writes)
+{
+    uint8_t outcome = *at++;
+    if (outcome != FSM_DONE) {
+        node_refuse(n, q, outcome == FSM_OTHER ? FIRN_ESTORE : FIRN_EUNKNOWN,
+                    outcome == FSM_OTHER
+                        ? "the cluster was restored or made anew since it was opened"
+                        : "the leader was lost, and too much happened since");
+        return;
+    }
+    struct frame_out o = reply(n, q, index);
+    frame_u32(&o, writes);
+    for (uint32_t k = 0; k < writes; k++)
+        frame_u8(&o, at[k]);
+    send_reply(n, q, &o);
+}
+
+/* The next leader is asked what became of it, if it is ours to ask. */
+static void ask_again(struct node *n, struct request *q, const char *why)
+{
+    if (q->frame.flags != 0) { /* the member that sent it asks */
+        node_refuse(n, q, FIRN_EUNKNOWN, why);
+        return;
+    }
+    q->maybe = true;
+    q->bytes[FRAME_HEAD + CAS_AGAIN] = 1;
+    q->state = REQUEST_WAITING;
+    q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+}
+
+static void proposal_done(struct raft_apply *req, int status, void *result)
+{
+    struct proposal *p = req->data;
+    struct node *n = p->node;
+    const uint8_t *at = result; /* only where it was applied */
+    n->proposals--;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct request *q = by_number(n, p->part[i].number);
+        if (q && status == 0)
+            answer_write(n, q, req->index, at, p->part[i].writes);
+        else if (q)
+            ask_again(n, q, "the lead was lost while it was written");
+        at = at ? at + 1 + p->part[i].writes : NULL;
+    }
+    free(p);
+    node_pump(n);
+}
+
+/* Behind what the client has seen, this cluster cannot be: a leader has all that was ever acknowledged. */
+static bool forgot(struct node *n, struct request *q)
+{
+    if (load_be64(q->frame.body) <= raft_last_index(&n->raft))
+        return false;
+    node_refuse(n, q, FIRN_ESTORE,
+                "the cluster has forgotten what it knew: it was restored or wiped");
+    return true;
+}
+
+static bool due(struct node *n, const struct request *q)
+{
+    return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop);
+}
+
+static void propose(struct node *n)
+{
+    struct proposal *p = calloc(1, sizeof *p);
+    char *room = raft_malloc(FSM_ENTRY_MAX);
+    struct fsm_entry e;
+    if (!p || !room) {
+        free(p);
+        raft_free(room);
+        return; /* they wait on, and end at their deadline */
+    }
+    p->node = n;
+    p->req.data = p;
+    fsm_entry_begin(&e, room, FSM_ENTRY_MAX);
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->frame.type != FRAME_CAS || !due(n, q) || forgot(n, q))
+            continue;
+        if (!fsm_entry_add(&e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
+            break;
+        p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
+        p->part[p->count++].number = q->number;
+        q->state = REQUEST_PROPOSED;
+    }
+    struct raft_buffer b = { room, fsm_entry_end(&e) };
+    if (p->count > 0) {
+        char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
+        b.base = shrunk ? shrunk : b.base;
+    }
+    int r = p->count ? raft_apply(&n->raft, &p->req, &b, 1, proposal_done) : RAFT_NOTFOUND;
+    if (r == 0) {
+        n->proposals++;
+        return;
+    }
+    raft_free(b.base);
+    for (uint32_t i = 0; i < p->count; i++) { /* not in the log: they wait for the next leader */
+        struct request *q = by_number(n, p->part[i].number);
+        q->state = REQUEST_WAITING;
+        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+    }
+    free(p);
+}
+
+static bool any(struct node *n, bool write)
+{
+    for (struct request *q = n->first; q; q = q->next)
+        if (due(n, q) && q->frame.type != FRAME_CHANGE && (q->frame.type == FRAME_CAS) == write)
+            return true;
+    return false;
+}
+
+/* A cluster gets its name from its first leader, and another one when it is restored. */
+static void named(struct raft_apply *req, int status, void *result)
+{
+    struct node *n = req->data;
+    (void)result;
+    if (status == 0)
+        n->opts.restore = false;
+    n->naming = false;
+    free(req);
+    node_pump(n);
+}
+
+static void name_cluster(struct node *n)
+{
+    struct raft_apply *req = calloc(1, sizeof *req);
+    struct raft_buffer b = { raft_malloc(24), 24 };
+    uint64_t fresh = 0;
+    if (req && b.base && uv_random(NULL, NULL, &fresh, sizeof fresh, 0, NULL) == 0 && fresh) {
+        (void)fsm_entry_incarnation(b.base, b.len, n->fsm.incarnation, fresh);
+        req->data = n;
+        if (raft_apply(&n->raft, req, &b, 1, named) == 0) {
+            n->naming = true;
+            return;
+        }
+    }
+    free(req);
+    raft_free(b.base);
+}
+
+/* ---- reads ---- */
+
+static void barrier_done(struct raft_barrier *req, int status)
+{
+    struct node *n = req->data;
+    n->barrier = false;
+    if (status == 0)
+        n->caught_up = true;
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->state != REQUEST_BARRIER)
+            continue;
+        if (status == 0) {
+            answer_from_map(n, q);
+        } else { /* it changed nothing: the next leader may answer */
+            q->state = REQUEST_WAITING;
+            q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        }
+    }
+    node_pump(n);
+}
+
+static void read_current(struct node *n)
+{
+    n->barrier_req.data = n;
+    if (raft_barrier(&n->raft, &n->barrier_req, barrier_done) != 0)
+        return;
+    n->barrier = true;
+    for (struct request *q = n->first; q; q = q->next)
+        if (due(n, q) && !changes_something(q))
+            q->state = REQUEST_BARRIER;
+}
+
+/* ---- to the leader ---- */
+
+static void leader_up(struct wire *w)
+{
+    struct node *n = wire_user(w);
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    frame_hello(&o, FRAME_CLIENT, n->id, n->address);
+    wire_send(w, o.p, o.len);
+}
+
+static void leader_frame(struct wire *w, const struct frame *f)
+{
+    struct node *n = wire_user(w);
+    if (f->type == FRAME_WELCOME) {
+        n->to_leader_up = true;
+        node_pump(n);
+        return;
+    }
+    struct request *q = f->type == FRAME_REPLY ? by_number(n, f->number) : NULL;
+    struct frame_in in = { f->body, f->len, false };
+    struct frame_answer a;
+    if (!q || q->state != REQUEST_FORWARDED || frame_get_reply(&in, &a) != 0)
+        return;
+    if (a.result == FIRN_EAGAIN) { /* it does not lead any more, and did nothing */
+        q->state = REQUEST_WAITING;
+        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        return;
+    }
+    if (a.result == FIRN_EUNKNOWN && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
+        ask_again(n, q, "");
+        return;
+    }
+    n->caught_up |= a.index > 0 && raft_last_applied(&n->raft) >= a.index;
+    size_t len = f->len + FRAME_HEAD;
+    memcpy(n->room, f->body - FRAME_HEAD, len);
+    store_be64(n->room + 12, q->frame.number);
+    node_answer(n, q, n->room, len);
+}
+
+void node_leader_lost(struct node *n)
+{
+    n->to_leader = NULL;
+    n->to_leader_up = false;
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->state != REQUEST_FORWARDED)
+            continue;
+        if (q->frame.type == FRAME_CAS) {
+            ask_again(n, q, "the leader was lost before it answered");
+        } else { /* nothing changes by it, or nothing more when it is done twice */
+            q->state = REQUEST_WAITING;
+            q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        }
+    }
+}
+
+static void leader_gone(struct wire *w, const char *why)
+{
+    struct node *n = wire_user(w);
+    (void)why;
+    n->other++;
+    node_leader_lost(n);
+}
+
+/* libraft has given up here, so who leads is not known any more: any other member passes it on. */
+static const char *any_other(struct node *n)
+{
+    const struct raft_configuration *c = &n->raft.configuration;
+    for (unsigned i = 0; i < c->n; i++) {
+        const struct raft_server *s = &c->servers[(n->other + i) % c->n];
+        if (s->id != n->id)
+            return s->address;
+    }
+    return NULL;
+}
+
+static const struct wire_events leader_events = { leader_up, leader_frame, leader_gone };
+
+static void forward(struct node *n, const char *address)
+{
+    if (n->to_leader && strcmp(n->leader_address, address) != 0) {
+        wire_close(n->to_leader);
+        node_leader_lost(n);
+    }
+    if (!n->to_leader) {
+        snprintf(n->leader_address, sizeof n->leader_address, "%s", address);
+        n->to_leader = wire_connect(&n->loop, address, n->tls, &leader_events, n);
+    }
+    uint64_t now = uv_now(&n->loop);
+    for (struct request *q = n->first, *next; q && n->to_leader_up; q = next) {
+        next = q->next;
+        if (!due(n, q) || (q->frame.flags & FRAME_FORWARDED))
+            continue;
+        q->state = REQUEST_FORWARDED;
+        memcpy(n->room, q->bytes, q->len);
+        n->room[5] = raft_state(&n->raft) == RAFT_UNAVAILABLE ? FRAME_PASSED : FRAME_FORWARDED;
+        store_be32(n->room + 8, (uint32_t)(q->deadline_ms > now ? q->deadline_ms - now : 1));
+        store_be64(n->room + 12, q->number);
+        wire_send(n->to_leader, n->room, q->len);
+    }
+}
+
+/* ---- the turn of all ---- */
+
+/* Old is good enough, and we are neither merely starting nor standing still. */
+static void answer_local(struct node *n)
+{
+    bool current = n->caught_up && !n->stalled && raft_state(&n->raft) != RAFT_UNAVAILABLE;
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (due(n, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
+            load_be64(q->frame.body) <= index_now(n))
+            answer_read(n, q);
+        else if (due(n, q) && q->frame.type == FRAME_STATUS && leads(n))
+            answer_status(n, q);
+    }
+}
+
+static void hand_back(struct node *n)
+{
+    bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
+    int flags = FRAME_FORWARDED | (cut_off ? FRAME_PASSED : 0);
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->state == REQUEST_WAITING && (q->frame.flags & flags))
+            node_refuse(n, q, FIRN_EAGAIN, "this member does not lead");
+    }
+}
+
+void node_pump(struct node *n)
+{
+    if (!n->raft_open || n->closing)
+        return;
+    answer_local(n);
+    if (!leads(n)) {
+        raft_id id;
+        const char *address;
+        hand_back(n);
+        raft_leader(&n->raft, &id, &address);
+        if (raft_state(&n->raft) == RAFT_UNAVAILABLE)
+            address = any_other(n);
+        else if (id == 0 || id == n->id)
+            address = NULL;
+        if (address)
+            forward(n, address);
+        return;
+    }
+    if (!n->naming && (n->fsm.incarnation == 0 || n->opts.restore))
+        name_cluster(n);
+    while (n->proposals < PROPOSALS_MAX && any(n, true) && leads(n)) {
+        unsigned before = n->proposals;
+        propose(n);
+        if (n->proposals == before)
+            break;
+    }
+    if (!n->barrier && any(n, false) && leads(n))
+        read_current(n);
+    for (struct request *q = n->first; q && !n->changing; q = q->next)
+        if (due(n, q) && q->frame.type == FRAME_CHANGE) {
+            node_change(n, q);
+            break; /* the list may have changed; the rest has its turn when this one is done */
+        }
+}
+
+/* ---- coming and going ---- */
+
+static bool well_formed(const struct frame *f)
+{
+    struct frame_in in = { f->body, f->len, false };
+    struct firn_cas want[FRAME_WRITES_MAX];
+    size_t count;
+    switch (f->type) {
+    case FRAME_READ:
+        (void)frame_get_u64(&in);
+        (void)frame_get_u8(&in);
+        return frame_get_text(&in, MAP_KEY_MAX).p && !in.bad && in.len == 0;
+    case FRAME_SCAN:
+        (void)frame_get_u64(&in);
+        if (!frame_get_text(&in, MAP_KEY_MAX).p)
+            return false;
+        (void)frame_get_text(&in, MAP_KEY_MAX);
+        return !in.bad && in.len == 0;
+    case FRAME_CAS:
+        for (int i = 0; i < CAS_COUNT; i++)
+            (void)frame_get_u8(&in);
+        return frame_get_cas(&in, want, &count) == 0 && in.len == 0;
+    case FRAME_CHANGE:
+        (void)frame_get_u8(&in);
+        (void)frame_get_u64(&in);
+        return frame_get_text(&in, FRAME_ADDRESS_MAX).p && !in.bad && in.len == 0;
+    case FRAME_IDENTITY:
+        return f->len == 0;
+    case FRAME_STATUS:
+        return f->len == 1;
+    default:
+        return false;
+    }
+}
+
+void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
+               void (*done)(void *user, const char *reply, size_t len), void *user)
+{
+    struct request *q = calloc(1, sizeof *q + len);
+    struct frame f;
+    if (!q || frame_parse(bytes, len, &f) != (ssize_t)len || !well_formed(&f)) {
+        free(q);
+        if (wire)
+            wire_close(wire), node_forget(n, wire);
+        else if (done)
+            done(user, NULL, 0);
+        return;
+    }
+    memcpy(q->bytes, bytes, len);
+    q->len = len;
+    q->frame = f;
+    q->frame.body = q->bytes + FRAME_HEAD;
+    q->wire = wire;
+    q->done = done;
+    q->user = user;
+    q->number = ++n->numbers;
+    if (f.type == FRAME_CAS && f.flags == 0) {
+        store_be64(q->bytes + FRAME_HEAD + CAS_NONCE, n->boot);
+        store_be64(q->bytes + FRAME_HEAD + CAS_NONCE + 8, q->number);
+        store_be64(q->bytes + FRAME_HEAD + CAS_SINCE, n->fsm.requests);
+        q->bytes[FRAME_HEAD + CAS_AGAIN] = 0;
+    }
+    uint32_t budget = f.budget_ms < BUDGET_MS_MAX ? f.budget_ms : BUDGET_MS_MAX;
+    q->deadline_ms = uv_now(&n->loop) + budget;
+    q->prev = n->last;
+    *(n->last ? &n->last->next : &n->first) = q;
+    n->last = q;
+}
+
+void node_forget(struct node *n, const struct wire *w)
+{
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->wire != w)
+            continue;
+        q->wire = NULL;
+        if (q->state == REQUEST_WAITING) /* nothing of it has begun, and now nothing will */
+            node_answer(n, q, NULL, 0);
+    }
+}
+
+void node_expire(struct node *n)
+{
+    uint64_t now = uv_now(&n->loop);
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->deadline_ms > now)
+            continue;
+        if (q->frame.type == FRAME_STATUS)
+            answer_status(n, q); /* what this member alone knows */
+        else if (q->maybe)
+            node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost, and no other one came in time");
+        else if (q->state == REQUEST_WAITING || !changes_something(q))
+            node_refuse(n, q, FIRN_EIO,
+                        n->broken
+                            ? "this member's log cannot be written: see its log, and restart it"
+                            : "no leader: fewer than half of the members are there");
+        else if (q->state == REQUEST_FORWARDED)
+            node_refuse(n, q, FIRN_EUNKNOWN, "the leader did not answer in time");
+        else
+            node_refuse(n, q, FIRN_EUNKNOWN, "the cluster did not confirm it in time");
+    }
+}
+
+void node_end_requests(struct node *n)
+{
+    while (n->first)
+        node_answer(n, n->first, NULL, 0);
+}

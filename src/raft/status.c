@@ -1,0 +1,111 @@
+/* The cluster as this member sees it, as JSON, or for people as lines of fields with tabs between them. How
+ * far the others are only the leader knows. */
+#include "raft/node_in.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+struct out {
+    char *p;
+    size_t len, cap;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct out *o, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(o->p + o->len, o->cap - o->len, fmt, args);
+    va_end(args);
+    if (n > 0 && (size_t)n < o->cap - o->len)
+        o->len += (size_t)n;
+}
+
+/* libraft forgets it at each of its own checks. */
+void node_listen_up(struct node *n)
+{
+    const struct raft_configuration *c = &n->raft.configuration;
+    for (unsigned i = 0; i < c->n && i < MEMBERS_MAX; i++) {
+        if (n->heard[i].id != c->servers[i].id)
+            n->heard[i].ms = 0;
+        n->heard[i].id = c->servers[i].id;
+        if (raft_state(&n->raft) == RAFT_LEADER && n->raft.leader_state.progress[i].recent_recv)
+            n->heard[i].ms = uv_now(&n->loop);
+    }
+}
+
+static bool heard(const struct node *n, unsigned i)
+{
+    return i < MEMBERS_MAX && n->heard[i].ms && n->heard[i].ms + HEARD_MS > uv_now(&n->loop);
+}
+
+static void add_member(struct out *o, struct node *n, unsigned i, raft_id leader)
+{
+    static const char *const roles[] = { "standby", "voter", "spare" };
+    const struct raft_server *s = &n->raft.configuration.servers[i];
+    bool leads = raft_state(&n->raft) == RAFT_LEADER;
+    add(o, "%s{\"id\":\"%016llx\",\"address\":\"%s\",\"role\":\"%s\",\"leader\":%s", i ? "," : "",
+        s->id, s->address, roles[s->role % 3], s->id == leader ? "true" : "false");
+    if (s->id == n->id) {
+        add(o, ",\"index\":%llu,\"lag\":0,\"seen\":true", raft_last_index(&n->raft));
+    } else if (leads) { /* progress is in the order of the configuration */
+        const struct raft_progress *p = &n->raft.leader_state.progress[i];
+        raft_index last = raft_last_index(&n->raft);
+        add(o, ",\"index\":%llu,\"lag\":%llu,\"seen\":%s", p->match_index,
+            last > p->match_index ? last - p->match_index : 0, heard(n, i) ? "true" : "false");
+    }
+    add(o, "}");
+}
+
+static void add_line(struct out *o, struct node *n, unsigned i, raft_id leader)
+{
+    static const char *const roles[] = { "standby", "voter", "spare" };
+    const struct raft_server *s = &n->raft.configuration.servers[i];
+    bool leads = raft_state(&n->raft) == RAFT_LEADER, me = s->id == n->id;
+    raft_index last = raft_last_index(&n->raft);
+    add(o, "%016llx\t%s\t%s%s\t", s->id, s->address, roles[s->role % 3],
+        s->id == leader ? ", leader" : "");
+    if (!me && !leads) {
+        add(o, "?\t?\t?\n");
+        return;
+    }
+    const struct raft_progress *p = me ? NULL : &n->raft.leader_state.progress[i];
+    raft_index index = p ? p->match_index : last;
+    add(o, "%llu\t%llu\t%s\n", index, last > index ? last - index : 0,
+        me || heard(n, i) ? "yes" : "NO");
+}
+
+static size_t status_lines(struct node *n, struct out *o, raft_id leader)
+{
+    add(o,
+        "term %llu, index %llu, committed %llu, %zu registers, snapshot at %llu, cluster %016" PRIx64
+        "\n",
+        n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index, n->fsm.map.count,
+        n->raft.log.snapshot.last_index, n->fsm.incarnation);
+    for (unsigned i = 0; i < n->raft.configuration.n; i++)
+        add_line(o, n, i, leader);
+    return o->len;
+}
+
+size_t node_status(struct node *n, bool lines, char *to, size_t cap)
+{
+    static const char *const states[] = { "unavailable", "follower", "candidate", "leader" };
+    struct out o = { to, 0, cap };
+    raft_id leader = 0;
+    const char *address = NULL;
+    raft_leader(&n->raft, &leader, &address);
+    if (lines)
+        return status_lines(n, &o, leader);
+    add(&o, "{\"cluster\":\"%016" PRIx64 "\",\"answered_by\":\"%016" PRIx64 "\",\"state\":\"%s\"",
+        n->fsm.incarnation, n->id, states[raft_state(&n->raft) & 3]);
+    add(&o, ",\"leader\":\"%016llx\",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu",
+        leader, n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index);
+    add(&o, ",\"applied_index\":%llu,\"registers\":%zu", raft_last_applied(&n->raft),
+        n->fsm.map.count);
+    add(&o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
+        n->raft.log.snapshot.last_index, n->snapshots);
+    for (unsigned i = 0; i < n->raft.configuration.n; i++)
+        add_member(&o, n, i, leader);
+    add(&o, "]}");
+    return o.len;
+}

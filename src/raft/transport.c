@@ -1,0 +1,192 @@
+/*
+ * The peer port, and libraft's transport on it. Whoever connects says HELLO first: a member's connection
+ * becomes a stream of libraft's, a client's stays with us and carries requests.
+ *
+ * A member is let in under any id that it says: with TLS it has shown a certificate of the cluster's
+ * authority, and without, the port is for this machine alone or for a network that was declared safe.
+ */
+#include "raft/node_in.h"
+#include "id/diag.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dial { /* a connection that libraft asked for */
+    struct node *node;
+    struct raft_uv_connect *req;
+    struct wire *wire;
+    struct dial *next;
+};
+
+/* ---- out ---- */
+
+static void dial_end(struct dial *d, uv_stream_t *stream, int status)
+{
+    struct dial **at = &d->node->dials;
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    d->req->cb(d->req, stream, status);
+    free(d);
+}
+
+static void dial_up(struct wire *w)
+{
+    struct dial *d = wire_user(w);
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    frame_hello(&o, FRAME_MEMBER, d->node->id, d->node->address);
+    wire_send(w, o.p, o.len);
+}
+
+static void dial_frame(struct wire *w, const struct frame *f)
+{
+    struct dial *d = wire_user(w);
+    uv_stream_t *s = NULL;
+    if (f->type == FRAME_WELCOME)
+        s = wire_hand_over(w);
+    else
+        wire_close(w);
+    dial_end(d, s, s ? 0 : RAFT_NOCONNECTION);
+}
+
+static void dial_gone(struct wire *w, const char *why)
+{
+    (void)why;
+    dial_end(wire_user(w), NULL, RAFT_NOCONNECTION);
+}
+
+static const struct wire_events dial_events = { dial_up, dial_frame, dial_gone };
+
+static int transport_connect(struct raft_uv_transport *t, struct raft_uv_connect *req, raft_id id,
+                             const char *address, raft_uv_connect_cb cb)
+{
+    (void)id;
+    struct node *n = t->impl;
+    struct dial *d = calloc(1, sizeof *d);
+    req->cb = cb;
+    if (!d)
+        return RAFT_NOMEM;
+    if (!n->tls && !n->opts.plain && !address_loopback(address)) {
+        free(d);
+        return RAFT_NOCONNECTION; /* said when the member was added */
+    }
+    d->node = n;
+    d->req = req;
+    d->wire = wire_connect(&n->loop, address, n->tls, &dial_events, d);
+    if (!d->wire) {
+        free(d);
+        return RAFT_NOCONNECTION;
+    }
+    d->next = n->dials;
+    n->dials = d;
+    return 0;
+}
+
+/* ---- in ---- */
+
+static void guest_frame(struct wire *w, const struct frame *f)
+{
+    struct node *n = wire_user(w);
+    struct frame_greeting g;
+    if (f->type != FRAME_HELLO) {
+        node_take(n, f->body - FRAME_HEAD, f->len + FRAME_HEAD, w, NULL, NULL);
+        node_pump(n);
+        return;
+    }
+    char room[FRAME_HEAD];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    if (frame_get_hello(f, &g) != 0 || n->closing || (g.kind == FRAME_MEMBER && !n->accept)) {
+        wire_close(w);
+        return;
+    }
+    frame_begin(&o, FRAME_WELCOME, 0, 0, 0);
+    frame_end(&o);
+    wire_send(w, o.p, o.len);
+    if (g.kind != FRAME_MEMBER)
+        return;
+    uv_stream_t *s = wire_hand_over(w);
+    if (s)
+        n->accept(&n->transport, g.member, g.address, s);
+}
+
+static void guest_gone(struct wire *w, const char *why)
+{
+    (void)why;
+    node_forget(wire_user(w), w);
+}
+
+static const struct wire_events guest_events = { NULL, guest_frame, guest_gone };
+
+static void on_guest(uv_stream_t *listener, int status)
+{
+    struct node *n = listener->data;
+    if (status == 0)
+        (void)wire_accept(listener, n->tls, &guest_events, n);
+}
+
+/* ---- for libraft ---- */
+
+static int transport_init(struct raft_uv_transport *t, raft_id id, const char *address)
+{
+    (void)t, (void)id, (void)address;
+    return 0;
+}
+
+static int transport_listen(struct raft_uv_transport *t, raft_uv_accept_cb cb)
+{
+    struct node *n = t->impl;
+    n->accept = cb;
+    return 0;
+}
+
+static void transport_close(struct raft_uv_transport *t, raft_uv_transport_close_cb cb)
+{
+    struct node *n = t->impl;
+    n->accept = NULL;
+    while (n->dials) {
+        wire_close(n->dials->wire);
+        dial_end(n->dials, NULL, RAFT_CANCELED);
+    }
+    cb(t);
+}
+
+void node_transport(struct node *n)
+{
+    n->transport = (struct raft_uv_transport){ .impl = n,
+                                               .init = transport_init,
+                                               .listen = transport_listen,
+                                               .connect = transport_connect,
+                                               .close = transport_close };
+}
+
+int node_listen(struct node *n, const char *address, struct firn_diag *d)
+{
+    char host[256];
+    const char *colon = strrchr(address, ':');
+    size_t len = colon ? (size_t)(colon - address) : 0;
+    const char *from = address;
+    if (len > 1 && from[0] == '[' && from[len - 1] == ']') {
+        from++;
+        len -= 2;
+    }
+    if (!colon || len >= sizeof host)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen: '%.80s' is no host:port", address);
+    memcpy(host, from, len);
+    host[len] = '\0';
+    struct addrinfo want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    struct addrinfo *found;
+    int e = getaddrinfo(len && strcmp(host, "*") != 0 ? host : NULL, colon + 1, &want, &found);
+    if (e)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen: %.80s: %s", address, gai_strerror(e));
+    uv_tcp_init(&n->loop, &n->listener);
+    n->listener.data = n;
+    int r = uv_tcp_bind(&n->listener, found->ai_addr, 0);
+    freeaddrinfo(found);
+    if (r == 0)
+        r = uv_listen((uv_stream_t *)&n->listener, 64, on_guest);
+    return r < 0 ? firn__diag(d, FIRN_EIO, 0, "cluster.listen: %.80s: %s", address, uv_strerror(r))
+                 : 0;
+}

@@ -1,0 +1,564 @@
+/*
+ * A wire is a TCP handle with a buffer of input and, with TLS, an SSL object between two memory BIOs. libraft
+ * wants a stream that it can read and write by itself; with TLS that is one end of a socket pair, and the
+ * wire goes on as a pump between the other end and the network.
+ *
+ * Life: frames until gone() or wire_close(); then the handles close and the last one frees the wire.
+ */
+#include "raft/wire.h"
+#include "id/diag.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <raft.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    CHUNK_BYTES = 64 * 1024,
+    PUMP_HIGH_BYTES = 1 << 20, /* not yet sent: then nothing more is taken from libraft */
+};
+
+struct wire_tls {
+    SSL_CTX *server, *client;
+};
+
+struct wire {
+    uv_tcp_t *tcp;    /* apart, since libraft may take it */
+    uv_pipe_t *inner; /* our end of the pair; NULL: no pump */
+    uv_timer_t timer; /* while it connects */
+    uv_connect_t connect;
+    uv_getaddrinfo_t resolve;
+    SSL *ssl;
+    const struct wire_tls *connect_tls;
+    const struct wire_events *events;
+    void *user;
+    unsigned handles;                   /* still open */
+    bool resolving, client, up, silent; /* silent: no more events */
+    bool closing, inner_stopped;
+    const char *why; /* it failed, and the event is on its way */
+    char host[256], port[8];
+    char *in; /* room for a frame and a chunk, made with the first bytes */
+    size_t in_len;
+    char chunk[CHUNK_BYTES]; /* what libuv reads into */
+};
+
+struct write {
+    uv_write_t req;
+    struct wire *wire;
+    char bytes[];
+};
+
+/* ---- the files ---- */
+
+static SSL_CTX *make_ctx(const SSL_METHOD *method, const char *cert, const char *key,
+                         const char *ca, struct firn_diag *d)
+{
+    SSL_CTX *c = SSL_CTX_new(method);
+    const char *bad = NULL;
+    if (!c || !SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION)) {
+        (void)firn__diag(d, FIRN_ENOMEM, 0, "OpenSSL has no TLS 1.3 for the cluster");
+        SSL_CTX_free(c);
+        return NULL;
+    }
+    if (SSL_CTX_use_certificate_chain_file(c, cert) != 1)
+        bad = cert;
+    else if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1)
+        bad = key;
+    else if (SSL_CTX_load_verify_file(c, ca) != 1)
+        bad = ca;
+    ERR_clear_error();
+    if (bad) {
+        (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: %.120s is not the PEM file it should be",
+                         bad);
+        SSL_CTX_free(c);
+        return NULL;
+    }
+    SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(c, 0); /* a client that only writes would never read them */
+    return c;
+}
+
+int wire_tls_new(const char *cert, const char *key, const char *ca, struct wire_tls **out,
+                 struct firn_diag *d)
+{
+    struct wire_tls *t = calloc(1, sizeof *t);
+    if (!t)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    t->server = make_ctx(TLS_server_method(), cert, key, ca, d);
+    t->client = t->server ? make_ctx(TLS_client_method(), cert, key, ca, d) : NULL;
+    if (!t->client) {
+        wire_tls_free(t);
+        return FIRN_EIO;
+    }
+    *out = t;
+    return 0;
+}
+
+void wire_tls_free(struct wire_tls *t)
+{
+    if (!t)
+        return;
+    SSL_CTX_free(t->server);
+    SSL_CTX_free(t->client);
+    free(t);
+}
+
+/* ---- the end ---- */
+
+static void maybe_free(struct wire *w)
+{
+    if (w->handles > 0 || w->resolving)
+        return;
+    SSL_free(w->ssl);
+    free(w->in);
+    free(w);
+}
+
+static void closed(uv_handle_t *h)
+{
+    struct wire *w = h->data;
+    if (h != (uv_handle_t *)&w->timer)
+        raft_free(h); /* as libraft frees the one that it was given */
+    w->handles--;
+    maybe_free(w);
+}
+
+void wire_close(struct wire *w)
+{
+    w->silent = true;
+    if (w->closing)
+        return;
+    w->closing = true;
+    if (w->resolving)
+        uv_cancel((uv_req_t *)&w->resolve);
+    if (w->tcp)
+        uv_close((uv_handle_t *)w->tcp, closed);
+    if (w->inner)
+        uv_close((uv_handle_t *)w->inner, closed);
+    uv_close((uv_handle_t *)&w->timer, closed);
+}
+
+static void end(struct wire *w, const char *why)
+{
+    if (!w->silent) {
+        w->silent = true;
+        w->events->gone(w, why);
+    }
+    wire_close(w);
+}
+
+/* Every wire has its timer in the loop; by that they are found. */
+static void on_silent(uv_timer_t *t)
+{
+    struct wire *w = t->data;
+    end(w, w->why ? w->why : "no answer");
+}
+
+/* From within wire_send() no event may come: its caller is in the middle of something. */
+static void fail_later(struct wire *w, const char *why)
+{
+    if (!w->why && !w->closing) {
+        w->why = why;
+        uv_timer_start(&w->timer, on_silent, 0, 0);
+    }
+}
+
+static void close_one(uv_handle_t *h, void *user)
+{
+    (void)user;
+    if (h->type == UV_TIMER && ((uv_timer_t *)h)->timer_cb == on_silent)
+        wire_close(h->data);
+}
+
+void wire_close_all(uv_loop_t *loop)
+{
+    uv_walk(loop, close_one, NULL);
+}
+
+/* ---- out ---- */
+
+static void pump_in(struct wire *w);
+
+static void written(uv_write_t *req, int status)
+{
+    struct write *x = (struct write *)req;
+    struct wire *w = x->wire;
+    free(x);
+    if (status < 0)
+        end(w, uv_strerror(status));
+    else if (w->inner_stopped && !w->closing && w->tcp->write_queue_size < PUMP_HIGH_BYTES / 2)
+        pump_in(w);
+}
+
+/* At once if the kernel takes it; then nothing is left behind when the stream is handed over. */
+static void write_to(struct wire *w, uv_stream_t *to, const char *p, size_t len)
+{
+    uv_buf_t all = uv_buf_init((char *)p, (unsigned)len);
+    int done = uv_try_write(to, &all, 1);
+    if (done < 0 && done != UV_EAGAIN) {
+        fail_later(w, uv_strerror(done));
+        return;
+    }
+    size_t sent = done > 0 ? (size_t)done : 0;
+    if (sent == len)
+        return;
+    struct write *x = malloc(sizeof *x + len - sent);
+    if (!x) {
+        fail_later(w, "out of memory");
+        return;
+    }
+    x->wire = w;
+    memcpy(x->bytes, p + sent, len - sent);
+    uv_buf_t b = uv_buf_init(x->bytes, (unsigned)(len - sent));
+    int r = uv_write(&x->req, to, &b, 1, written);
+    if (r < 0) {
+        free(x);
+        fail_later(w, uv_strerror(r));
+    }
+}
+
+/* What OpenSSL wants to say goes out. */
+static void tls_flush(struct wire *w)
+{
+    char some[16 * 1024];
+    int n;
+    while (!w->closing && (n = BIO_read(SSL_get_wbio(w->ssl), some, sizeof some)) > 0)
+        write_to(w, (uv_stream_t *)w->tcp, some, (size_t)n);
+}
+
+static void tls_broken(struct wire *w)
+{
+    long verify = SSL_get_verify_result(w->ssl);
+    unsigned long e = ERR_peek_last_error();
+    const char *why = verify != X509_V_OK ? X509_verify_cert_error_string(verify)
+                      : e                 ? ERR_reason_error_string(e)
+                                          : NULL;
+    ERR_clear_error();
+    tls_flush(w); /* the alert says why to the other side */
+    fail_later(w, why ? why : "TLS was broken off");
+}
+
+static void seal(struct wire *w, const char *p, size_t len)
+{
+    ERR_clear_error();
+    if (len && SSL_write(w->ssl, p, (int)len) != (int)len)
+        tls_broken(w);
+    else
+        tls_flush(w);
+}
+
+void wire_send(struct wire *w, const char *p, size_t len)
+{
+    if (w->closing || w->why)
+        return;
+    if (w->ssl)
+        seal(w, p, len);
+    else
+        write_to(w, (uv_stream_t *)w->tcp, p, len);
+}
+
+/* ---- in ---- */
+
+static void frames(struct wire *w)
+{
+    size_t at = 0;
+    while (!w->closing && !w->silent && !w->inner) {
+        struct frame f;
+        ssize_t used = frame_parse(w->in + at, w->in_len - at, &f);
+        if (used < 0)
+            end(w, "it speaks another language than a firnd cluster");
+        if (used <= 0)
+            break;
+        at += (size_t)used;
+        if (!w->why)
+            uv_timer_stop(&w->timer); /* it is not silent */
+        w->events->frame(w, &f);
+    }
+    if (at > 0 && at < w->in_len)
+        memmove(w->in, w->in + at, w->in_len - at);
+    w->in_len -= at;
+}
+
+static void take_plain(struct wire *w, const char *p, size_t len)
+{
+    if (w->inner) {
+        write_to(w, (uv_stream_t *)w->inner, p, len);
+        return;
+    }
+    if (!w->in)
+        w->in = malloc(FRAME_MAX + CHUNK_BYTES);
+    if (!w->in) {
+        end(w, "out of memory");
+        return;
+    }
+    memcpy(w->in + w->in_len, p, len); /* less than a frame was left, and this is a chunk at most */
+    w->in_len += len;
+}
+
+/* The handshake of a client is over with the server's last word of it. */
+static void stand(struct wire *w)
+{
+    if (w->client && !w->up && !w->silent && (!w->ssl || SSL_is_init_finished(w->ssl))) {
+        w->up = true;
+        w->events->up(w);
+    }
+}
+
+static void take_sealed(struct wire *w, const char *p, size_t len)
+{
+    if (BIO_write(SSL_get_rbio(w->ssl), p, (int)len) != (int)len) {
+        end(w, "out of memory");
+        return;
+    }
+    char some[16 * 1024];
+    ERR_clear_error();
+    for (int n = 1; n > 0 && !w->closing;) {
+        n = SSL_read(w->ssl, some, sizeof some);
+        if (n > 0) {
+            take_plain(w, some, (size_t)n);
+            if (!w->inner)
+                frames(w);
+        } else if (SSL_get_error(w->ssl, n) != SSL_ERROR_WANT_READ) {
+            tls_broken(w);
+        }
+    }
+    if (!w->closing)
+        tls_flush(w);
+    if (!w->closing)
+        stand(w);
+}
+
+static void give_chunk(uv_handle_t *h, size_t suggested, uv_buf_t *b)
+{
+    (void)suggested;
+    struct wire *w = h->data;
+    *b = uv_buf_init(w->chunk, sizeof w->chunk);
+}
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
+{
+    struct wire *w = s->data;
+    if (n < 0) {
+        end(w, n == UV_EOF ? "it closed the connection" : uv_strerror((int)n));
+        return;
+    }
+    if (n == 0)
+        return;
+    if (w->ssl) {
+        take_sealed(w, b->base, (size_t)n);
+        return;
+    }
+    take_plain(w, b->base, (size_t)n);
+    frames(w);
+}
+
+static int start(struct wire *w, const struct wire_tls *tls)
+{
+    uv_tcp_nodelay(w->tcp, 1);
+    uv_tcp_keepalive(w->tcp, 1, 5);
+    int r = uv_read_start((uv_stream_t *)w->tcp, give_chunk, on_read);
+    if (r < 0 || !tls)
+        return r;
+    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+    w->ssl = SSL_new(w->client ? tls->client : tls->server);
+    if (!w->ssl || !in || !out) {
+        BIO_free(in);
+        BIO_free(out);
+        return UV_ENOMEM;
+    }
+    SSL_set_bio(w->ssl, in, out);
+    if (!w->client) {
+        SSL_set_accept_state(w->ssl);
+        return 0;
+    }
+    unsigned char address[16];
+    bool literal = inet_pton(AF_INET, w->host, address) == 1 ||
+                   inet_pton(AF_INET6, w->host, address) == 1;
+    SSL_set_connect_state(w->ssl);
+    if (literal ? !X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(w->ssl), w->host)
+                : !SSL_set1_host(w->ssl, w->host) || !SSL_set_tlsext_host_name(w->ssl, w->host))
+        return UV_EINVAL;
+    SSL_do_handshake(w->ssl);
+    tls_flush(w);
+    return 0;
+}
+
+/* ---- beginning ---- */
+
+static struct wire *wire_new(uv_loop_t *loop, const struct wire_events *e, void *user)
+{
+    struct wire *w = calloc(1, sizeof *w);
+    uv_tcp_t *tcp = raft_malloc(sizeof *tcp);
+    if (!w || !tcp) {
+        free(w);
+        raft_free(tcp);
+        return NULL;
+    }
+    w->events = e;
+    w->user = user;
+    w->tcp = tcp;
+    uv_tcp_init(loop, tcp);
+    uv_timer_init(loop, &w->timer);
+    w->timer.timer_cb = on_silent; /* also where it never runs: wire_close_all() knows us by it */
+    tcp->data = w->timer.data = w;
+    w->handles = 2;
+    return w;
+}
+
+struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
+                         const struct wire_events *e, void *user)
+{
+    struct wire *w = wire_new(listener->loop, e, user);
+    if (!w)
+        return NULL;
+    if (uv_accept(listener, (uv_stream_t *)w->tcp) != 0 || start(w, tls) != 0) {
+        wire_close(w);
+        return NULL;
+    }
+    return w;
+}
+
+static void on_connected(uv_connect_t *req, int status)
+{
+    struct wire *w = req->data;
+    if (w->closing)
+        return;
+    int r = status < 0 ? status : start(w, w->connect_tls);
+    if (r < 0)
+        end(w, uv_strerror(r));
+    else
+        stand(w);
+}
+
+static void connect_to(struct wire *w, const struct sockaddr *address)
+{
+    w->connect.data = w;
+    int r = uv_tcp_connect(&w->connect, w->tcp, address, on_connected);
+    if (r < 0)
+        end(w, uv_strerror(r));
+}
+
+static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+{
+    struct wire *w = req->data;
+    w->resolving = false;
+    if (w->closing)
+        maybe_free(w);
+    else if (status < 0)
+        end(w, uv_strerror(status));
+    else
+        connect_to(w, found->ai_addr);
+    uv_freeaddrinfo(found);
+}
+
+/* "host:port", "[::1]:port" */
+static bool split(const char *address, char host[256], char port[8])
+{
+    const char *colon = strrchr(address, ':');
+    size_t n = colon ? (size_t)(colon - address) : 0;
+    if (n > 1 && address[0] == '[' && address[n - 1] == ']') {
+        address++;
+        n -= 2;
+    }
+    if (n == 0 || n > 255 || strlen(colon + 1) == 0 || strlen(colon + 1) > 5)
+        return false;
+    memcpy(host, address, n);
+    host[n] = '\0';
+    snprintf(port, 8, "%s", colon + 1);
+    return true;
+}
+
+struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
+                          const struct wire_events *e, void *user)
+{
+    struct wire *w = wire_new(loop, e, user);
+    if (!w)
+        return NULL;
+    w->client = true;
+    w->connect_tls = tls;
+    w->resolve.data = w;
+    struct addrinfo want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+    if (!split(address, w->host, w->port) ||
+        uv_getaddrinfo(loop, &w->resolve, on_resolved, w->host, w->port, &want) != 0) {
+        wire_close(w);
+        return NULL;
+    }
+    w->resolving = true;
+    uv_timer_start(&w->timer, on_silent, WIRE_SILENT_MS, 0);
+    return w;
+}
+
+void *wire_user(const struct wire *w)
+{
+    return w->user;
+}
+
+/* ---- for libraft ---- */
+
+static void on_inner(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
+{
+    struct wire *w = s->data;
+    if (n < 0) {
+        end(w, "done");
+        return;
+    }
+    if (n > 0)
+        seal(w, b->base, (size_t)n);
+    if (!w->closing && w->tcp->write_queue_size > PUMP_HIGH_BYTES) {
+        w->inner_stopped = true;
+        uv_read_stop(s);
+    }
+}
+
+static void pump_in(struct wire *w)
+{
+    w->inner_stopped = false;
+    uv_read_start((uv_stream_t *)w->inner, give_chunk, on_inner);
+}
+
+/* A stream that reaches the peer through us. */
+static uv_stream_t *pair(struct wire *w)
+{
+    int fd[2];
+    uv_pipe_t *ours = raft_malloc(sizeof *ours), *theirs = raft_malloc(sizeof *theirs);
+    if (!ours || !theirs ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd)) {
+        raft_free(ours);
+        raft_free(theirs);
+        wire_close(w);
+        return NULL;
+    }
+    uv_loop_t *loop = w->tcp->loop;
+    uv_pipe_init(loop, ours, 0);
+    uv_pipe_init(loop, theirs, 0);
+    uv_pipe_open(ours, fd[0]); /* fresh sockets: it cannot fail */
+    uv_pipe_open(theirs, fd[1]);
+    ours->data = w;
+    w->inner = ours;
+    w->handles++;
+    w->silent = true;
+    pump_in(w);
+    return (uv_stream_t *)theirs;
+}
+
+uv_stream_t *wire_hand_over(struct wire *w)
+{
+    uv_timer_stop(&w->timer);
+    if (w->ssl)
+        return pair(w);
+    uv_stream_t *s = (uv_stream_t *)w->tcp;
+    uv_read_stop(s);
+    if (s->write_queue_size > 0) { /* a peer that takes not even a greeting */
+        wire_close(w);
+        return NULL;
+    }
+    w->tcp = NULL;
+    w->handles--;
+    wire_close(w);
+    return s;
+}

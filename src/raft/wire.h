@@ -1,0 +1,57 @@
+/*
+ * wire.h - a connection of the peer port on a libuv loop: frames in, frames out, with TLS where both sides
+ * show a certificate. A connection between members greets in frames and then becomes a plain stream for
+ * libraft (wire_hand_over). Everything belongs to the loop's thread.
+ */
+#ifndef FIRN_RAFT_WIRE_H
+#define FIRN_RAFT_WIRE_H
+
+#include <uv.h>
+
+#include "store/raft_frame.h"
+
+struct wire;
+struct wire_tls; /* certificate, key and authority of a member; outlives its wires */
+
+/* PEM files, all three. FIRN_EIO: `d` names the one that cannot be used. */
+FIRN_MUSTUSE int wire_tls_new(const char *cert, const char *key, const char *ca,
+                              struct wire_tls **out, struct firn_diag *d);
+void wire_tls_free(struct wire_tls *t);
+
+struct wire_events {
+    /* A wire that was to be connected stands: from now on frames can be sent. NULL for accepted ones. */
+    void (*up)(struct wire *w);
+    /* A frame came, borrowed for the call. The wire may be closed or handed over in here. */
+    void (*frame)(struct wire *w, const struct frame *f);
+    /* The wire is of no more use: not connected, ended or broken. It frees itself afterwards. */
+    void (*gone)(struct wire *w, const char *why);
+};
+
+/* Connect to "host:port". It ends when it does not stand, with a first frame from there, after
+ * WIRE_SILENT_MS. NULL: no memory, or no address. */
+struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
+                          const struct wire_events *e, void *user);
+
+/* Take the next connection of a listening handle. NULL: there is none after all. */
+struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
+                         const struct wire_events *e, void *user);
+
+void *wire_user(const struct wire *w);
+
+/* Copies. What cannot be sent ends the wire, by an event. */
+void wire_send(struct wire *w, const char *p, size_t len);
+
+/* No event comes any more; what was sent before still goes out if the peer takes it at once. */
+void wire_close(struct wire *w);
+
+/* The stream for libraft, which closes it and gives the memory back with raft_free(). The wire is gone, or
+ * goes on unseen to seal what the stream carries. NULL: it cannot be, the wire is closed. Only in `frame`,
+ * and after a frame that the peer sends nothing behind. */
+uv_stream_t *wire_hand_over(struct wire *w);
+
+/* Close all wires that still are there, for the end; the loop has to run until they are gone. */
+void wire_close_all(uv_loop_t *loop);
+
+enum { WIRE_SILENT_MS = 2000 };
+
+#endif

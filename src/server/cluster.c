@@ -1,0 +1,98 @@
+#include "server/cluster.h"
+#include "id/diag.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool cluster_wanted(const struct config *c)
+{
+    return strcmp(c->store, "raft:") == 0;
+}
+
+#ifdef FIRN_HAVE_RAFT
+#include "raft/node.h"
+#include "server/log.h"
+
+enum { TIMEOUT_MS = 2000 };
+
+static void say(void *user, enum node_level level, const char *event, const char *text)
+{
+    (void)user;
+    if (level == NODE_ERROR)
+        log_error(event, "%s", text);
+    else if (level == NODE_WARN)
+        log_warn(event, "%s", text);
+    else
+        log_info(event, "%s", text);
+}
+
+int cluster_start(const struct config *c, struct node **out, struct firn_diag *d)
+{
+    char *join[CONFIG_SETTINGS_MAX] = { NULL };
+    size_t n = 0;
+    int r = 0;
+    for (; n < c->cluster.join.n && n < CONFIG_SETTINGS_MAX && r == 0; n++) {
+        const struct config_addr *a = &c->cluster.join.v[n];
+        bool six = strchr(a->host, ':') != NULL;
+        if (asprintf(&join[n], "%s%s%s:%u", six ? "[" : "", a->host, six ? "]" : "", a->port) < 0) {
+            join[n] = NULL;
+            r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+        }
+    }
+    struct node_opts o = { .dir = c->cluster.dir,
+                           .listen = c->cluster.listen,
+                           .address = c->cluster.address,
+                           .init = c->cluster.init,
+                           .restore = c->cluster.restore,
+                           .join = (const char *const *)join,
+                           .join_n = n,
+                           .election_ms = (uint32_t)c->cluster.election_ms,
+                           .snapshot_every = (uint32_t)c->cluster.snapshot_every,
+                           .snapshot_keep = (uint32_t)c->cluster.snapshot_keep,
+                           .cert = c->cluster.tls_cert,
+                           .key = c->cluster.tls_key,
+                           .ca = c->cluster.tls_ca,
+                           .plain = c->cluster.plain,
+                           .say = say };
+    if (r == 0)
+        r = node_start(&o, out, d);
+    if (r == 0)
+        log_info("member", "id=%016llx address=%s", (unsigned long long)node_id(*out), o.address);
+    for (size_t i = 0; i < n; i++)
+        free(join[i]);
+    return r;
+}
+
+void cluster_stop(struct node *n)
+{
+    node_stop(n);
+}
+
+int cluster_store(void *node, uint32_t timeout_ms, struct firn_store **out, struct firn_diag *d)
+{
+    struct raft_channel *c = node_channel(node);
+    if (!c)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    return raft_store_new(c, "", timeout_ms ? timeout_ms : TIMEOUT_MS, out, d);
+}
+
+#else
+
+int cluster_start(const struct config *c, struct node **out, struct firn_diag *d)
+{
+    (void)c, (void)out;
+    return firn__diag(d, FIRN_ENOTSUP, 0, "this firnd was built without raft:");
+}
+
+void cluster_stop(struct node *n)
+{
+    (void)n;
+}
+
+int cluster_store(void *node, uint32_t timeout_ms, struct firn_store **out, struct firn_diag *d)
+{
+    (void)node, (void)timeout_ms, (void)out;
+    return firn__diag(d, FIRN_ENOTSUP, 0, "this firnd was built without raft:");
+}
+#endif

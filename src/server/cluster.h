@@ -1,0 +1,24 @@
+/*
+ * cluster.h - firnd as a member of a Raft cluster (raft/node.h), as its settings say. In a build without
+ * libraft there is none, and no store raft: either.
+ */
+#ifndef FIRN_SERVER_CLUSTER_H
+#define FIRN_SERVER_CLUSTER_H
+
+#include "server/config.h"
+#include "store/store.h"
+
+struct node;
+
+/* Whether the settings ask for it. */
+bool cluster_wanted(const struct config *c);
+
+/* FIRN_ENOTSUP: not in this build; else as node_start(). */
+FIRN_MUSTUSE int cluster_start(const struct config *c, struct node **out, struct firn_diag *d);
+void cluster_stop(struct node *n); /* NULL is fine */
+
+/* The registers; `node` as in coordinator_opts.open_user. FIRN_EIO: no leader yet. */
+FIRN_MUSTUSE int cluster_store(void *node, uint32_t timeout_ms, struct firn_store **out,
+                               struct firn_diag *d);
+
+#endif

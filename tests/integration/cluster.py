@@ -1,0 +1,472 @@
+#!/usr/bin/env python3
+"""
+A cluster of firnds: it grows and shrinks while it serves, its leaders are killed, most of it stands still, a member
+loses its disk, another one's disk lies. Gapless tickets stay without a gap and a repeat, IDs without a duplicate.
+
+FIRN_CLUSTER_KILLS sets how many leaders are killed (10; a long run takes 60).
+"""
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
+import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
+from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
+
+KILLS = int(os.environ.get("FIRN_CLUSTER_KILLS", "10"))
+SEQ = "invoice"
+
+
+class Cluster(raft.Raft):
+    """A cluster whose processes the test knows, ended also when it breaks down."""
+
+    def __init__(self, t, name, nodes, *options, tls=None, env=None):
+        os.environ["FIRN_BIN_DIR"] = t.bin
+        folder = t.state(name)
+        os.mkdir(folder)
+        super().__init__(folder, nodes, options, tls)
+        self.env = env or {}
+        self.t = t
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.resume()
+        self.stop()
+        said = self.logs()
+        for i in range(self.nodes):
+            path = os.path.join(self.folder, f"n{i}.log")
+            if os.path.exists(path):
+                with open(path, encoding="utf-8", errors="replace") as log:
+                    whole = log.read()
+                for word in f.BAD_WORDS:
+                    self.t.check(word not in whole, f"the log of member {i} is free of '{word}': {whole[:3000]}")
+        if kind:
+            print(said)
+        if kind is raft.RaftError:
+            raise f.NotThere(str(value)) from value
+
+    def firn(self, i, *args):
+        p = subprocess.run([os.path.join(self.t.bin, "firn"), "cluster", *args, "--url", "http://" + self.home[i]],
+                           capture_output=True, text=True, timeout=90, check=False)
+        return p.returncode, p.stdout + p.stderr
+
+    def id_of(self, i):
+        end = time.monotonic() + f.LIMIT
+        while time.monotonic() < end:
+            for k in range(self.nodes):
+                for m in (self.status(k) or {}).get("members", []):
+                    if m["address"] == self.endpoints[i]:
+                        return m["id"]
+            time.sleep(0.05)
+        raise f.NotThere(f"member {i} is not in the status")
+
+    def sequence(self):
+        end = time.monotonic() + f.LIMIT
+        while True:
+            try:
+                c = f.Http(self.home[0])
+                status, body = c.post("/v1/sequences", {"name": SEQ, "mode": "gapless", "start": "1"})
+                c.close()
+                if status in (200, 201):
+                    return
+            except f.Gone as e:
+                body = e
+            if time.monotonic() > end:
+                raise f.NotThere(f"the sequence: {body}")
+            time.sleep(0.05)
+
+
+class Load:
+    """Clients that take tickets and IDs from any member that answers, and note everything."""
+
+    def __init__(self, cluster, clients=4):
+        self.c, self.lock, self.ended = cluster, threading.Lock(), False
+        self.tickets, self.ids, self.lost, self.refused = [], [], 0, 0
+        self.last = time.monotonic()  # when a ticket last came
+        self.threads = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(clients)]
+        for t in self.threads:
+            t.start()
+
+    def _run(self, i):
+        at = i
+        while not self.ended:
+            try:
+                self._use(at % self.c.nodes)
+            except (f.Gone, OSError):
+                time.sleep(0.002)
+            at += 1
+
+    def _use(self, node):
+        """One member, until it does not answer well."""
+        tickets = f.Http(self.c.ticket[node], 30)
+        ids = f.Http(self.c.snowflake[node], 30)
+        try:
+            while not self.ended:
+                try:
+                    status, body = tickets.get(f"/generate?seq={SEQ}")
+                except (f.Gone, f.NotThere, OSError):
+                    with self.lock:
+                        self.lost += 1
+                    return
+                with self.lock:
+                    if status == 200:
+                        self.tickets.append(int(json.loads(body)["id"]))
+                        self.last = time.monotonic()
+                    else:
+                        self.refused += 1
+                if status != 200:
+                    return
+                status, body = ids.get("/generate?n=3")
+                if status == 200:
+                    with self.lock:
+                        self.ids.extend(int(n) for n in json.loads(body)["ids"])
+        finally:
+            tickets.close()
+            ids.close()
+
+    def wait(self, more):
+        begin = len(self.tickets)
+        f.wait_for(f"{more} more tickets", lambda: len(self.tickets) - begin >= more)
+
+    def end(self):
+        self.ended = True
+        for t in self.threads:
+            t.join(f.LIMIT)
+
+    def check(self, t):
+        """No number twice, and holes only where an answer was lost on its way to a client."""
+        numbers, c = self.tickets, f.Resp(self.c.ticket[0])
+        end = int(c.do("INCR", SEQ))
+        c.close()
+        t.equal(len(set(numbers)), len(numbers), "tickets are distinct; how many")
+        t.check(numbers and min(numbers) >= 1 and max(numbers) < end, "tickets are within bounds")
+        holes = end - 1 - len(set(numbers))
+        t.check(holes <= self.lost + self.refused,
+                f"{holes} holes, but only {self.lost} answers lost and {self.refused} refused")
+        t.equal(len(set(self.ids)), len(self.ids), "IDs are distinct; how many")
+        t.check(len(self.ids) > 100, f"IDs came: {len(self.ids)}")
+        t.say(f"{len(numbers)} tickets, {len(self.ids)} IDs, {self.lost} answers lost, {self.refused} refused, "
+              f"{holes} holes")
+
+
+def grows_and_shrinks(t):
+    """1 -> 3 -> 5 -> 3 under load, the leader among those that go."""
+    with Cluster(t, "grow", 5, "--cluster-snapshot-every=100", "--cluster-snapshot-keep=20") as c:
+        c.spawn(0, "--cluster-init", "--cluster-fresh")
+        c.wait([0])
+        c.sequence()
+        load = Load(c)
+        load.wait(20)
+        for new, voters in (((1, 2), 3), ((3, 4), 5)):
+            for i in new:
+                c.spawn(i, "--cluster-join", c.endpoints[0])
+            c.members(voters)
+            load.wait(50)
+        t.check(True, "it grew to five")
+        leader = c.leader()
+        go = [leader, (leader + 1) % 5]
+        stay = [i for i in range(5) if i not in go]
+        for i in go:
+            status, said = c.firn(stay[0], "remove", c.id_of(i))
+            t.equal((status, "done" in said), (0, True), f"member {i} was removed: {said}")
+            load.wait(20)
+            c.kill(i)
+        c.members(3, stay[0])
+        load.wait(50)
+        status, said = c.firn(stay[0], "transfer", c.id_of(stay[1]))
+        t.check(status == 0 and c.leader() == stay[1], f"the lead was handed over: {said}")
+        status, said = c.firn(stay[2], "transfer", "1234")
+        t.check(status != 0 and "voter" in said, f"not to a stranger: {said}")
+        load.wait(20)
+        load.end()
+        for i in go:
+            shutil.rmtree(c.data(i))
+            c.spawn(i, "--cluster-join", c.endpoints[stay[0]])
+        c.members(5, stay[0])
+        c.wait(range(5))
+        load.check(t)
+
+
+def leaders_killed(t):
+    """kill -9 of the leader, again and again."""
+    back = []
+    with Cluster(t, "kills", 3, "--cluster-snapshot-every=300", "--cluster-snapshot-keep=50") as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(20)
+        for _ in range(KILLS):
+            leader = c.leader()
+            c.kill(leader)
+            killed = time.monotonic()
+            f.wait_for("tickets after a leader's end", lambda k=killed: load.last > k + 0.02)
+            back.append(load.last - killed)
+            load.wait(10)
+            c.spawn(leader)
+            c.wait([leader])
+        load.end()
+        t.check(c.status(0)["term"] > KILLS, "there were as many elections")
+        load.check(t)
+    back.sort()
+    t.say(f"{KILLS} leaders killed; tickets came again after {back[len(back) // 2] * 1000:.0f} ms (median), "
+          f"{back[-1] * 1000:.0f} ms (longest)")
+
+
+def minority_alone(t):
+    """Two of three stand still: the third serves out its window, says that it is not ready, and recovers."""
+    with Cluster(t, "minority", 3, "--cluster-window-ms=4000") as c:
+        c.start()
+        c.sequence()
+        for i in range(3):
+            f.wait_for(f"member {i} to be ready", lambda i=i: f.get(c.home[i], "/readyz")[0] == 200)
+        alone = (c.leader() + 1) % 3
+        for i in range(3):
+            if i != alone:
+                c.pause(i)
+        status, said = f.get(c.snowflake[alone], "/generate")
+        t.equal(status, 200, f"it makes IDs on: {said}")
+        ids = [int(said["id"])]
+        status, said = f.get(c.ticket[alone], f"/generate?seq={SEQ}")
+        t.equal(status, 503, f"a ticket needs a majority: {said}")
+
+        def more():
+            code, body = f.get(c.snowflake[alone], "/generate")
+            ids.extend([int(body["id"])] if code == 200 else [])
+            return code == 503
+        f.wait_for("the window to end", more)
+        t.equal(f.get(c.home[alone], "/readyz")[0], 503, "it says that it is not ready")
+        c.resume()
+        for i in range(3):
+            f.wait_for(f"member {i} to be ready again", lambda i=i: f.get(c.home[i], "/readyz")[0] == 200)
+            ids.append(int(f.get(c.snowflake[i], "/generate")[1]["id"]))
+        t.equal(len(set(ids)), len(ids), "IDs are distinct; how many")
+        t.equal(f.get(c.ticket[alone], f"/generate?seq={SEQ}")[1], {"id": "1"}, "no ticket was lost")
+
+
+def a_wiped_member(t):
+    """It comes back as another one, by a snapshot."""
+    with Cluster(t, "wiped", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
+        c.start()
+        c.sequence()
+        lost = (c.leader() + 1) % 3
+        other = (lost + 1) % 3
+        load = Load(c)
+        load.wait(100)
+        old = c.id_of(lost)
+        c.kill(lost)
+        shutil.rmtree(c.data(lost))
+        c.spawn(lost, "--cluster-join", c.endpoints[other])
+
+        def refused():
+            with open(os.path.join(c.folder, f"n{lost}.log"), encoding="utf-8") as log:
+                return "another member has this address" in log.read()
+        f.wait_for("the new one to be told of the old one", refused)
+        status, said = c.firn(other, "remove", old)
+        t.equal(status, 0, f"the old one was removed: {said}")
+        c.members(3, other)
+        c.wait([lost])
+        t.check(c.id_of(lost) != old, "it has another id")
+        files = os.listdir(os.path.join(c.data(lost), "log"))
+        t.check(any(n.startswith("snapshot-") for n in files) and
+                not any(n.startswith("0000000000000001-") for n in files), f"it got a snapshot, not the log: {files}")
+        load.wait(20)
+        load.end()
+        load.check(t)
+
+
+def a_full_disk(t):
+    """Of the leader, then of a follower: the others go on, it passes on what it is asked, and recovers by a restart."""
+    # What libraft waits for when a log cannot be written is never given back: it ends with the process.
+    with Cluster(t, "full", 3, env={"LSAN_OPTIONS": "detect_leaks=0"}) as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(50)
+        for who in ("leader", "follower"):
+            full = c.leader() if who == "leader" else (c.leader() + 1) % 3
+            before = resource.prlimit(c.process[full].pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(c.process[full].pid, resource.RLIMIT_FSIZE, (0, before[1]))
+            load.wait(1500)  # more than it may hold back in memory
+            f.wait_for("another leader", lambda full=full: c.leader() != full)
+            t.check(c.process[full].poll() is None, f"the {who} lives on")
+            status = c.status((full + 1) % 3)
+            lag = [m["lag"] for m in status["members"] if m["address"] == c.endpoints[full]][0]
+            t.check(lag > 0, f"the {who} stands still: it lags by {lag}")
+            resource.prlimit(c.process[full].pid, resource.RLIMIT_FSIZE, before)
+            c.process[full].terminate()
+            t.equal(c.process[full].wait(f.LIMIT), 0, f"the {who} ends cleanly")
+            c.process[full] = None
+            c.restart(full)
+            f.wait_for("it to catch up", lambda full=full: [
+                m for m in (c.status(full) or {"members": []})["members"]
+                if m["address"] == c.endpoints[full] and m.get("lag", 99) < 5])
+        load.end()
+        load.check(t)
+
+
+def a_lying_disk(t):
+    """A bit that flipped in the log or in the snapshot: refused with the cause and the cure."""
+    with Cluster(t, "lies", 1, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=5") as c:
+        c.start()
+        c.sequence()
+        load = Load(c, 2)
+        load.wait(150)
+        load.end()
+        log, kept = os.path.join(c.data(0), "log"), t.state("kept")
+        c.kill(0)
+        shutil.copytree(c.data(0), kept + "-killed")
+        c.restart(0)
+        c.process[0].terminate()
+        t.equal(c.process[0].wait(f.LIMIT), 0, "it ends cleanly")
+        c.process[0] = None
+        shutil.copytree(c.data(0), kept + "-ended")
+
+        def flipped(state, name, at):
+            shutil.rmtree(c.data(0))
+            shutil.copytree(kept + state, c.data(0))
+            with open(os.path.join(log, name), "r+b") as file:
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ 0x10]))
+            before = os.path.getsize(os.path.join(c.folder, "n0.log"))
+            c.env = {"LSAN_OPTIONS": "detect_leaks=0"}  # libraft forgets memory when it refuses a segment
+            c.spawn(0)
+            c.env = {}
+            try:
+                code = c.process[0].wait(f.LIMIT)
+            except subprocess.TimeoutExpired:
+                code = 0
+                c.process[0].kill()
+                c.process[0].wait()
+            c.process[0] = None
+            with open(os.path.join(c.folder, "n0.log"), encoding="utf-8", errors="replace") as said:
+                said.seek(before)
+                text = said.read()
+            t.check(code == 1 and "damaged" in text and "join anew" in text,
+                    f"{name} with a wrong byte at {at} is refused: {code} {text[-300:]}")
+
+        snapshots = sorted((n for n in os.listdir(kept + "-ended/log") if n.startswith("snapshot-")),
+                           key=lambda n: int(n.split("-")[2]))
+        for name in [n for n in os.listdir(kept + "-ended/log") if n[0] == "0"] + snapshots[-2:]:
+            size = os.path.getsize(os.path.join(kept + "-ended/log", name))
+            for at in (size // 3, size - 3):
+                flipped("-ended", name, at)
+        for name in [n for n in os.listdir(kept + "-killed/log") if n.startswith("open-")]:
+            with open(os.path.join(kept + "-killed/log", name), "rb") as file:
+                used = len(file.read().rstrip(b"\0"))
+            for at in (9, used // 2, used - 2) if used else ():
+                flipped("-killed", name, at)
+        shutil.rmtree(c.data(0))
+        shutil.copytree(kept + "-killed", c.data(0))
+        c.restart(0)
+        load.check(t)
+
+
+def restored(t):
+    """From a copy of one member's folder: another incarnation, fenced, so that no ID comes again."""
+    with Cluster(t, "restored", 3, "--cluster-window-ms=4000") as c:
+        c.start()
+        ids = []
+
+        def take(n):
+            for i in range(3):
+                f.wait_for(f"member {i} to be ready", lambda i=i: f.get(c.home[i], "/readyz")[0] == 200)
+                ids.extend(int(x) for x in f.get(c.snowflake[i], f"/generate?n={n}")[1]["ids"])
+        take(100)
+        before = c.status(0)["cluster"]
+        c.snapshot(t.state("copy"))
+        take(5000)
+        c.restore(t.state("copy"))
+        take(5000)
+        t.equal(len(set(ids)), len(ids), "IDs are distinct; how many")
+        t.check(c.status(0)["cluster"] != before, "it is another incarnation")
+        p = subprocess.run([os.path.join(t.bin, "firn"), "admin", "doctor", "--store", c.url("")],
+                           capture_output=True, text=True, timeout=90, check=False)
+        t.equal(p.returncode, 0, f"firn admin doctor, by raft://: {p.stdout} {p.stderr}")
+
+
+def certificates(t, name):
+    """An authority and a certificate of it for this machine."""
+    folder = t.state(name)
+    os.mkdir(folder)
+
+    def openssl(*args):
+        p = subprocess.run(["openssl", *args], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        if p.returncode:
+            raise f.NotThere(f"openssl {args}: {p.stderr}")
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=cluster", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl("req", *key, "-subj", "/CN=member", "-keyout", "member.key", "-out", "member.csr")
+    with open(os.path.join(folder, "ext"), "w", encoding="ascii") as file:
+        file.write("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+    openssl("x509", "-req", "-in", "member.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1",
+            "-extfile", "ext", "-out", "member.pem")
+    return {"ca": os.path.join(folder, "ca.pem"), "cert": os.path.join(folder, "member.pem"),
+            "key": os.path.join(folder, "member.key")}
+
+
+def sealed(t):
+    """TLS between members: all of it goes through, and nobody else comes in."""
+    tls, other = certificates(t, "ours"), certificates(t, "others")
+    with Cluster(t, "tls", 3, "--cluster-snapshot-every=100", "--cluster-snapshot-keep=20", tls=tls) as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(150)
+        for _ in range(3):
+            leader = c.leader()
+            c.kill(leader)
+            load.wait(50)
+            c.spawn(leader)
+            c.wait([leader])
+        lost = (c.leader() + 1) % 3  # a whole snapshot goes through, too
+        t.equal(c.firn(c.leader(), "remove", c.id_of(lost))[0], 0, "a member was removed")
+        c.kill(lost)
+        shutil.rmtree(c.data(lost))
+        c.spawn(lost, "--cluster-join", c.endpoints[c.leader()])
+        c.members(3, c.leader())
+        c.wait([lost])
+        load.end()
+        load.check(t)
+        for who, what in ((None, "plain"), (other, "another authority's"), ({**tls, "ca": other["ca"]}, "not trusted")):
+            try:
+                with raft.Link(c.endpoints[0], 5, who):
+                    t.check(False, f"a client that is {what} was welcomed")
+            except (OSError, raft.RaftError):
+                t.check(True, what)
+        port = raft.free_ports(1)[0]
+        stranger = f.Firnd(t, t.state("stranger"), "--store=raft:", "--cluster-listen", f"127.0.0.1:{port}",
+                           "--cluster-join", c.endpoints[0])
+        stranger.wait_log("join_failed")
+        t.equal(len(c.status(0)["members"]), 3, "a plain stranger is not let in; members")
+        stranger.stop()
+
+
+def refused(t):
+    """Settings that would be dangerous, or that lack something."""
+    for args, words in (
+            (("--cluster-listen", "0.0.0.0:9003", "--cluster-init"), "cluster.plain"),
+            (("--cluster-listen", "127.0.0.1:1",), "cluster.init on the very first"),
+            (("--cluster-listen", "nonsense", "--cluster-init"), "no address"),
+            (("--cluster-listen", "127.0.0.1:1", "--cluster-init", "--cluster-tls-ca", __file__), "all three")):
+        p = subprocess.run([os.path.join(t.bin, "firnd"), "--no-config", "--store=raft:", "--state-dir",
+                            t.state("refused"), *[w for p in ("home", "snowflake", "ticket")
+                                                  for w in (f"--listen-{p}", "127.0.0.1:0")], *args],
+                           capture_output=True, text=True, timeout=f.LIMIT, check=False)
+        t.check(p.returncode in (1, 2) and words in p.stderr, f"{args}: {p.returncode} {p.stderr}")
+
+
+with f.Test("cluster") as test:
+    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
+                 a_lying_disk, restored, sealed):
+        test.section(part)
