@@ -81,7 +81,7 @@ static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag
     return 0;
 }
 
-int member_open(struct node *n, struct firn_diag *d)
+int raft_member_open(struct node *n, struct firn_diag *d)
 {
     char path[4200], log[4200];
     int r = make_dir(n->dir, d);

@@ -410,7 +410,7 @@ int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d
     if (o->cert)
         r = wire_tls_new(o->cert, o->key, o->ca, &n->tls, d);
     if (r == 0)
-        r = member_open(n, d);
+        r = raft_member_open(n, d);
     if (r == 0)
         r = node_listen(n, o->listen, d);
     if (r == 0) {

@@ -149,7 +149,7 @@ void disk_watch(struct node *n); /* before libraft starts */
 void disk_flee(struct node *n);  /* gives the lead away if the log cannot be written */
 
 /* member.c */
-FIRN_MUSTUSE int member_open(struct node *n, struct firn_diag *d);
+FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);
 bool address_loopback(const char *address);
 
 #endif
