@@ -420,6 +420,7 @@ struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
         wire_close(w);
         return NULL;
     }
+    uv_timer_start(&w->timer, on_silent, WIRE_GREETING_MS, 0);
     return w;
 }
 

@@ -32,7 +32,8 @@ struct wire_events {
 struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
                           const struct wire_events *e, void *user);
 
-/* Take the next connection of a listening handle. NULL: there is none after all. */
+/* Take the next connection of a listening handle; it has WIRE_GREETING_MS for its first frame. NULL: there
+ * is none after all. */
 struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
                          const struct wire_events *e, void *user);
 
@@ -52,6 +53,6 @@ uv_stream_t *wire_hand_over(struct wire *w);
 /* Close all wires that still are there, for the end; the loop has to run until they are gone. */
 void wire_close_all(uv_loop_t *loop);
 
-enum { WIRE_SILENT_MS = 2000 };
+enum { WIRE_SILENT_MS = 2000, WIRE_GREETING_MS = 5000 };
 
 #endif

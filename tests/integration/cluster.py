@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -444,6 +445,9 @@ def sealed(t):
                     t.check(False, f"a client that is {what} was welcomed")
             except (OSError, raft.RaftError):
                 t.check(True, what)
+        host, port = c.endpoints[0].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=f.LIMIT) as silent:
+            t.equal(silent.recv(1), b"", "who says nothing is sent away")
         port = raft.free_ports(1)[0]
         stranger = f.Firnd(t, t.state("stranger"), "--store=raft:", "--cluster-listen", f"127.0.0.1:{port}",
                            "--cluster-join", c.endpoints[0])
