@@ -497,7 +497,7 @@ static void name(struct quorum *q, const struct nonce *quorum)
 static int gather(struct quorum *q, struct firn_diag *d)
 {
     int64_t until_ms = quorum_now_ms() + q->timeout_ms;
-    struct nonce quorum;
+    struct nonce quorum = { { 0 } };
     int r = 0;
     pthread_mutex_lock(&q->inbox.lock);
     for (;;) {
