@@ -245,7 +245,9 @@ static const struct wire_events join_events = { join_up, join_frame, join_gone }
 void node_join(struct node *n)
 {
     const struct raft_server *me = node_server(n, n->id);
-    bool in = me ? me->role == RAFT_VOTER : n->raft.configuration.n > 0;
+    n->newcomer &= me == NULL;
+    /* Who is not in the list was removed, and stays out; but for one that never was in it. */
+    bool in = me ? me->role == RAFT_VOTER : n->raft.configuration.n > 0 && !n->newcomer;
     if (in || n->opts.join_n == 0 || n->to_join || uv_now(&n->loop) < n->join_ms)
         return;
     n->to_join = wire_connect(&n->loop, n->join[n->join_next % n->opts.join_n], n->tls,

@@ -114,5 +114,6 @@ int raft_member_open(struct node *n, struct firn_diag *d)
     while (n->id == 0)
         if (uv_random(NULL, NULL, &n->id, sizeof n->id, 0, NULL) != 0)
             return firn__diag(d, FIRN_EIO, 0, "the system gives no randomness");
+    n->newcomer = true;
     return write_file(n, path, d);
 }

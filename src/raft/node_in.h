@@ -105,6 +105,8 @@ struct node {
     unsigned other; /* member to ask where no leader is known any more */
     char leader_address[FRAME_ADDRESS_MAX + 1]; /* of to_leader */
 
+    bool
+        newcomer; /* has never been a member: the log it gets may be meant for who had its address before */
     struct wire *to_join;
     size_t join_next;
     uint64_t join_ms;

@@ -227,7 +227,7 @@ static void write_responses(struct buf *b, const struct route *t)
     };
     buf_add_str(b, ",\"responses\":{");
     write_success(b, t);
-    if (t->flags & ROUTE_BODY)
+    if (t->status == 201)
         buf_add_str(b,
                     ",\"200\":{\"description\":\"It exists with the same settings.\",\"content\":{"
                     "\"application/json\":{\"schema\":" REF("Sequence") "}}}");

@@ -190,12 +190,12 @@ check 'status' test $? = 2; says 'leave out --policy error'
 
 for kind in uuidv1 uuidv4 uuidv6 uuidv7 uuidv8 ulid ksuid xid objectid tsid typeid nanoid cuid2 ticket dated snowflake sonyflake; do
     run 0 gen $kind; id=$(cat out)
-    run 0 inspect --kind $kind --json "$id"; json "d['input'] == '$id' and d['readings'][0]['text'] == '$id'"
+    run 0 inspect --kind $kind --json -- "$id"; json "d['input'] == '$id' and d['readings'][0]['text'] == '$id'"
     case $kind in
     uuidv1 | uuidv6 | uuidv7 | ulid | ksuid | xid | objectid | tsid | typeid | snowflake | sonyflake)
         json 'abs(d["readings"][0]["unix_ms"] / 1000 - __import__("time").time()) < 100' ;;
     esac
-    run 0 inspect "$id"; has "$id"; quiet
+    run 0 inspect -- "$id"; has "$id"; quiet # a NanoID may begin with a dash
 done
 
 # ---- inspect
