@@ -18,7 +18,7 @@
 
 #include "firn/error.h"
 
-#define RECORD_TEXT_MAX   1024 /* bytes without NUL, as STORE_VALUE_MAX */
+#define RECORD_TEXT_MAX   1024 /* bytes without NUL; a store may hold longer ones */
 #define RECORD_NAME_MAX   64   /* a node's or a sequence's name */
 #define RECORD_LAYOUT_MAX 255
 #define RECORD_INC_MAX    63

@@ -90,6 +90,8 @@ static int read_anew(struct work *w, uint32_t i, struct firn_diag *d)
         w->slot[i].len = 0;
         return 0;
     }
+    if (r == 0 && rec.len > RECORD_TEXT_MAX)
+        r = firn__diag(d, FIRN_EFORMAT, 0, "slot %u cannot be read: it is too long", w->lo + i);
     if (r == 0) {
         memcpy(w->slot[i].text, rec.value, rec.len);
         w->slot[i].len = rec.len;

@@ -400,7 +400,7 @@ static const struct firn_store_ops ops = {
 };
 
 /* Write px-member of one store and wait for it. Under the lock. FIRN_ECONFLICT: it is another one now. */
-int quorum_write_member(struct quorum *q, unsigned i, const struct member_record *m,
+int quorum_write_member(struct quorum *q, unsigned i, const struct quorum_member *m,
                         int64_t until_ms)
 {
     struct acceptor *a = &q->acceptor[i];
@@ -412,7 +412,7 @@ int quorum_write_member(struct quorum *q, unsigned i, const struct member_record
     j->until_ms = until_ms;
     j->member.old_len = a->member_len;
     memcpy(j->member.old, a->member_text, a->member_len);
-    j->member.text_len = member_encode(m, j->member.text);
+    j->member.text_len = quorum_member_encode(m, j->member.text);
     acceptor_send(a, j);
     j = quorum_answer(q, until_ms);
     int r = j ? j->result : FIRN_EUNKNOWN;
@@ -465,7 +465,7 @@ static int next_to_form(const struct quorum *q)
 /* One step of forming; the acceptors' states tell what comes next. */
 static void form(struct quorum *q, unsigned i, int64_t until_ms)
 {
-    struct member_record m = q->acceptor[i].member;
+    struct quorum_member m = q->acceptor[i].member;
     if (q->acceptor[i].state == ACCEPTOR_BLANK) {
         m.acceptors = q->n;
         m.quorum = q->acceptor[0].member.quorum;

@@ -57,7 +57,7 @@ void job_free(struct job *j)
 
 /* ---- membership ---- */
 
-static void set_state(struct acceptor *a, enum acceptor_state state, const struct member_record *m,
+static void set_state(struct acceptor *a, enum acceptor_state state, const struct quorum_member *m,
                       const char *text, size_t len, const struct firn_diag *why)
 {
     pthread_mutex_lock(&a->inbox->lock);
@@ -72,10 +72,10 @@ static void set_state(struct acceptor *a, enum acceptor_state state, const struc
 }
 
 /* `found` and the text of px-member, if there is one: for an admission. */
-static void refuse(struct acceptor *a, const char *what, const struct member_record *found,
+static void refuse(struct acceptor *a, const char *what, const struct quorum_member *found,
                    const char *text, size_t len)
 {
-    static const struct member_record none;
+    static const struct quorum_member none;
     struct firn_diag why = { 0 };
     pthread_mutex_lock(&a->inbox->lock);
     a->found = *found;
@@ -88,14 +88,14 @@ static void refuse(struct acceptor *a, const char *what, const struct member_rec
 static bool look(struct acceptor *a, struct firn_diag *d);
 
 /* The quorum was formed, and this store heard that it is one of it, but not that all others are. */
-static bool join(struct acceptor *a, struct member_record *m, const struct firn_record *rec,
+static bool join(struct acceptor *a, struct quorum_member *m, const struct firn_record *rec,
                  struct firn_diag *d)
 {
     char text[MEMBER_TEXT_MAX];
     m->state = MEMBER_FORMED;
     struct firn_cas cas = { { QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY) },
                             { rec->value, rec->len },
-                            { text, member_encode(m, text) } };
+                            { text, quorum_member_encode(m, text) } };
     int r = firn_store_cas(a->own->store, &cas, d);
     return (r == 0 || r == FIRN_ECONFLICT) && look(a, d);
 }
@@ -105,7 +105,7 @@ static bool look(struct acceptor *a, struct firn_diag *d)
 {
     struct acceptor_own *o = a->own;
     struct firn_record rec;
-    struct member_record m = { 0 };
+    struct quorum_member m = { 0 };
     char identity[STORE_ID_TEXT_BUF];
     int r = firn_store_identity(o->store, identity, d);
     if (r == 0)
@@ -126,8 +126,8 @@ static bool look(struct acceptor *a, struct firn_diag *d)
         return false;
     if (rec.len > MEMBER_TEXT_MAX)
         rec.len = 0; /* of another program */
-    struct member_record found = { 0 };
-    r = member_parse(rec.value, rec.len, &m, d);
+    struct quorum_member found = { 0 };
+    r = quorum_member_parse(rec.value, rec.len, &m, d);
     if (r == 0)
         found = m;
     memcpy(found.store, identity, sizeof found.store);
@@ -156,7 +156,7 @@ static bool look(struct acceptor *a, struct firn_diag *d)
 
 static void leave(struct acceptor *a, const struct firn_diag *why)
 {
-    static const struct member_record none;
+    static const struct quorum_member none;
     struct acceptor_own *o = a->own;
     firn_store_close(o->store);
     o->store = NULL;
@@ -186,7 +186,7 @@ static void replaced(struct acceptor *a, const struct firn_diag *why)
         attend(a);
     else
         refuse(a, why->text[0] ? why->text : "it is not the store that was opened",
-               &(struct member_record){ 0 }, NULL, 0);
+               &(struct quorum_member){ 0 }, NULL, 0);
 }
 
 static bool may_vote(struct acceptor *a)

@@ -21,10 +21,10 @@ _Static_assert(PAXOS_TEXT_MAX <= STORE_VALUE_MAX, "an acceptor's record is a val
 
 /* ---- membership: the register px-member of each underlying store ---- */
 
-enum member_state { MEMBER_FORMING, MEMBER_FORMED };
+enum quorum_member_state { MEMBER_FORMING, MEMBER_FORMED };
 
-struct member_record {
-    enum member_state state;
+struct quorum_member {
+    enum quorum_member_state state;
     struct nonce quorum;           /* whose member it is */
     struct nonce self;             /* drawn anew when it is admitted again */
     uint64_t acceptors;            /* how many there are */
@@ -33,9 +33,9 @@ struct member_record {
 };
 
 #define MEMBER_TEXT_MAX 256
-size_t member_encode(const struct member_record *m, char out[MEMBER_TEXT_MAX]);
-FIRN_MUSTUSE int member_parse(const char *p, size_t len, struct member_record *out,
-                              struct firn_diag *d);
+size_t quorum_member_encode(const struct quorum_member *m, char out[MEMBER_TEXT_MAX]);
+FIRN_MUSTUSE int quorum_member_parse(const char *p, size_t len, struct quorum_member *out,
+                                     struct firn_diag *d);
 
 /* ---- jobs ---- */
 
@@ -113,10 +113,10 @@ struct acceptor {
     struct job *first, **last;
     size_t queued;
     enum acceptor_state state;
-    struct member_record member; /* BLANK: only the identity in it */
+    struct quorum_member member; /* BLANK: only the identity in it */
     size_t member_len;
     char member_text[MEMBER_TEXT_MAX];
-    struct member_record
+    struct quorum_member
         found; /* REFUSED: what could be read, with its present identity; for admission */
     struct firn_diag why; /* AWAY, REFUSED, or the last failure */
 

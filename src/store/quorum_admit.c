@@ -108,7 +108,7 @@ static unsigned raise_floors(struct quorum *q, unsigned x, uint64_t floor)
     for (unsigned i = 0; i < q->n; i++) {
         if (i == x || q->acceptor[i].state != ACCEPTOR_MEMBER)
             continue;
-        struct member_record m = q->acceptor[i].member;
+        struct quorum_member m = q->acceptor[i].member;
         m.floor = floor;
         if (quorum_write_member(q, i, &m, quorum_now_ms() + q->timeout_ms) == 0)
             raised |= 1u << i;
@@ -191,7 +191,7 @@ static int admit(struct quorum *q, unsigned x, struct firn_diag *d)
     free(c);
     if (r != 0)
         return r;
-    struct member_record m = q->acceptor[x].found;
+    struct quorum_member m = q->acceptor[x].found;
     m.state = MEMBER_FORMED;
     m.quorum = q->nonce;
     m.acceptors = q->n;
@@ -233,7 +233,7 @@ int firn_quorum_admit_as_is(const char *url, uint32_t timeout_ms, struct firn_di
     char text[MEMBER_TEXT_MAX];
     struct firn_store *s;
     struct firn_record rec;
-    struct member_record m;
+    struct quorum_member m;
     int r = firn_store_open(url, timeout_ms, &s, d);
     if (r != 0)
         return r;
@@ -241,13 +241,13 @@ int firn_quorum_admit_as_is(const char *url, uint32_t timeout_ms, struct firn_di
     if (r == FIRN_ENOENT)
         r = firn__diag(d, r, 0, "%.60s has no memory of a quorum: admit it without --as-is", url);
     if (r == 0)
-        r = member_parse(rec.value, rec.len, &m, d);
+        r = quorum_member_parse(rec.value, rec.len, &m, d);
     if (r == 0)
         r = firn_store_identity(s, m.store, d);
     if (r == 0) {
         firn__entropy(m.self.b, sizeof m.self.b);
         struct firn_cas cas = { key, firn_slice(rec.value, rec.len),
-                                firn_slice(text, member_encode(&m, text)) };
+                                firn_slice(text, quorum_member_encode(&m, text)) };
         r = firn_store_cas(s, &cas, d);
     }
     firn_store_close(s);

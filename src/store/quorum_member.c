@@ -13,7 +13,7 @@ static void hex_of(const struct nonce *n, char out[33])
         snprintf(out + 2 * i, 3, "%02x", n->b[i]);
 }
 
-size_t member_encode(const struct member_record *m, char out[MEMBER_TEXT_MAX])
+size_t quorum_member_encode(const struct quorum_member *m, char out[MEMBER_TEXT_MAX])
 {
     char quorum[33], self[33];
     hex_of(&m->quorum, quorum);
@@ -35,10 +35,10 @@ static bool get_nonce(const char *hex, struct nonce *out)
     return true;
 }
 
-int member_parse(const char *p, size_t len, struct member_record *out, struct firn_diag *d)
+int quorum_member_parse(const char *p, size_t len, struct quorum_member *out, struct firn_diag *d)
 {
     char text[MEMBER_TEXT_MAX + 1], again[MEMBER_TEXT_MAX], state[8], quorum[33], self[33];
-    struct member_record m = { 0 };
+    struct quorum_member m = { 0 };
     if (len <= MEMBER_TEXT_MAX) {
         memcpy(text, p, len);
         text[len] = '\0';
@@ -51,7 +51,7 @@ int member_parse(const char *p, size_t len, struct member_record *out, struct fi
             m.state = strcmp(state, state_name[MEMBER_FORMED]) == 0 ? MEMBER_FORMED
                                                                     : MEMBER_FORMING;
             /* sscanf is generous; what is written again must be what was read */
-            if (member_encode(&m, again) == len && memcmp(again, p, len) == 0) {
+            if (quorum_member_encode(&m, again) == len && memcmp(again, p, len) == 0) {
                 *out = m;
                 return 0;
             }

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *p = (const char *)data;
     char text[PAXOS_TEXT_MAX], member[MEMBER_TEXT_MAX];
     struct paxos_acceptor a;
-    struct member_record m;
+    struct quorum_member m;
     struct firn_diag d;
     if (paxos_parse(p, size, &a, &d) == 0) {
         size_t len = paxos_encode(&a, text);
@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             paxos_encode(&a, text) > PAXOS_TEXT_MAX)
             abort();
     }
-    if (member_parse(p, size, &m, &d) == 0) {
-        size_t len = member_encode(&m, member);
+    if (quorum_member_parse(p, size, &m, &d) == 0) {
+        size_t len = quorum_member_encode(&m, member);
         if (len != size || memcmp(member, data, len) != 0)
             abort();
     }

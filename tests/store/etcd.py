@@ -114,8 +114,8 @@ def registers(t):
     t.equal(p.read(b"a", fresh=False).value, everything, "from this member alone")
     t.result(p.cas(b"a", everything, None), "0", "remove")
     t.result(p.cas(b"a", everything, None), CONFLICT, "remove again")
-    t.result(p.cas(b"a" * 161, None, b"x"), "FIRN_EINVAL", "a key that is too long")
-    t.result(p.cas(b"a", None, b"x" * 1025), "FIRN_EINVAL", "a value that is too long")
+    t.result(p.cas(b"a" * 169, None, b"x"), "FIRN_EINVAL", "a key that is too long")
+    t.result(p.cas(b"a", None, b"x" * 1825), "FIRN_EINVAL", "a value that is too long")
 
     a = p.cas(b"a", None, b"1")
     a = p.read(b"a")
