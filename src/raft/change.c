@@ -57,7 +57,7 @@ static void finish(struct change *c, int result, const char *why)
         node_refuse(n, q, result, why);
     }
     free(c);
-    node_pump(n);
+    node_pump_soon(n);
 }
 
 static void finish_raft(struct change *c, int r)

@@ -76,7 +76,7 @@ static void fled(struct raft_transfer *req)
 {
     struct node *n = req->data;
     n->transferring = false;
-    node_pump(n);
+    node_pump_soon(n);
 }
 
 void disk_flee(struct node *n)

@@ -125,7 +125,15 @@ void node_say(const struct node *n, enum node_level level, const char *event, co
 /* request.c */
 void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
                void (*done)(void *user, const char *reply, size_t len), void *user);
-void node_pump(struct node *n);                         /* do what can be done now */
+void node_pump(struct node *n); /* do what can be done now */
+
+/* The same from inside a callback of libraft: that may be in the middle of giving up the lead, with half of
+ * what a leader has already freed, and must not be asked for anything then. */
+static inline void node_pump_soon(struct node *n)
+{
+    if (!n->closing)
+        uv_async_send(&n->wake);
+}
 void node_forget(struct node *n, const struct wire *w); /* nobody waits there any more */
 void node_leader_lost(struct node *n);                  /* to_leader is gone */
 void node_answer(struct node *n, struct request *q, const char *reply, size_t len);

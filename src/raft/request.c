@@ -230,7 +230,7 @@ static void proposal_done(struct raft_apply *req, int status, void *result)
         at = at ? at + 1 + p->part[i].writes : NULL;
     }
     free(p);
-    node_pump(n);
+    node_pump_soon(n);
 }
 
 /* Behind what the client has seen, this cluster cannot be: a leader has all that was ever acknowledged. */
@@ -307,7 +307,7 @@ static void named(struct raft_apply *req, int status, void *result)
         n->opts.restore = false;
     n->naming = false;
     free(req);
-    node_pump(n);
+    node_pump_soon(n);
 }
 
 static void name_cluster(struct node *n)
@@ -346,7 +346,7 @@ static void barrier_done(struct raft_barrier *req, int status)
             q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         }
     }
-    node_pump(n);
+    node_pump_soon(n);
 }
 
 static void read_current(struct node *n)
