@@ -16,6 +16,7 @@
 #include "id/gen_setup.h"
 #include "platform/wipe_page.h"
 #include "store/slotlock.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -71,13 +72,6 @@ struct firn_node {
 };
 
 /* ---- the keeper's thread ---- */
-
-static uint64_t mono_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static struct timespec at_ms(uint64_t ms)
 {

@@ -1,5 +1,6 @@
 #include "server/nodes.h"
 #include "server/log.h"
+#include "platform/mono.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,6 @@ struct nodes {
     bool up_logged;
     char name[RECORD_NAME_MAX + 1], addresses[MEMBER_ADDRESS_MAX + 1];
 };
-
-static uint64_t mono_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 int nodes_new(const char *name, const char *addresses, struct nodes **out)
 {

@@ -2,6 +2,7 @@
 #include "store/engines.h"
 #include "store/quorum.h"
 #include "id/diag.h"
+#include "platform/mono.h"
 
 #include <string.h>
 #include <time.h>
@@ -98,26 +99,19 @@ int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **ou
     return firn_store_sqlite_open(url + 7, timeout_ms, out, d);
 }
 
-static int64_t mono_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 int firn_store_wait(struct firn_store *s, struct firn_slice key, struct firn_slice old,
                     uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
 {
     if (s->ops->wait)
         return s->ops->wait(s, key, old, timeout_ms, out, d);
-    for (int64_t end = mono_ms() + timeout_ms;;) {
+    for (uint64_t end = mono_ms() + timeout_ms;;) {
         int r = firn_store_read(s, key, false, out, d);
         bool same = r == FIRN_ENOENT ? !old.p
                                      : r == 0 && old.p && out->len == old.len &&
                                            memcmp(out->value, old.p, old.len) == 0;
         if (!same)
             return r;
-        int64_t left = end - mono_ms();
+        int64_t left = (int64_t)(end - mono_ms());
         if (left <= 0)
             return FIRN_EAGAIN;
         struct timespec t = { 0, (left < POLL_MS ? left : POLL_MS) * 1000000 };

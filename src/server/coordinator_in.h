@@ -1,0 +1,69 @@
+/*
+ * coordinator_in.h - what the coordinator's files share: its state, and what they call of each other. All of
+ * it belongs to the coordinator's thread but for the inbox.
+ */
+#ifndef FIRN_SERVER_COORDINATOR_IN_H
+#define FIRN_SERVER_COORDINATOR_IN_H
+
+#include "platform/mono.h"
+#include "server/coordinator.h"
+
+enum { KNOWN_MAX = 1024 };
+
+/* What never changes about a sequence once it is there, so that a commit need not look it up. */
+struct known {
+    char name[RECORD_NAME_MAX + 1]; /* empty: a free place */
+    char reg[RECORD_NAME_MAX + 1];  /* the register that counts: its own, or that of the period */
+    struct seq_record record;
+    bool dated;
+    bool ahead; /* a range sequence: blocks are fetched ahead */
+    uint32_t reset, digits, period;
+    uint32_t settled; /* the period in which the keys of earlier ones were seen to */
+};
+
+struct coordinator {
+    struct known known[KNOWN_MAX]; /* direct mapped by a hash of the name */
+    struct coordinator_opts opts;
+    struct board *board;
+    struct firn_store *store;
+    struct tickets tickets;
+    struct ranges ranges;
+    struct lease *lease;
+    struct nodes *nodes;
+    struct lease_world world;
+    int lock_fd;
+    struct coordinator_stats stats;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards the inbox and `stop` */
+    pthread_cond_t wake;
+    struct job *first, **tail;
+    struct job *again, **again_tail; /* to be tried again, before what is in the inbox */
+    struct job *keep, **keep_tail;   /* their keys are to be kept, then they are done */
+    size_t keyed_n;                  /* requests with a key in the commit that is gathered */
+    uint32_t sweep_part;
+    bool failed; /* the store failed in this run over the jobs */
+    bool stop, sleeping;
+    enum slot_state state_logged;
+    struct slot_grant grant_logged;
+    enum clock_state clock_logged;
+    int error_logged;
+    uint64_t fences_logged;
+    uint64_t failures, failure_logged_ms; /* commits that failed since one did not */
+};
+
+/* outbox.c: the job goes back to its loop as it is; job_return() sets its result first. */
+void job_hand_back(struct job *j);
+
+/* A sequence's record; the default one comes into being when somebody looks for it. */
+FIRN_MUSTUSE int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record *out);
+
+/* A job that neither takes numbers nor keeps a key. */
+void coordinator_run_other(struct coordinator *c, struct job *j);
+
+/* group_commit.c: all these jobs. What cannot be served now goes back in front of the inbox. */
+void group_commit_run(struct coordinator *c, struct job *j);
+
+/* A step of forgetting old keys. Returns when the next one is due. */
+uint64_t group_commit_sweep(struct coordinator *c);
+
+#endif

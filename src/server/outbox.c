@@ -1,0 +1,69 @@
+/* The way of jobs back to one loop: a list that the loop empties on its own thread. */
+#include "server/coordinator_in.h"
+
+#include <stdlib.h>
+
+struct outbox {
+    struct loop *loop;
+    pthread_mutex_t mutex;
+    struct job *first, **tail;
+    bool scheduled;
+    struct loop_task task; /* the address leads back to the outbox */
+};
+
+static void outbox_run(struct loop_task *t)
+{
+    struct outbox *o = (struct outbox *)(void *)((char *)t - offsetof(struct outbox, task));
+    pthread_mutex_lock(&o->mutex);
+    struct job *j = o->first;
+    o->first = NULL;
+    o->tail = &o->first;
+    o->scheduled = false;
+    pthread_mutex_unlock(&o->mutex);
+    while (j) {
+        struct job *next = j->next; /* done() may free the job */
+        j->done(j);
+        j = next;
+    }
+}
+
+int outbox_new(struct loop *loop, struct outbox **out)
+{
+    struct outbox *o = calloc(1, sizeof *o);
+    if (!o)
+        return FIRN_ENOMEM;
+    o->loop = loop;
+    o->tail = &o->first;
+    o->task.fn = outbox_run;
+    pthread_mutex_init(&o->mutex, NULL);
+    *out = o;
+    return 0;
+}
+
+void outbox_free(struct outbox *o)
+{
+    if (!o)
+        return;
+    pthread_mutex_destroy(&o->mutex);
+    free(o);
+}
+
+void job_hand_back(struct job *j)
+{
+    struct outbox *o = j->back;
+    j->next = NULL;
+    pthread_mutex_lock(&o->mutex);
+    *o->tail = j;
+    o->tail = &j->next;
+    bool call = !o->scheduled;
+    o->scheduled = true;
+    pthread_mutex_unlock(&o->mutex);
+    if (call)
+        loop_call(o->loop, &o->task);
+}
+
+void job_return(struct job *j, int result)
+{
+    j->result = result;
+    job_hand_back(j);
+}

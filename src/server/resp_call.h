@@ -1,0 +1,70 @@
+/*
+ * resp_call.h - what the files of RESP commands share. A handler appends its answer, or defers it; the table of
+ * them is in resp_commands.c.
+ */
+#ifndef FIRN_SERVER_RESP_CALL_H
+#define FIRN_SERVER_RESP_CALL_H
+
+#include "server/app.h"
+#include "server/request_key.h"
+
+typedef void resp_handler(struct service_ctx *ctx, const struct resp_request *q, struct reply *r);
+
+resp_handler run_incr, run_incrby, run_get; /* resp_tickets.c */
+resp_handler run_next, run_inspect;         /* resp_ids.c */
+
+#define NEXT_USAGE "FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e] [KEY k]"
+
+static inline int resp_proto(const struct reply *r)
+{
+    return r->peer && r->peer->proto == 3 ? 3 : 2;
+}
+
+/* Whether the guard lets it pass; if not, that is answered. */
+bool resp_allowed(struct service_ctx *ctx, struct reply *r, enum guard_what what,
+                  struct slice name);
+
+/* --- commands that wait for the coordinator: resp_tickets.c --- */
+
+enum { RUN_MAX = 1023 }; /* requests that are answered together with the first of them */
+
+enum ticket_answer {
+    ANSWER_LAST, /* the last of the numbers, as an integer */
+    ANSWER_LIST, /* all of them */
+    ANSWER_NEXT, /* what would come next */
+};
+
+struct resp_wait { /* a command that waits for the coordinator */
+    struct ticket_wait ticket;
+    struct service_ctx *ctx;
+    struct reply *reply;
+    enum ticket_answer answer;
+    bool one;                       /* ANSWER_LIST: a single number, not an array */
+    uint32_t repeats;               /* ANSWER_LAST: an answer each for so many more requests */
+    const struct firn_kind *kind;   /* IDs that are kept under a key */
+    const struct firn_codec *codec; /* of these */
+    struct resp_wait *next;         /* in the pool */
+};
+
+struct resp_wait *resp_wait_new(struct service_ctx *ctx); /* NULL: no memory */
+void resp_wait_free(struct resp_wait *w);
+
+/* Defer the reply and give the wait its place in it. False: the error is written, the wait is gone. */
+bool resp_wait_defer(struct resp_wait *w, struct reply *r);
+
+/* The key of a request. NULL: the error is written. */
+struct keyed *resp_key(struct service_ctx *ctx, struct reply *r, struct slice key,
+                       const struct request_args *args);
+
+void resp_trouble(struct reply *r, int error, const char *text);
+
+/* Whether numbers of the sequence may be taken; if not, that is answered. */
+bool resp_may_take(struct service_ctx *ctx, struct reply *r, struct slice name);
+
+/* Take n numbers. `repeats` (ANSWER_LAST only): the answers of so many more requests for a number go with this
+ * one's. `one`: a single number is no array. `key` with p NULL: none. */
+void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
+               uint32_t repeats, bool create, enum ticket_answer answer, bool one,
+               struct slice key);
+
+#endif
