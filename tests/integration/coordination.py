@@ -256,8 +256,10 @@ def leader_is_stopped(t, w):
 def store_is_away(t, w):
     path = w.file()
     ps, (token, pid) = candidates(w, "away", path, script=STUBBORN)
-    holder = w.firn("lock", "away-lock", "--ttl", TTL, "--", "sleep", "1000")
-    f.wait_for("the lock's holder", lambda: w.run("lock", "away-lock", "--wait", "0", "--", "true")[0] == 75)
+    # It must know that it has the lock, not only stand in the store: until then it waits, as long as it takes.
+    held = w.file()
+    holder = w.firn("lock", "away-lock", "--ttl", TTL, "--", "sh", "-c", WORKER, held)
+    wait_leader(held)
     w.engine.pause()
     try:
         f.wait_for("the end of the command while the store is away", lambda: not alive(pid))
