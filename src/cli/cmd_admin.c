@@ -22,7 +22,6 @@
 #include <string.h>
 
 enum {
-    EMBEDDED_SLOTS = 16,
     TRIES_MAX = 20, /* each operation may be begun again when an answer is lost */
 };
 #define TIME_MAX_MS UINT64_C(86400000)
@@ -488,7 +487,7 @@ static int init(struct firn_store *store, const struct admin *a)
     if (l.flags & FIRN_LAYOUT_DECODE_ONLY)
         return say_trouble("--layout: it can only be read, there is nothing to lease in it");
     struct lease_params p = { 0 };
-    lease_params_of(&l, shared ? SLOTS_MAX : EMBEDDED_SLOTS, &p, text);
+    lease_params_of(&l, shared, &p, text);
     struct setup e = setup_now(store, l.epoch_ms);
     struct firn_record any = { .store_ms = 0 };
     if (firn_store_read(store, firn_slice("slot/00000", 10), false, &any, NULL) == 0 &&

@@ -18,6 +18,7 @@ enum {
     CLOCK_EVERY_MS = 1000, /* PROTOCOL.md 4.1 */
     RETRY_MS = 1000,       /* before there is a node, which has a backoff of its own */
     ACTIONS_MAX = 4096,    /* in one step: each slot locked and read twice, and room */
+    EMBEDDED_SLOTS = 16,   /* processes that share a file */
     HALTED_MS = 5000,      /* an operator may have mended a shared store */
 };
 
@@ -581,10 +582,11 @@ static void look_at_meta(struct lease *l, uint64_t now_ms)
         slot_scan_meta(&l->node, &m);
 }
 
-void lease_params_of(const struct firn_layout *l, uint32_t slots_max, struct lease_params *p,
+void lease_params_of(const struct firn_layout *l, bool shared, struct lease_params *p,
                      char text[FIRN_LAYOUT_TEXT_BUF])
 {
     uint64_t slots = firn_layout_slots(l);
+    uint32_t slots_max = shared ? SLOTS_MAX : EMBEDDED_SLOTS;
     firn_layout_format(l, text);
     p->layout = text;
     p->epoch_ms = (uint64_t)l->epoch_ms;
@@ -601,7 +603,7 @@ static bool fill_in(struct lease *l, const struct lease_params *p)
 #define DEFAULT(field, value) q->field = q->field ? q->field : (value)
     DEFAULT(tick_ms, 1);
     DEFAULT(ts_bits, 41);
-    DEFAULT(slots, shared ? SLOTS_MAX : 16);
+    DEFAULT(slots, shared ? SLOTS_MAX : EMBEDDED_SLOTS);
     DEFAULT(window_ms, shared ? 60000 : 3000);
     DEFAULT(max_drift_ms, 5000);
     DEFAULT(skew_max_ms, 10000);

@@ -56,10 +56,10 @@ struct lease_params {
 };
 
 /* A lease counts milliseconds from a layout's epoch, whatever the layout's own tick is. Sets what of the
- * parameters comes from the layout (layout, epoch, tick, bits, slots up to `slots_max`); its canonical text
- * goes to `text`, which `p` borrows. */
+ * parameters comes from the layout (layout, epoch, tick, bits, and slots: all that it has on a shared store,
+ * few on an embedded one); its canonical text goes to `text`, which `p` borrows. */
 #define LEASE_TS_BITS 42
-void lease_params_of(const struct firn_layout *l, uint32_t slots_max, struct lease_params *p,
+void lease_params_of(const struct firn_layout *l, bool shared, struct lease_params *p,
                      char text[FIRN_LAYOUT_TEXT_BUF]);
 
 struct lease_view {        /* what the coordinator publishes; a copy after each step */

@@ -28,7 +28,6 @@
 enum {
     WAIT_MS = 5000,
     RELEASE_MS = 2000,
-    EMBEDDED_SLOTS = 16,
     NAP_US = 200,
     HURRY_MS = 50, /* who waits makes the keeper look at the store, but not more often than this */
 };
@@ -238,7 +237,7 @@ static int after_fork(struct firn_node *n)
     struct page *p = n->page;
     struct firn_diag d = { 0 };
     int r = 0;
-    if (!strstr(n->url, "://"))
+    if (!firn_store_url_shared(n->url))
         return FIRN_EFORKED; /* a file's locks and a process's memory do not survive a fork */
     while (atomic_exchange(&p->lock, 1))
         sched_yield();
@@ -343,12 +342,11 @@ static int read_opts(struct firn_node *n, const struct firn_node_opts *opts, str
         return firn__diag(d, FIRN_EFORMAT, 0, "a name has up to %d of A-Z a-z 0-9 . _ : -",
                           RECORD_NAME_MAX);
     memcpy(n->name, name, strlen(name) + 1);
-    bool shared = strstr(n->url, "://") != NULL;
     n->params = (struct lease_params){ .name = n->name,
                                        .init = n->opts.init != 0,
                                        .accept_clock = n->opts.accept_clock != 0,
                                        .manual_fence = n->opts.manual_fence != 0 };
-    lease_params_of(&n->layout, shared ? SLOTS_MAX : EMBEDDED_SLOTS, &n->params, n->layout_text);
+    lease_params_of(&n->layout, firn_store_url_shared(n->url), &n->params, n->layout_text);
     n->ticks = n->layout;
     n->ticks.tick_us = 1000;
     return 0;

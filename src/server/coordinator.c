@@ -195,7 +195,7 @@ static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job *
 
 static bool is_shared(const struct coordinator *c)
 {
-    return c->opts.open_store || strstr(c->opts.store, "://") != NULL;
+    return firn_store_url_shared(c->opts.store);
 }
 
 /* The store and what stands on it. */

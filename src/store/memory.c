@@ -33,12 +33,6 @@ static int memory_cas_many(struct firn_store *s, const struct firn_cas *want, si
     return r;
 }
 
-static int memory_cas(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d)
-{
-    int result = 0, r = memory_cas_many(s, want, 1, &result, d);
-    return r ? r : result;
-}
-
 static int memory_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each,
                        void *user, struct firn_diag *d)
 {
@@ -64,7 +58,6 @@ static const struct firn_store_ops ops = {
     .size = sizeof ops,
     .scheme = "memory",
     .read = memory_read,
-    .cas = memory_cas,
     .cas_many = memory_cas_many,
     .scan = memory_scan,
     .identity = memory_identity,

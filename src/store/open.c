@@ -75,6 +75,11 @@ static int check(const char *url, const struct engine **out, struct store_url *u
     return store_url_parse(url, e->port, e->params, u, d);
 }
 
+bool firn_store_url_shared(const char *url)
+{
+    return strncmp(url, "quorum:", 7) == 0 || strncmp(url, "raft:", 5) == 0 || find(url) != NULL;
+}
+
 int firn_store_url_check(const char *url, struct firn_diag *d)
 {
     const struct engine *e;

@@ -562,12 +562,6 @@ static int pg_cas_many(struct firn_store *base, const struct firn_cas *want, siz
     return r;
 }
 
-static int pg_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
-{
-    int result = 0, r = pg_cas_many(base, want, 1, &result, d);
-    return r ? r : result;
-}
-
 static int pg_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
                    void *user, struct firn_diag *d)
 {
@@ -639,7 +633,6 @@ static const struct firn_store_ops ops = {
     .scheme = "postgres",
     .shared = true,
     .read = pg_read,
-    .cas = pg_cas,
     .cas_many = pg_cas_many,
     .scan = pg_scan,
     .identity = pg_identity,

@@ -167,12 +167,6 @@ static int raft_cas_many(struct firn_store *base, const struct firn_cas *want, s
     return 0;
 }
 
-static int raft_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
-{
-    int result = 0, r = raft_cas_many(base, want, 1, &result, d);
-    return r ? r : result;
-}
-
 static int raft_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
                      void *user, struct firn_diag *d)
 {
@@ -268,7 +262,6 @@ static const struct firn_store_ops ops = {
     .scheme = "raft",
     .shared = true,
     .read = raft_read,
-    .cas = raft_cas,
     .cas_many = raft_cas_many,
     .scan = raft_scan,
     .identity = raft_identity,

@@ -479,12 +479,6 @@ static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, 
     return r;
 }
 
-static int redis_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
-{
-    int result = 0, r = redis_cas_many(base, want, 1, &result, d);
-    return r ? r : result;
-}
-
 static int redis_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
                       void *user, struct firn_diag *d)
 {
@@ -563,7 +557,6 @@ static const struct firn_store_ops ops = {
     .scheme = "redis",
     .shared = true,
     .read = redis_read,
-    .cas = redis_cas,
     .cas_many = redis_cas_many,
     .scan = redis_scan,
     .identity = redis_identity,

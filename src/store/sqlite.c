@@ -337,12 +337,6 @@ static int sqlite_cas_many(struct firn_store *base, const struct firn_cas *want,
     return 0;
 }
 
-static int sqlite_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
-{
-    int result, r = sqlite_cas_many(base, want, 1, &result, d);
-    return r ? r : result;
-}
-
 static int sqlite_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
                        void *user, struct firn_diag *d)
 {
@@ -396,7 +390,6 @@ static const struct firn_store_ops ops = {
     .size = sizeof ops,
     .scheme = "sqlite",
     .read = sqlite_read,
-    .cas = sqlite_cas,
     .cas_many = sqlite_cas_many,
     .scan = sqlite_scan,
     .identity = sqlite_identity,

@@ -68,6 +68,7 @@ struct firn_store_ops {
     /* FIRN_ENOENT when there is no such register. */
     int (*read)(struct firn_store *s, struct firn_slice key, bool fresh, struct firn_record *out,
                 struct firn_diag *d);
+    /* NULL where cas_many does it as well. */
     int (*cas)(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d);
 
     /* Several registers in one durable transaction, each compared on its own: on 0, result[i] is 0 or
@@ -128,6 +129,9 @@ FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, stru
 FIRN_MUSTUSE int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **out,
                                  struct firn_diag *d);
 
+/* Whether the URL is of a store for many machines (ops->shared), without opening it. */
+bool firn_store_url_shared(const char *url);
+
 /* What is wrong with a URL, without asking anybody. */
 FIRN_MUSTUSE int firn_store_url_check(const char *url, struct firn_diag *d);
 
@@ -146,7 +150,10 @@ FIRN_MUSTUSE static inline int firn_store_read(struct firn_store *s, struct firn
 FIRN_MUSTUSE static inline int firn_store_cas(struct firn_store *s, const struct firn_cas *want,
                                               struct firn_diag *d)
 {
-    return s->ops->cas(s, want, d);
+    if (s->ops->cas)
+        return s->ops->cas(s, want, d);
+    int result = FIRN_EUNKNOWN, r = s->ops->cas_many(s, want, 1, &result, d);
+    return r ? r : result;
 }
 
 FIRN_MUSTUSE static inline int firn_store_cas_many(struct firn_store *s,

@@ -385,12 +385,6 @@ static int register_cas_many(struct firn_store *base, const struct firn_cas *wan
     return r;
 }
 
-static int register_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
-{
-    int result = FIRN_EUNKNOWN, r = register_cas_many(base, want, 1, &result, d);
-    return r ? r : result;
-}
-
 /* ---- scan ---- */
 
 struct name {
@@ -567,7 +561,6 @@ static const struct firn_store_ops ops = {
     .scheme = "zookeeper",
     .shared = true,
     .read = register_read,
-    .cas = register_cas,
     .cas_many = register_cas_many,
     .scan = register_scan,
     .identity = store_identity,
