@@ -42,7 +42,7 @@ static void watch(struct election *e, const struct candidate_action *a, uint64_t
         r = firn_store_read(m->store, k, a->fresh, &rec, &e->diag);
     }
     now = read_now(m);
-    candidate_watch_done(&e->line, &now, r, rec.value, r ? 0 : rec.len);
+    candidate_watch_done(&e->line, &m->self, &now, r, rec.value, r ? 0 : rec.len);
     e->error = r == FIRN_EAGAIN || r == FIRN_ENOENT ? 0 : r;
 }
 

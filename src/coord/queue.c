@@ -389,8 +389,19 @@ static void before_gone(struct candidate *c)
     at(c, CANDIDATE_AT_BUILD, 0);
 }
 
-void candidate_watch_done(struct candidate *c, const struct membership_now *now, int result,
-                          const char *p, size_t len)
+/* Since when a record that the watch sees for the first time is as it is: the roster may have seen it
+ * before. So a line of many that died together is cleared in one ttl, not in one ttl each. A record
+ * that changed under the watch counts from now, even if an older form is back (a restored store). */
+static uint64_t first_seen(const struct membership *m, uint32_t number,
+                           const struct member_record *r, uint64_t now_ms)
+{
+    const struct roster_seen *s = &m->roster_->seen[number];
+    bool same = s->since_ms != 0 && s->since_ms < now_ms && nonce_eq(&s->req, &r->req);
+    return same ? s->since_ms : now_ms;
+}
+
+void candidate_watch_done(struct candidate *c, const struct membership *m,
+                          const struct membership_now *now, int result, const char *p, size_t len)
 {
     struct member_record r;
     bool fresh = c->fresh_, known = c->seen_.len > 0;
@@ -424,7 +435,7 @@ void candidate_watch_done(struct candidate *c, const struct membership_now *now,
         c->seen_.record = r;
         memmove(c->seen_.text, p, len);
         c->seen_.len = len;
-        c->since_ms_ = now->ms;
+        c->since_ms_ = known ? now->ms : first_seen(m, c->before_.number, &r, now->ms);
         read_queue(c, false, now->ms);
     } else if (now->ms - c->since_ms_ >= member_dead_after(r.ttl_ms)) {
         at(c, CANDIDATE_AT_STRIKE, 0);

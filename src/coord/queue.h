@@ -132,8 +132,8 @@ void candidate_read_done(struct candidate *c, const struct membership *m,
 void candidate_cas_done(struct candidate *c, const struct membership *m,
                         const struct membership_now *now, int result);
 /* FIRN_EAGAIN: the time is over and it has not changed. */
-void candidate_watch_done(struct candidate *c, const struct membership_now *now, int result,
-                          const char *p, size_t len);
+void candidate_watch_done(struct candidate *c, const struct membership *m,
+                          const struct membership_now *now, int result, const char *p, size_t len);
 void candidate_strike_done(struct candidate *c, const struct membership_now *now, int result);
 
 /* It leads now, and until m->valid_until_ms unless renewed. Asking is what makes it LOST. */

@@ -314,7 +314,7 @@ static void tell(struct process *p)
         candidate_cas_done(&p->c, &p->m, &now, p->result);
         break;
     case CANDIDATE_DO_WATCH:
-        candidate_watch_done(&p->c, &now, p->result, text, len);
+        candidate_watch_done(&p->c, &p->m, &now, p->result, text, len);
         break;
     case CANDIDATE_DO_CAS_MEMBER:
         sometimes.struck += p->result == 0;
@@ -446,7 +446,8 @@ static void run(uint64_t seed, bool uneven)
         if (!w->p[i].up && chance(50))
             start(&w->p[i]);
         w->turns[i] = believes(&w->p[i]); /* a leader of before has its turn, and an end of it */
-        w->p[i].leave_at = w->now;
+        w->p[i].leave_at = w->turns[i] ? w->now
+                                       : 0; /* the others: when they have led for a while */
     }
     w->p[0].up ? (void)0 : start(&w->p[0]);
     while (w->now < RUN_MS + HEAL_MS)
