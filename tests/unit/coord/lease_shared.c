@@ -232,7 +232,8 @@ T_TEST(a_damaged_store_is_not_taken_for_an_empty_one)
     run(0, 2000);
     uint64_t until = l->view.grant.until;
     T_EQ(remove_one("meta"), 0);
-    T_EQ(remove_one("slot/00042"), 0);
+    /* Not the one that was held: without it nothing tells a damaged store from an INIT that was cut. */
+    T_EQ(remove_one(l->view.grant.slot == 42 ? "slot/00043" : "slot/00042"), 0);
     e = setup_at(1);
     T_EQ(setup_init(&e, &spec, &d), FIRN_ENOENT);
     T_OK(strstr(d.text, "--recover"), "%s", d.text);
