@@ -53,6 +53,7 @@
     X(batch_dropped, "a batch drawn before a fork was dropped")                        \
     X(operator_fence, "an operator fenced")                                            \
     X(ticket_adopted, "tickets: a commit with a lost answer was found by its nonce")   \
+    X(ticket_late, "tickets: and that after another node had written")                 \
     X(ticket_conflict, "tickets: another node came first")                             \
     X(ticket_range, "tickets: numbers from a range sequence")                          \
     X(ticket_gapless, "tickets: numbers from a gapless sequence")                      \
@@ -63,7 +64,7 @@ struct counters {
 #define X(name, text) uint64_t name;
     SOMETIMES(X)
 #undef X
-    uint64_t ticket_numbers, ticket_holes_overwritten;
+    uint64_t ticket_numbers;
     uint64_t seeds, ids, excused_clone, excused_loss;
     uint64_t node_ms;
     uint64_t fault[32];

@@ -1,8 +1,8 @@
 /*
  * Worlds of tickets (PROTOCOL.md section 8): nodes take numbers from a gapless and a range sequence, on
  * the same store with the same faults. Never a number twice. The gapless one has no hole but for
- * numbers whose write lost its answer: with the process that sent it, or because another node's write
- * came before the sender could look. Both are counted.
+ * numbers that a process had in hand when it died, which are counted; and who asks after somebody got a
+ * number gets a higher one.
  */
 #include "world.h"
 
@@ -23,7 +23,8 @@ struct write { /* one write that landed on the gapless sequence */
 struct ticket_truth {
     size_t writes;
     struct write write[WRITES_MAX];
-    uint64_t next; /* of the gapless sequence, as the store has it */
+    uint64_t next;    /* of the gapless sequence, as the store has it */
+    uint64_t highest; /* of those handed out */
 };
 
 void tickets_reset(struct world *w)
@@ -31,6 +32,7 @@ void tickets_reset(struct world *w)
     static struct ticket_truth truth; /* one world at a time */
     truth.writes = 0;
     truth.next = 1;
+    truth.highest = 0;
     w->ticket = &truth;
 }
 
@@ -60,6 +62,21 @@ static struct seen_id *place(struct world *w, int seq, uint64_t number)
     return &w->id[k];
 }
 
+/* Gapless numbers: how they come, and in what order. */
+static void hand_gapless(struct world *w, struct proc *p, uint64_t asked_after,
+                         const struct seq_range *r)
+{
+    struct ticket_truth *t = w->ticket;
+    if (r->first <= asked_after)
+        violate(w, "tickets", "orders %" PRIu64 " from proc %d, asked for after %" PRIu64, r->first,
+                p->id, asked_after);
+    for (size_t i = 0; i < t->writes && r->first < t->highest; i++)
+        sometimes.ticket_late += t->write[i].first == r->first && !t->write[i].answered;
+    if (seq_range_last(r) > t->highest)
+        t->highest = seq_range_last(r);
+    sometimes.ticket_gapless++;
+}
+
 static void hand(struct world *w, struct proc *p, int seq, const struct seq_range *r)
 {
     for (uint64_t i = 0; i < r->count; i++) {
@@ -75,7 +92,6 @@ static void hand(struct world *w, struct proc *p, int seq, const struct seq_rang
     }
     trace(w, "%s: %" PRIu64 " to %" PRIu64 " handed out by proc %d", seq_name[seq], r->first,
           seq_range_last(r), p->id);
-    sometimes.ticket_gapless += seq == SEQ_G;
     sometimes.ticket_range += seq == SEQ_R;
 }
 
@@ -136,6 +152,8 @@ void tickets_main(struct region *r)
     struct world *w = r->world;
     struct tickets *t = &r->image->tickets;
     struct seq_cache cache;
+    uint64_t waited = 0,
+             floor = 0; /* numbers of the gapless one that could not be had; handed before */
     if (tickets_init(t, &r->image->handle.base, region_random, r) != 0)
         abort();
     seq_cache_init(&cache);
@@ -149,10 +167,13 @@ void tickets_main(struct region *r)
         uint64_t *rng = &resident(r)->rng;
         uint64_t now_ms = (uint64_t)(w->now / MS);
         int of[SEQS];
-        if (rand_chance(rng, 70)) {
+        if (waited > 0 || rand_chance(rng, 70)) {
+            if (waited == 0)
+                floor = w->ticket->highest;
             job[n] = (struct ticket_job){ .name = seq_name[SEQ_G],
                                           .name_len = strlen(seq_name[SEQ_G]),
-                                          .want = rand_below(rng, 5) + 1 };
+                                          .want = waited ? waited : rand_below(rng, 5) + 1,
+                                          .waited = waited };
             of[n++] = SEQ_G;
         }
         while (rand_chance(rng, 60) &&
@@ -162,7 +183,8 @@ void tickets_main(struct region *r)
         if (want > 0) {
             job[n] = (struct ticket_job){ .name = seq_name[SEQ_R],
                                           .name_len = strlen(seq_name[SEQ_R]),
-                                          .want = want };
+                                          .want = want,
+                                          .waited = want };
             of[n++] = SEQ_R;
         }
         if (n > 0)
@@ -171,8 +193,12 @@ void tickets_main(struct region *r)
             if (job[i].result != 0) {
                 if (of[i] == SEQ_R)
                     seq_cache_failed(&cache);
+                else
+                    waited = job[i].want;
             } else if (of[i] == SEQ_G) {
+                hand_gapless(w, resident(r), floor, &job[i].range);
                 hand(w, resident(r), SEQ_G, &job[i].range);
+                waited = 0;
             } else {
                 seq_cache_put(&cache, &job[i].range, (uint64_t)(w->now / MS));
             }
@@ -195,8 +221,6 @@ void tickets_healed(struct world *w)
         bool crashed = !p->up || p->boot != x->boot;
         if (crashed)
             sometimes.ticket_lost_crash += missing;
-        else if (!x->answered && i + 1 < t->writes)
-            sometimes.ticket_holes_overwritten += missing;
         else
             violate(w, "tickets", "orders %" PRIu64 " and on: %" PRIu64 " numbers are lost",
                     x->first, missing);

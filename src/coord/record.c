@@ -46,10 +46,13 @@ static const struct record_form meta_form = { "firn=meta 1\n", meta_field,
                                               sizeof meta_field / sizeof meta_field[0] };
 static const struct record_form slot_form = { "firn=slot 1\n", slot_field,
                                               sizeof slot_field / sizeof slot_field[0] };
-static const struct record_form seq_form = { "firn=seq 1\n", seq_field,
-                                             sizeof seq_field / sizeof seq_field[0] };
-static const struct record_form keyed_form = { "firn=seq 2\n", seq_field,
-                                               sizeof seq_field / sizeof seq_field[0] };
+/* The version tells what is behind these lines: its number less one is a sum of these. */
+enum { SEQ_KEYED = 1, SEQ_WRITTEN = 2 };
+#define SEQ_FIELDS seq_field, sizeof seq_field / sizeof seq_field[0]
+static const struct record_form seq_form[] = { { "firn=seq 1\n", SEQ_FIELDS },
+                                               { "firn=seq 2\n", SEQ_FIELDS },
+                                               { "firn=seq 3\n", SEQ_FIELDS },
+                                               { "firn=seq 4\n", SEQ_FIELDS } };
 static const struct record_form idem_form = { "firn=idem 1\n", idem_field,
                                               sizeof idem_field / sizeof idem_field[0] };
 
@@ -57,6 +60,10 @@ static const struct record_form idem_form = { "firn=idem 1\n", idem_field,
 _Static_assert(12 + 10 * 12 + 2 * 32 + RECORD_LAYOUT_MAX + 6 * 20 + RECORD_INC_MAX <=
                    RECORD_TEXT_MAX,
                "meta");
+_Static_assert(12 + 8 * 8 + 8 + 5 * 19 + RECORD_NOTE_MAX + 32 + 9 + 17 * SEQ_WRITERS + 3 + 19 + 6 +
+                       81 <=
+                   RECORD_TEXT_MAX,
+               "seq, with room for a key");
 _Static_assert(12 + 8 * 8 + 6 * 19 + IDEM_IDS_MAX + 32 <= RECORD_TEXT_MAX, "idem");
 
 static size_t put_text(char *out, const char *text)
@@ -78,13 +85,18 @@ size_t record_put_number(char *out, uint64_t v)
     return n;
 }
 
+static size_t put_hex(char *out, const uint8_t *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = "0123456789abcdef"[b[i] >> 4];
+        out[2 * i + 1] = "0123456789abcdef"[b[i] & 15];
+    }
+    return 2 * n;
+}
+
 static size_t put_nonce(char *out, const struct nonce *v)
 {
-    for (size_t i = 0; i < sizeof v->b; i++) {
-        out[2 * i] = "0123456789abcdef"[v->b[i] >> 4];
-        out[2 * i + 1] = "0123456789abcdef"[v->b[i] & 15];
-    }
-    return 2 * sizeof v->b;
+    return put_hex(out, v->b, sizeof v->b);
 }
 
 size_t record_encode(const struct record_form *form, const void *record, char *out)
@@ -136,17 +148,22 @@ static int hex(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool get_nonce(const char *p, size_t len, struct nonce *out)
+static bool get_hex(const char *p, size_t len, uint8_t *out, size_t n)
 {
-    if (len != 2 * sizeof out->b)
+    if (len != 2 * n)
         return false;
-    for (size_t i = 0; i < sizeof out->b; i++) {
+    for (size_t i = 0; i < n; i++) {
         int hi = hex(p[2 * i]), lo = hex(p[2 * i + 1]);
         if (hi < 0 || lo < 0)
             return false;
-        out->b[i] = (uint8_t)(hi << 4 | lo);
+        out[i] = (uint8_t)(hi << 4 | lo);
     }
     return true;
+}
+
+static bool get_nonce(const char *p, size_t len, struct nonce *out)
+{
+    return get_hex(p, len, out->b, sizeof out->b);
 }
 
 static bool get_text(const char *p, size_t len, char lowest, size_t max, char *out)
@@ -236,19 +253,27 @@ size_t slot_encode(const struct slot_record *r, char out[RECORD_TEXT_MAX])
 
 size_t seq_encode(const struct seq_record *r, char out[RECORD_TEXT_MAX])
 {
-    return record_encode(&seq_form, r, out);
+    static const struct seq_keys none;
+    return seq_encode_keyed(r, &none, out);
 }
 
-/* Behind the lines of a sequence: "at=1700000000", "keys=", then entries "key:args:first:count" with a
- * space between. */
+/* Behind the lines of a sequence "writers=" with 16 hex digits each, then "at=1700000000", "keys=" with
+ * entries "key:args:first:count"; a space between two of them. */
 enum { KEY_BYTES_MAX = 32 + 1 + 15 + 1 + 19 + 1 + 7 + 1, KEY_COUNT_MAX = 9999999 };
 
 size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
                         char out[RECORD_TEXT_MAX])
 {
+    int parts = (r->writers ? SEQ_WRITTEN : 0) + (keys->n ? SEQ_KEYED : 0);
+    char *p = out + record_encode(&seq_form[parts], r, out), *end = out + RECORD_TEXT_MAX;
+    if (r->writers)
+        p += put_text(p, "writers=");
+    for (uint32_t i = 0; i < r->writers; i++) {
+        p += put_hex(p, r->writer[i].b, sizeof r->writer[i].b);
+        *p++ = i + 1 < r->writers ? ' ' : '\n';
+    }
     if (keys->n == 0)
-        return seq_encode(r, out);
-    char *p = out + record_encode(&keyed_form, r, out), *end = out + RECORD_TEXT_MAX;
+        return (size_t)(p - out);
     p += put_text(p, "at=");
     p += record_put_number(p, keys->at);
     p += put_text(p, "\nkeys=");
@@ -328,6 +353,31 @@ static bool get_key(struct piece entry, const struct seq_record *s, struct seq_k
            k->count <= (s->next - k->first) / s->step;
 }
 
+static bool get_writers(const char **p, const char *end, struct seq_record *s)
+{
+    struct piece line, entry;
+    if (end - *p < 8 || memcmp(*p, "writers=", 8) != 0)
+        return false;
+    *p += 8;
+    if (!until(p, end, '\n', &line))
+        return false;
+    for (const char *at = line.p, *stop = line.p + line.len; s->writers < SEQ_WRITERS;) {
+        struct seq_writer *w = &s->writer[s->writers];
+        bool more = until(&at, stop, ' ', &entry);
+        if (!more)
+            entry = (struct piece){ at, (size_t)(stop - at) };
+        if (!get_hex(entry.p, entry.len, w->b, sizeof w->b))
+            return false;
+        for (uint32_t i = 0; i < s->writers; i++)
+            if (memcmp(s->writer[i].b, w->b, SEQ_WRITER_NAME) == 0)
+                return false;
+        s->writers++;
+        if (!more)
+            return true;
+    }
+    return false;
+}
+
 static bool get_keys(const char *p, const char *end, const struct seq_record *s,
                      struct seq_keys *keys)
 {
@@ -358,16 +408,23 @@ int seq_parse_keyed(const char *p, size_t len, struct seq_record *out, struct se
 {
     struct seq_record s = { 0 };
     struct seq_keys keys = { 0 };
-    size_t head = strlen(keyed_form.head), at = 0;
-    bool keyed = len >= head && memcmp(p, keyed_form.head, head) == 0;
-    int r = keyed ? record_parse_head(&keyed_form, p, len, &s, &at, d)
-                  : record_parse(&seq_form, p, len, &s, d);
+    size_t head = strlen(seq_form[0].head), at = 0;
+    int parts = SEQ_KEYED + SEQ_WRITTEN;
+    while (parts > 0 && (len < head || memcmp(p, seq_form[parts].head, head) != 0))
+        parts--;
+    int r = parts ? record_parse_head(&seq_form[parts], p, len, &s, &at, d)
+                  : record_parse(&seq_form[0], p, len, &s, d);
     if (r != 0)
         return r;
+    const char *rest = p + at, *end = p + len;
+    if ((parts & SEQ_WRITTEN) &&
+        (!get_writers(&rest, end, &s) || (parts == SEQ_WRITTEN && rest != end)))
+        return firn__diag(d, FIRN_EFORMAT, at + 1, "bad list of writers in the sequence record");
     if (s.step == 0 || s.offset >= s.step || s.next % s.step != s.offset || s.next < s.start)
         return firn__diag(d, FIRN_EFORMAT, 0, "the sequence record contradicts itself");
-    if (keyed && !get_keys(p + at, p + len, &s, &keys))
-        return firn__diag(d, FIRN_EFORMAT, at + 1, "bad list of keys in the sequence record");
+    if ((parts & SEQ_KEYED) && !get_keys(rest, end, &s, &keys))
+        return firn__diag(d, FIRN_EFORMAT, (size_t)(rest - p) + 1,
+                          "bad list of keys in the sequence record");
     *out = s;
     *out_keys = keys;
     return 0;

@@ -61,6 +61,15 @@ struct slot_record {
 
 enum seq_mode { SEQ_GAPLESS, SEQ_RANGE };
 
+/* The last write of each of the latest writers, so that one whose answer was lost can tell whether its write
+ * landed, also after others have written: the first 8 bytes of the request's nonce, of which the first 4
+ * name the writer (sequence.h). */
+#define SEQ_WRITERS     16
+#define SEQ_WRITER_NAME 4
+struct seq_writer {
+    uint8_t b[8];
+};
+
 struct seq_record {
     enum seq_mode mode;
     uint64_t start; /* the first number given, or the least above it that fits offset and step */
@@ -69,6 +78,8 @@ struct seq_record {
     uint64_t next;                  /* the next number; above max: exhausted */
     char note[RECORD_NOTE_MAX + 1]; /* the caller's: a format, a date pattern */
     struct nonce req;
+    uint32_t writers;                      /* how many of them */
+    struct seq_writer writer[SEQ_WRITERS]; /* the latest first */
 };
 
 /* Numbers that a client asked for with a key of its own (coord/keyed.h says what for). The key is known by
@@ -79,8 +90,8 @@ struct seq_keyed {
     uint64_t first, count;
 };
 
-/* The keyed numbers that the last write to a sequence gave out. A sequence's record has them behind its
- * other lines and is then of version 2; without any it is of version 1. */
+/* The keyed numbers that the last write to a sequence gave out: the last line of its record. The record's
+ * version tells what it has: 1 neither writers nor keys, 2 keys, 3 writers, 4 both. */
 #define SEQ_KEYS_MAX    16 /* fewer where long numbers leave no room for so many */
 #define RECORD_ARGS_MAX ((UINT64_C(1) << 48) - 1)
 struct seq_keys {

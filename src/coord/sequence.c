@@ -71,7 +71,7 @@ void seq_op_init(struct seq_op *op)
     op->base_len = op->value_len = 0;
     op->mine_count = 0;
     op->keys.n = op->next_keys.n = 0;
-    op->kept = false;
+    op->kept = op->named = false;
 }
 
 static void set_base(struct seq_op *op, const struct seq_record *r, const struct seq_keys *keys,
@@ -82,6 +82,39 @@ static void set_base(struct seq_op *op, const struct seq_record *r, const struct
     op->kept = false;
     memmove(op->base_text, p, len);
     op->base_len = len;
+}
+
+static bool has_written(const struct seq_record *r, const struct nonce *req)
+{
+    for (uint32_t i = 0; i < r->writers; i++)
+        if (memcmp(r->writer[i].b, req->b, sizeof r->writer[i].b) == 0)
+            return true;
+    return nonce_eq(&r->req, req);
+}
+
+/* The request becomes its writer's last one, and that writer the latest; the earliest may drop out. */
+static void note_writer(struct seq_record *r, const struct nonce *req)
+{
+    uint32_t i = 0;
+    while (i < r->writers && memcmp(r->writer[i].b, req->b, SEQ_WRITER_NAME) != 0)
+        i++;
+    if (i == r->writers && i < SEQ_WRITERS)
+        r->writers++;
+    else if (i == r->writers)
+        i--;
+    memmove(r->writer + 1, r->writer, i * sizeof r->writer[0]);
+    memcpy(r->writer[0].b, req->b, sizeof r->writer[0].b);
+}
+
+/* The nonce with the writer's name in front. */
+static struct nonce signed_by(struct seq_op *op, const struct nonce *req)
+{
+    struct nonce own = *req;
+    if (!op->named)
+        memcpy(op->writer, req->b, sizeof op->writer);
+    op->named = true;
+    memcpy(own.b, op->writer, sizeof op->writer);
+    return own;
 }
 
 int seq_op_read(struct seq_op *op, const char *p, size_t len, enum seq_verdict *out_verdict,
@@ -96,9 +129,9 @@ int seq_op_read(struct seq_op *op, const char *p, size_t len, enum seq_verdict *
     *out_verdict = SEQ_TRY_AGAIN;
     /* Only the newest SEQ_MINE are known; an older one that lands leaves a hole. */
     for (uint32_t i = 0; i < op->mine_count && i < SEQ_MINE; i++)
-        if (nonce_eq(&op->mine[i].req, &r.req)) {
+        if (has_written(&r, &op->mine[i].req)) {
             *out = op->mine[i].range;
-            *out_verdict = SEQ_GRANTED;
+            *out_verdict = nonce_eq(&op->mine[i].req, &r.req) ? SEQ_GRANTED : SEQ_LATE;
             op->mine_count = 0; /* the others named a text that is gone: none can land any more */
             break;
         }
@@ -142,22 +175,24 @@ static bool give(struct seq_op *op, struct seq_record *next, struct seq_ask *a)
     return true;
 }
 
-int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *req)
+int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *fresh)
 {
-    return seq_op_build_keyed(op, want, NULL, 0, 0, req);
+    return seq_op_build_keyed(op, want, NULL, 0, 0, fresh);
 }
 
 int seq_op_build_keyed(struct seq_op *op, uint64_t want, struct seq_ask *const *ask, size_t n,
-                       uint64_t at_s, const struct nonce *req)
+                       uint64_t at_s, const struct nonce *fresh)
 {
     if (op->base_len == 0)
         return FIRN_EAGAIN;
     struct seq_record next = op->base;
+    struct nonce own = signed_by(op, fresh), *req = &own;
     struct seq_range range = { next.next, next.step, 0 };
     int r = want > 0 || n == 0 ? seq_take(&op->base, want, req, &next, &range) : 0;
     if (r != 0)
         return r;
     next.req = *req;
+    note_writer(&next, req);
     op->next_keys.n = 0;
     op->next_keys.at = at_s;
     bool room = true;

@@ -72,10 +72,13 @@ struct seq_op {
         struct seq_range range; /* without a key; may be none */
     } mine[SEQ_MINE];           /* own writes whose outcome is open */
     uint32_t mine_count;
+    uint8_t writer[SEQ_WRITER_NAME]; /* what its nonces begin with; drawn with the first */
+    bool named;
 };
 
 enum seq_verdict {
     SEQ_GRANTED,  /* *out holds the numbers */
+    SEQ_LATE,     /* it does, but others got higher ones since: only for who has waited for these */
     SEQ_READ_IT,  /* read the record (fresh) and call seq_op_read */
     SEQ_TRY_AGAIN /* build anew with a new nonce */
 };
@@ -83,21 +86,22 @@ enum seq_verdict {
 void seq_op_init(struct seq_op *op);
 
 /* Take in the text of the record. FIRN_EFORMAT. With a write open: SEQ_GRANTED when the record is the
- * work of one of them, else SEQ_TRY_AGAIN. Numbers of a write that landed and was overwritten by
- * another process before this read are lost: a hole, never a repeat. */
+ * work of one of them, SEQ_LATE when one landed and others wrote after it (the record names the last
+ * write of each writer), else SEQ_TRY_AGAIN. Numbers of a write that landed are lost only if SEQ_WRITERS
+ * other processes wrote before this read: a hole, never a repeat. */
 FIRN_MUSTUSE int seq_op_read(struct seq_op *op, const char *p, size_t len,
                              enum seq_verdict *out_verdict, struct seq_range *out,
                              struct firn_diag *d);
 
 /* Build the write (base_text -> value) for up to `want` numbers. FIRN_EOVERFLOW: none left;
- * FIRN_EAGAIN: base is not known, read first. */
-FIRN_MUSTUSE int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *req);
+ * FIRN_EAGAIN: base is not known, read first. The request's nonce is `fresh` with the writer's name. */
+FIRN_MUSTUSE int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *fresh);
 
 /* The same with numbers for keys, as many of `ask` as fit into a record; `want` may be 0. None of them
  * may be among op->keys. One that is not `listed` afterwards found no room in the record, no numbers left,
  * or its key taken by another of them. */
 FIRN_MUSTUSE int seq_op_build_keyed(struct seq_op *op, uint64_t want, struct seq_ask *const *ask,
-                                    size_t n, uint64_t at_s, const struct nonce *req);
+                                    size_t n, uint64_t at_s, const struct nonce *fresh);
 
 /* The numbers that the known record gives to a key, or NULL. */
 const struct seq_keyed *seq_op_find(const struct seq_op *op, const struct nonce *key);

@@ -17,7 +17,7 @@ struct ticket_entry {
     char name[RECORD_NAME_MAX];
     size_t name_len; /* 0: unused */
     uint64_t used;
-    struct seq_range left; /* granted, but nobody waits for it any more: the next to ask gets it */
+    struct seq_range left; /* granted, but nobody waits for it any more: put_left_back() */
     struct seq_op op;
 };
 
@@ -94,18 +94,10 @@ static void hand_out(struct ticket_entry *e, struct ticket_job *job, struct seq_
     e->left.count -= job->want;
 }
 
-/* What a job still waits for. */
+/* It still waits for numbers without a key. */
 static bool wants_plain(const struct ticket_job *job)
 {
     return job->want > 0 && job->range.count == 0;
-}
-
-static bool wants_keyed(const struct ticket_job *job)
-{
-    for (size_t i = 0; i < job->keyed_n; i++)
-        if (job->keyed[i]->open)
-            return true;
-    return false;
 }
 
 /* An end that is not a good one, for all of the job that is not settled. */
@@ -134,9 +126,12 @@ static bool read_record(struct tickets *t, struct ticket_entry *e, struct ticket
         fail(job, r);
         return false;
     }
-    if (verdict != SEQ_GRANTED || got.count == 0)
+    if (verdict == SEQ_LATE && got.count > job->waited)
+        got.count =
+            job->waited; /* whoever asked later must not get a lower number than others have */
+    if (verdict == SEQ_TRY_AGAIN || got.count == 0)
         return true;
-    if (wants_plain(job) && (got.count >= job->least || e->left.count > 0))
+    if (wants_plain(job) && got.count >= job->least)
         hand_out(e, job, got);
     else
         e->left = got; /* too few for this one, or nobody waits: for another */
@@ -214,9 +209,8 @@ static void settle_written(const struct ticket_entry *e, struct ticket_job *job,
     }
 }
 
-/* Numbers in hand are older than what the record gives next. Before a key gets newer ones they go back
- * into the record, if nothing was taken from it since, or are given up: a number that was asked for later
- * must not be lower. */
+/* Numbers in hand go back into the record, if nothing was taken from it since, or are given up: who asks
+ * later must not get a lower number. The write names the record, so it also proves that. */
 static void put_left_back(struct ticket_entry *e)
 {
     struct seq_range *l = &e->left;
@@ -261,14 +255,13 @@ static void prepare(struct tickets *t, struct round *w, struct ticket_job *job, 
     struct ticket_entry *e = entry_of(t, job->name, job->name_len);
     struct seq_ask *ask[SEQ_KEYS_MAX];
     struct nonce req;
-    if (wants_plain(job) && e->left.count > 0 && e->left.count >= job->least)
-        hand_out(e, job, e->left);
-    if (!wants_plain(job) && !wants_keyed(job))
-        return;
     if (e->op.base_len == 0 && !read_record(t, e, job, d))
         return;
     settle_listed(e, job, d);
     size_t n = look_up(t, job, ask, d);
+    if (!wants_plain(job) && n == 0)
+        return;
+    put_left_back(e);
     uint64_t want = wants_plain(job) ? job->want : 0;
     if (want > 0 && seq_left(&e->op.base) < job->least) { /* taking the rest would help nobody */
         job->result = FIRN_EOVERFLOW;
@@ -277,8 +270,6 @@ static void prepare(struct tickets *t, struct round *w, struct ticket_job *job, 
     if (want == 0 && n == 0)
         return;
     int r = keep_list(t, w, e, others, d);
-    if (r == 0 && want == 0)
-        put_left_back(e);
     t->random(t->random_user, req.b, sizeof req.b);
     if (r == 0)
         r = seq_op_build_keyed(&e->op, want, ask, n, t->now_s, &req);
@@ -297,6 +288,7 @@ static void prepare(struct tickets *t, struct round *w, struct ticket_job *job, 
     w->cas[w->n].value = firn_slice(e->op.value, e->op.value_len);
     w->entry[w->n] = e;
     w->job[w->n++] = job;
+    job->waited = job->want;
 }
 
 /* One durable transaction if the store has such; else the sequences one after the other, each with a

@@ -16,6 +16,7 @@ struct ticket_job { /* one sequence's part of a commit */
     size_t name_len;
     uint64_t want;          /* in: how many numbers, for all that wait on it */
     uint64_t least;         /* in: fewer in one piece are of no use; 0 means 1 */
+    uint64_t waited;        /* in: how many of them a call before this one could not get */
     int result;             /* out: 0, or why not: FIRN_ENOENT, FIRN_EOVERFLOW, FIRN_EIO, ... */
     struct seq_range range; /* out: at least `least`, at most `want`, in order */
     bool more;              /* out: there are numbers beyond these, ask again for the rest */
@@ -42,8 +43,8 @@ FIRN_MUSTUSE int tickets_init(struct tickets *t, struct firn_store *store,
 void tickets_done(struct tickets *t);
 
 /* Up to TICKET_JOBS_MAX jobs, no name twice. Every job gets a result. Returns 0 when at least one was
- * granted, else the first error; with FIRN_EUNKNOWN call it again with the same wants: what landed
- * meanwhile is found by its nonce and handed out then, so a full disk loses no number. */
+ * granted, else the first error; with FIRN_EUNKNOWN call it again with the same wants, as `waited`: what
+ * landed meanwhile is found by its nonce and handed out then, so a full disk loses no number. */
 #define TICKET_JOBS_MAX 64
 int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struct firn_diag *d);
 
@@ -52,7 +53,8 @@ int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struc
 FIRN_MUSTUSE int ticket_flush(struct tickets *t, const char *name, size_t name_len,
                               uint64_t since_s, struct firn_diag *d);
 
-/* Numbers of a grant that nobody took: the next commit of that sequence hands them out first. */
+/* Numbers of a grant that nobody took: the next commit of that sequence takes them first, unless
+ * another process has taken higher ones by then. */
 void ticket_return(struct tickets *t, const char *name, size_t name_len, struct seq_range rest);
 
 /* FIRN_ECONFLICT: it exists (then *out, if not NULL, is what exists). */

@@ -99,7 +99,7 @@ void coordinator_submit(struct coordinator *c, struct job *first, struct job *la
     uint64_t deadline = mono_ms() + (c->opts.wait_ms ? c->opts.wait_ms : WAIT_MS);
     for (struct job *j = first; j; j = j->next) {
         j->deadline_ms = deadline;
-        j->taken = false;
+        j->taken = j->tried = false;
         j->spec.note = j->note;
     }
     pthread_mutex_lock(&c->mutex);

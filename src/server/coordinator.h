@@ -67,6 +67,7 @@ struct job {
     struct job *next;
     uint64_t deadline_ms;
     bool taken; /* what keyed->idem says is to be kept */
+    bool tried; /* a write for it was sent, and nobody knows what became of that */
 };
 
 struct coordinator;

@@ -453,8 +453,12 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     for (size_t i = 0; i < n; i++) {
         job[i] = (struct ticket_job){ .name = group[i].seq->reg,
                                       .name_len = strlen(group[i].seq->reg) };
-        for (struct job *j = group[i].first; j; j = j->next)
+        bool waited = true;
+        for (struct job *j = group[i].first; j; j = j->next) {
+            waited &= j->tried;
+            job[i].waited += waited ? j->want : 0;
             job[i].want += j->want;
+        }
         job[i].keyed = keyed + keyed_n;
         for (struct job *j = group[i].keyed; j; j = j->next, job[i].keyed_n++)
             keyed[keyed_n++] = j->keyed;
@@ -464,6 +468,7 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
             uint64_t block = ranges_want(&c->ranges, group[i].seq->name,
                                          strlen(group[i].seq->name));
             job[i].want += block < SEQ_TAKE_MAX - job[i].want ? block : SEQ_TAKE_MAX - job[i].want;
+            job[i].waited = job[i].want; /* blocks come in any order */
         }
     }
     if (keyed_n > 0)
@@ -485,6 +490,8 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
             ranges_put(&c->ranges, group[i].seq->name, strlen(group[i].seq->name),
                        &group[i].seq->record, &none, false, mono_ms());
         }
+        for (struct job *j = group[i].first; j; j = j->next)
+            j->tried = true;
         put_back(c, group[i].first, job[i].result, &d);
     }
 }

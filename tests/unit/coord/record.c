@@ -2,6 +2,8 @@
 
 #include "coord/record.h"
 
+#include <stdio.h>
+
 static struct nonce nonce_of(uint8_t first)
 {
     struct nonce v;
@@ -56,6 +58,20 @@ static const char keyed_text[] =
     "req=f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n"
     "at=1700000000\n"
     "keys=000102030405060708090a0b0c0d0e0f:7:11:2 101112131415161718191a1b1c1d1e1f:281474976710655:15:3\n";
+
+#define WRITTEN                              \
+    "mode=gapless\n"                         \
+    "start=1\n"                              \
+    "step=1\n"                               \
+    "offset=0\n"                             \
+    "max=9\n"                                \
+    "next=4\n"                               \
+    "note=\n"                                \
+    "req=f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n" \
+    "writers=f0f1f2f3f4f5f6f7 0001020304050607\n"
+static const char written_text[] = "firn=seq 3\n" WRITTEN;
+static const char both_text[] = "firn=seq 4\n" WRITTEN "at=1700000000\n"
+                                "keys=000102030405060708090a0b0c0d0e0f:7:2:2\n";
 
 static const char idem_text[] = "firn=idem 1\n"
                                 "args=7\n"
@@ -206,6 +222,73 @@ static int parse_idem(const char *p, size_t len)
 {
     struct idem_record i;
     return idem_parse(p, len, &i, NULL);
+}
+
+T_TEST(record_golden_writers)
+{
+    struct seq_record s = { .start = 1,
+                            .step = 1,
+                            .max = 9,
+                            .next = 4,
+                            .req = nonce_of(0xf0),
+                            .writers = 2,
+                            .writer = { { { 0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7 } },
+                                        { { 0, 1, 2, 3, 4, 5, 6, 7 } } } };
+    struct seq_keys keys = { .n = 1, .at = 1700000000, .key = { { nonce_of(0), 7, 2, 2 } } };
+    struct seq_record back;
+    char text[RECORD_TEXT_MAX + 1];
+    text[seq_encode(&s, text)] = '\0';
+    T_STR(text, written_text);
+    T_EQ(seq_parse(text, strlen(text), &back, NULL), 0);
+    T_EQ(back.writers, 2);
+    T_OK(memcmp(back.writer, s.writer, sizeof s.writer) == 0);
+    text[seq_encode_keyed(&s, &keys, text)] = '\0';
+    T_STR(text, both_text);
+    T_EQ(seq_parse_keyed(text, strlen(text), &back, &keys, NULL), 0);
+    T_EQ(back.writers, 2);
+    T_EQ(keys.n, 1);
+    /* Full, with a note as long as can be and the longest numbers: there is room for keys yet. */
+    s.writers = SEQ_WRITERS;
+    for (uint8_t i = 0; i < SEQ_WRITERS; i++)
+        memset(s.writer[i].b, i, sizeof s.writer[i].b);
+    memset(s.note, 'n', RECORD_NOTE_MAX);
+    s.max = s.next = INT64_MAX;
+    T_OK(seq_encode_keyed(&s, &keys, text) > 0);
+}
+
+T_TEST(record_rejects_bad_writers)
+{
+    static const char *const written[][2] = {
+        { "seq 3", "seq 1" },
+        { "seq 3", "seq 2" },
+        { "seq 3", "seq 4" },
+        { "seq 3", "seq 5" },
+        { "writers=f0f1f2f3f4f5f6f7 0001020304050607\n", "" },
+        { "f0f1f2f3f4f5f6f7 0001020304050607", "" },
+        { "f0f1f2f3f4f5f6f7 ", "f0f1f2f3f4f5f6f7  " },
+        { " 0001020304050607", " " },
+        { " 0001020304050607", " 000102030405060" },
+        { " 0001020304050607", " 000102030405060g" },
+        { " 0001020304050607", " f0f1f2f304050607" }, /* one writer twice */
+        { "0607\n", "0607\n\n" },
+        { "0607\n", "0607\nat=1\n" },
+    };
+    for (size_t i = 0; i < T_LEN(written); i++)
+        reject(written_text, written[i][0], written[i][1], parse_keyed);
+    reject(both_text, "seq 4", "seq 3", parse_keyed);
+    reject(both_text, "seq 4", "seq 2", parse_keyed);
+    for (size_t len = 0; len < sizeof written_text - 1; len++)
+        T_EQ(parse_keyed(written_text, len), FIRN_EFORMAT, "%zu bytes", len);
+    for (size_t len = 0; len < sizeof both_text - 1; len++)
+        T_EQ(parse_keyed(both_text, len), FIRN_EFORMAT, "%zu bytes", len);
+    /* More writers than there is room for. */
+    char text[RECORD_TEXT_MAX];
+    int n = snprintf(text, sizeof text, "%.*s", (int)(sizeof written_text - 2), written_text);
+    for (unsigned i = 2; i <= SEQ_WRITERS; i++) {
+        T_EQ(parse_keyed(strcat(text, "\n"), (size_t)n + 1), 0, "%u writers", i);
+        n += snprintf(text + n, sizeof text - (size_t)n, " %08x00000000", i);
+    }
+    T_EQ(parse_keyed(strcat(text, "\n"), (size_t)n + 1), FIRN_EFORMAT);
 }
 
 T_TEST(record_rejects_bad_keys)

@@ -144,6 +144,44 @@ T_TEST(sequence_op_outcomes)
     T_EQ(got.first, 50);
 }
 
+/* UNKNOWN, landed, and then others write: the record tells as long as there are not too many of them. */
+T_TEST(sequence_op_overtaken)
+{
+    for (int others = 1; others <= SEQ_WRITERS; others++) {
+        struct seq_record r = make((struct seq_spec){ .start = 1 });
+        struct seq_op op, other;
+        enum seq_verdict v;
+        struct seq_range got;
+        char text[RECORD_TEXT_MAX];
+        struct nonce req = fresh();
+        seq_op_init(&op);
+        T_EQ(seq_op_read(&op, text, seq_encode(&r, text), &v, &got, NULL), 0);
+        T_EQ(seq_op_build(&op, 3, &req), 0);
+        size_t len = op.value_len;
+        memcpy(text, op.value, len);
+        T_EQ(seq_op_done(&op, FIRN_EUNKNOWN, &got), SEQ_READ_IT);
+        for (int i = 0; i < others; i++) {
+            seq_op_init(&other);
+            T_EQ(seq_op_read(&other, text, len, &v, &got, NULL), 0);
+            T_EQ(v, SEQ_TRY_AGAIN);
+            for (int k = 0; k < 3; k++) { /* each has one place, however often it writes */
+                req = fresh();
+                T_EQ(seq_op_build(&other, 1, &req), 0);
+                T_EQ(seq_op_done(&other, 0, &got), SEQ_GRANTED);
+            }
+            len = other.base_len;
+            memcpy(text, other.base_text, len);
+        }
+        T_EQ(seq_op_read(&op, text, len, &v, &got, NULL), 0);
+        T_EQ(v, others < SEQ_WRITERS ? SEQ_LATE : SEQ_TRY_AGAIN);
+        T_OK(v != SEQ_LATE || (got.first == 1 && got.count == 3));
+        req = fresh(); /* once: the next is a write of its own */
+        T_EQ(seq_op_build(&op, 1, &req), 0);
+        T_EQ(seq_op_done(&op, 0, &got), SEQ_GRANTED);
+        T_EQ(got.first, 4 + 3 * (uint64_t)others);
+    }
+}
+
 /* Several servers on one record that is cut off, doubled and overtaken: no number twice. */
 T_TEST(sequence_op_never_repeats)
 {

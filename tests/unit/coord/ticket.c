@@ -130,7 +130,7 @@ T_TEST(ticket_lost_answer_leaves_no_hole)
 }
 
 /* The store goes away after the write; those who waited have given up when it comes back. Their
- * numbers go to the next in line. */
+ * numbers go to the next in line, and what that one does not want back into the record. */
 T_TEST(ticket_numbers_of_the_gone_are_kept)
 {
     setup();
@@ -148,11 +148,51 @@ T_TEST(ticket_numbers_of_the_gone_are_kept)
     job = job_of("a", 20);
     T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
     T_EQ(job.range.first, 5);
-    T_EQ(job.range.count, 7); /* fewer than wanted: ask again for the rest */
-    T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
-    T_EQ(job.range.first, 12);
     T_EQ(job.range.count, 20);
+    ticket_return(&tk, "a", 1, (struct seq_range){ 20, 1, 5 });
+    job = job_of("a", 2);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+    T_EQ(job.range.first, 20);
     teardown();
+}
+
+/* A write lands, its answer is lost, and before its sender can look, another server writes. */
+T_TEST(ticket_numbers_that_others_overtook)
+{
+    struct tickets other;
+    for (uint64_t waited = 0; waited <= 10; waited += 5) {
+        setup();
+        create("a", (struct seq_spec){ 0 });
+        T_EQ(tickets_init(&other, &flaky.base, NULL, NULL), 0);
+        struct ticket_job job = job_of("a", 1);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        flaky.lose_answers = 1;
+        flaky.fail_reads = 1;
+        job = job_of("a", 10);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), FIRN_EIO);
+        for (uint64_t i = 0; i < 20; i++) {
+            job = job_of("a", 1);
+            T_EQ(ticket_commit(&other, &job, 1, NULL), 0);
+            T_EQ(job.range.first, 12 + i);
+        }
+        /* Who has waited gets them; who came later must not, others have higher ones by now. */
+        job = job_of("a", 10);
+        job.waited = waited;
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 2 : 32);
+        T_EQ(job.range.count, waited ? waited : 10);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 32 : 42);
+        /* Nor does a rest that was handed back, once somebody has taken more. */
+        ticket_return(&tk, "a", 1, (struct seq_range){ waited ? 37 : 47, 1, 5 });
+        job = job_of("a", 1);
+        T_EQ(ticket_commit(&other, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 42 : 52);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 43 : 53);
+        tickets_done(&other);
+        teardown();
+    }
 }
 
 T_TEST(ticket_two_servers)
