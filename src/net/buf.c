@@ -73,3 +73,13 @@ void buf_consume(struct buf *b, size_t n)
     if (b->len > 0)
         memmove(b->p, b->p + n, b->len);
 }
+
+size_t slice_repeats(struct slice self, struct slice rest, size_t max)
+{
+    size_t n = 0;
+    for (const char *p = rest.p, *end = p + rest.len;
+         n < max && (size_t)(end - p) >= self.len && memcmp(p, self.p, self.len) == 0;
+         p += self.len)
+        n++;
+    return n;
+}

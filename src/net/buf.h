@@ -18,6 +18,9 @@ struct slice {
     size_t len;
 };
 
+/* How often `self` comes again at the start of `rest`, byte for byte; at most `max`. */
+size_t slice_repeats(struct slice self, struct slice rest, size_t max);
+
 struct buf { /* all zero but `max` is a valid, empty buffer that owns no memory */
     char *p;
     size_t len; /* bytes in use, from p on */

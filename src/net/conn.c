@@ -435,8 +435,15 @@ static void conn_refuse(struct conn *c, unsigned status, const char *http, const
     reply_finish(c, r, start);
 }
 
+/* The bytes behind a request that a run of requests like it may take. */
+static struct slice what_follows(const char *p, size_t len, size_t used, int budget)
+{
+    size_t most = (size_t)budget * used, rest = len - used;
+    return (struct slice){ p + used, rest < most ? rest : most };
+}
+
 /* Bytes used, 0: more are needed, negative: refused and finished. */
-static ssize_t step_http(struct conn *c, char *p, size_t len)
+static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
 {
     struct loop *l = c->loop;
     struct http_request req;
@@ -455,7 +462,6 @@ static ssize_t step_http(struct conn *c, char *p, size_t len)
         conn_refuse(c, err.status, err.reason, "");
         return -1;
     }
-    stat_add(&l->stats.http_requests, 1);
     c->continued = c->in_body = false;
     struct reply spot, *r = reply_start(c, &spot);
     if (!r) {
@@ -466,9 +472,14 @@ static ssize_t step_http(struct conn *c, char *p, size_t len)
     r->head = req.method == METHOD_HEAD;
     r->keep_alive = req.keep_alive;
     r->minor = req.minor;
+    req.self = (struct slice){ p, (size_t)used };
+    req.rest = what_follows(p, len, (size_t)used, *budget);
     l->service->http(l->service->ctx, &req, r);
+    ssize_t served = 1 + (ssize_t)r->repeats;
+    stat_add(&l->stats.http_requests, (uint64_t)served);
+    *budget -= (int)r->repeats;
     reply_finish(c, r, start);
-    return used;
+    return used * served;
 }
 
 static ssize_t step_resp(struct conn *c, char *p, size_t len, int *budget)
@@ -490,18 +501,16 @@ static ssize_t step_resp(struct conn *c, char *p, size_t len, int *budget)
         conn_close(c);
         return -1;
     }
-    size_t start = r->out->len, most = (size_t)*budget * (size_t)used;
+    size_t start = r->out->len;
     r->keep_alive = true;
     l->resp.self = (struct slice){ p, (size_t)used };
-    l->resp.rest = (struct slice){ p + used, len - (size_t)used };
-    if (l->resp.rest.len > most)
-        l->resp.rest.len = most;
+    l->resp.rest = what_follows(p, len, (size_t)used, *budget);
     l->service->resp(l->service->ctx, &l->resp, r);
-    uint32_t served = 1 + r->repeats;
-    stat_add(&l->stats.resp_requests, served);
-    *budget -= (int)served - 1;
+    ssize_t served = 1 + (ssize_t)r->repeats;
+    stat_add(&l->stats.resp_requests, (uint64_t)served);
+    *budget -= (int)r->repeats;
     reply_finish(c, r, start);
-    return used * (ssize_t)served;
+    return used * served;
 }
 
 /* A '*' begins RESP; so do the two inline commands that people type into telnet, which are no HTTP
@@ -560,7 +569,7 @@ static size_t conn_pump(struct conn *c, char *p, size_t len)
                 break;
             }
         }
-        ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at)
+        ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at, &budget)
                                           : step_resp(c, p + at, len - at, &budget);
         if (used == 0)
             c->in_partial = true;

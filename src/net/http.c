@@ -717,6 +717,13 @@ ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_er
     return parse(p, len, req, err, false);
 }
 
+size_t http_repeats(const struct http_request *req, size_t max)
+{
+    if (req->self.len == 0 || req->method != METHOD_GET || !req->keep_alive || req->body.len > 0)
+        return 0;
+    return slice_repeats(req->self, req->rest, max);
+}
+
 /* llhttp's reading of a whole request: where it ends and how long its body is. */
 struct whole {
     bool complete;

@@ -34,6 +34,8 @@ enum http_method {
 
 /* All slices borrow from the parsed bytes. Header values come without the space around them. */
 struct http_request {
+    struct slice self,
+        rest; /* its own bytes and those behind it, by the caller; for http_repeats() */
     enum http_method method;
     uint8_t minor;        /* HTTP/1.minor: 0 or 1 */
     bool keep_alive;      /* as the version and Connection say */
@@ -59,6 +61,10 @@ ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_er
 /* The same with llhttp reading every request, to its very end, and both agreeing: for tests, which
  * compare the two. */
 ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct http_error *err);
+
+/* How many requests follow that are this one over again, byte for byte; at most `max`. Only for GETs without a
+ * body on a connection that stays: a handler may answer such a run at once (reply.repeats). */
+size_t http_repeats(const struct http_request *req, size_t max);
 
 const char *http_method_name(enum http_method m);
 

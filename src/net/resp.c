@@ -184,13 +184,9 @@ ssize_t resp_parse(char *p, size_t len, struct resp_request *req, char err[RESP_
 
 size_t resp_repeats(const struct resp_request *req, size_t max)
 {
-    size_t n = 0, len = req->self.len;
-    if (len == 0 || req->self.p[0] != '*')
+    if (req->self.len == 0 || req->self.p[0] != '*')
         return 0; /* an inline command may have been unescaped in place */
-    for (const char *p = req->rest.p, *end = p + req->rest.len;
-         n < max && (size_t)(end - p) >= len && memcmp(p, req->self.p, len) == 0; p += len)
-        n++;
-    return n;
+    return slice_repeats(req->self, req->rest, max);
 }
 
 bool resp_is(const struct resp_request *req, size_t i, const char *word)

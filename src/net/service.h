@@ -40,7 +40,8 @@ struct reply {
     struct buf *out;   /* append here (RESP: the writers of resp.h; HTTP: after reply_head()) */
     struct peer *peer; /* NULL once a deferred reply's connection is gone */
     bool close;        /* set it to end the connection after this answer (QUIT) */
-    uint32_t repeats;  /* RESP: set it if the answer also holds those of so many resp_repeats() */
+    uint32_t repeats; /* set it if the answer also holds those of so many resp_ or http_repeats() */
+    bool follows;     /* set it before an HTTP answer that is not the last of those */
 
     /* private */
     bool head, keep_alive, deferred, done, serial;

@@ -201,8 +201,22 @@ void answer_numbers(struct reply *r, const struct answer *a, const uint64_t *ids
     end(r, a, length);
 }
 
+void answer_one(struct reply *r, uint64_t id)
+{
+    static const char head[] = "Content-Type: application/json\r\n" NO_STORE;
+    char body[8 + FIRN_U64_TEXT_BUF + 3] = "{\"id\":\"";
+    size_t len = 7 + firn_u64_format(id, body + 7);
+    memcpy(body + len, "\"}\n", 3);
+    reply_ok(r, head, sizeof head - 1, body, len + 3);
+}
+
 void answer_range(struct reply *r, const struct answer *a, const struct seq_range *range)
 {
+    if (range->count == 1 && a->format == ANSWER_JSON && !a->list && !a->replayed && !a->codec &&
+        !a->prefix) {
+        answer_one(r, range->first);
+        return;
+    }
     uint64_t ids[NUMBER_CHUNK], next = range->first;
     size_t digits = even_digits(a, range->first, seq_range_last(range));
     uint64_t length = body_length(a, range->count, digits);
@@ -249,13 +263,4 @@ int answer_texts(struct reply *r, const struct answer *a, size_t n, answer_text_
     }
     end(r, a, 0);
     return 0;
-}
-
-void answer_one(struct reply *r, uint64_t id)
-{
-    static const char head[] = "Content-Type: application/json\r\n" NO_STORE;
-    char body[8 + FIRN_U64_TEXT_BUF + 3] = "{\"id\":\"";
-    size_t len = 7 + firn_u64_format(id, body + 7);
-    memcpy(body + len, "\"}\n", 3);
-    reply_ok(r, head, sizeof head - 1, body, len + 3);
 }

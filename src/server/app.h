@@ -48,7 +48,7 @@ struct http_counter { /* of one route on one loop; read by any thread */
     _Atomic uint64_t requests, errors;
 };
 
-enum { GAPLESS_KNOWN = 64 };
+enum { RUN_MAX = 1023 }; /* requests that are answered together with the first of them */
 
 struct service_ctx {
     struct app *app;
@@ -62,9 +62,7 @@ struct service_ctx {
     size_t index;       /* of the loop */
     const struct firn_kind *ticket_kind;
     const struct firn_kind *snowflake_kind;
-    struct resp_wait *resp_idle; /* resp_commands.c's pool */
-    char gapless[GAPLESS_KNOWN]
-                [RECORD_NAME_MAX + 1];      /* resp_commands.c's: names of gapless sequences */
+    struct resp_wait *resp_idle;            /* resp_commands.c's pool */
     struct http_wait *http_idle, *http_all; /* http_wait.c's pool, and all that it ever made */
     uint32_t http_waits;
     struct http_counter

@@ -99,6 +99,9 @@ struct call {
 
 void call_count_error(struct service_ctx *ctx, const struct route *route);
 
+/* So many more requests like this one are answered with it (reply.repeats). */
+void call_repeats(struct call *c, uint32_t n);
+
 /* Whether the guard lets it pass; if not, that is answered. Every request that mints, takes or looks at
  * numbers asks once. */
 bool call_allowed(struct call *c, enum guard_what what, const char *name, size_t len);
@@ -155,6 +158,7 @@ struct http_wait {
     void (*done)(struct http_wait *w); /* of http_wait_submit() */
     const struct route *route;
     struct answer answer;
+    uint32_t repeats;             /* tickets: an answer each for so many more requests */
     struct seq_record want;       /* create: what the sequence should be like */
     const struct firn_kind *kind; /* keyed IDs */
     char *text;                   /* the cluster's answer; malloc'd */

@@ -470,10 +470,35 @@ static int dated_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
     return len ? (int)(at + len) : FIRN_ERANGE;
 }
 
+/* A run of requests for a number: an answer each. */
+static void answer_run(struct http_wait *w, struct reply *r)
+{
+    struct job *j = &w->ticket.job;
+    uint64_t got = j->result ? 0 : j->range.count;
+    for (uint64_t i = 0; i <= w->repeats; i++) {
+        struct seq_range one = { j->range.first + i * j->range.step, 1, 1 };
+        r->follows = i < w->repeats;
+        if (i == got && !j->result) { /* fewer than were asked for */
+            j->result = j->more ? FIRN_EAGAIN : FIRN_EOVERFLOW;
+            snprintf(j->diag.text, sizeof j->diag.text, "sequence %s %s", j->name,
+                     j->more ? "could not be served at once" : "has reached its last number");
+        }
+        if (i < got)
+            answer_range(r, &w->answer, &one);
+        else
+            http_wait_fail(w, r);
+    }
+    minter_count(w->ctx->minter, w->ctx->ticket_kind, got);
+}
+
 /* The numbers came, or an error. */
 static void answer_ticket(struct http_wait *w, struct reply *r)
 {
     struct job *j = &w->ticket.job;
+    if (w->repeats) {
+        answer_run(w, r);
+        return;
+    }
     if (j->result) {
         http_wait_fail(w, r);
         return;
@@ -528,7 +553,20 @@ static void described(struct http_wait *w)
     http_wait_done(w);
 }
 
-enum { NUMBER_BYTES = 24 }; /* of a long number with what is around it */
+enum {
+    NUMBER_BYTES = 24,  /* of a long number with what is around it */
+    ANSWER_BYTES = 192, /* of an answer with one, about */
+};
+
+/* How many requests like this one follow that can be served by one job: not those with a key or another format,
+ * and rates are counted one by one. */
+static uint32_t run_of(const struct call *c, const struct order *o, const struct keyed *k)
+{
+    if (o->n != 1 || k || o->answer.format == ANSWER_OCTETS || o->answer.codec ||
+        guard_on(&c->ctx->guard) || !ticket_is_gapless(c->ctx->desk, o->seq, o->seq_len))
+        return 0;
+    return (uint32_t)http_repeats(c->req, RUN_MAX);
+}
 
 static void take(struct call *c, const struct order *o)
 {
@@ -556,7 +594,8 @@ static void take(struct call *c, const struct order *o)
     w->ticket.job.keyed = k;
     if (k)
         k->ask.partial = true;
-    w->ticket.job.want = o->n;
+    w->repeats = run_of(c, o, k);
+    w->ticket.job.want = o->n + w->repeats;
     w->ticket.job.partial = true; /* the last numbers of a sequence shall not be lost */
     w->ticket.done = ticket_came;
     if (o->answer.format == ANSWER_OCTETS || o->answer.codec) {
@@ -568,12 +607,15 @@ static void take(struct call *c, const struct order *o)
     int r = ticket_take(c->ctx->desk, &w->ticket, reply_behind(c->r), loop_now_ms(c->ctx->loop));
     if (r == FIRN_EAGAIN) {
         w->reply = reply_defer(c->r, DEFER_PIPELINED);
-        if (!w->reply) /* the number that comes is lost, as if the client had gone; not repeated */
+        if (!w->reply) { /* the number that comes is lost, as if the client had gone; not repeated */
             call_fail(c, PROBLEM_BUSY, "no memory to wait with: ask again in a moment");
-        else
-            reply_expect(w->reply, o->n * NUMBER_BYTES);
+            return;
+        }
+        call_repeats(c, w->repeats);
+        reply_expect(w->reply, o->n * NUMBER_BYTES + w->repeats * ANSWER_BYTES);
         return;
     }
+    call_repeats(c, w->repeats);
     w->ticket.job.result = r;
     answer_ticket(w, c->r);
     http_wait_free(w);

@@ -101,15 +101,21 @@ static struct http_counter *counter(struct service_ctx *ctx, const struct route 
 }
 
 /* One writer: a load and a store are enough. */
-static void bump(_Atomic uint64_t *c)
+static void add(_Atomic uint64_t *c, uint64_t n)
 {
-    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1,
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
 
 void call_count_error(struct service_ctx *ctx, const struct route *route)
 {
-    bump(&counter(ctx, route)->errors);
+    add(&counter(ctx, route)->errors, 1);
+}
+
+void call_repeats(struct call *c, uint32_t n)
+{
+    c->r->repeats = n;
+    add(&counter(c->ctx, c->route)->requests, n);
 }
 
 /* --- matching --- */
@@ -349,7 +355,7 @@ static void dispatch(struct call *c)
     struct slice arg = { NULL, 0 };
     int port = c->r->peer ? c->r->peer->tag : PORT_HOME;
     c->route = http_route_find(c->req->method, c->req->path, port, &arg, &allow);
-    bump(&counter(c->ctx, c->route)->requests);
+    add(&counter(c->ctx, c->route)->requests, 1);
     if (!c->route) {
         if (allow)
             wrong_method(c, allow);
@@ -374,14 +380,23 @@ static void dispatch(struct call *c)
 static bool short_cut(struct service_ctx *ctx, const struct http_request *req, struct reply *r)
 {
     uint64_t id;
+    uint32_t n = 0;
     if (req->path.len != 9 || memcmp(req->path.p, "/generate", 9) != 0 || req->query.p ||
         req->idempotency_key.p || req->method > METHOD_HEAD || r->peer->tag == PORT_TICKET ||
         answer_format(req->accept) != ANSWER_JSON || guard_on(&ctx->guard) ||
         minter_number(ctx->minter, LEASED_SNOWFLAKE, &id) != 0)
         return false;
-    minter_count(ctx->minter, ctx->snowflake_kind, 1);
-    bump(&ctx->http[0].requests);
-    answer_one(r, id);
+    uint32_t repeats = (uint32_t)http_repeats(req, RUN_MAX);
+    do { /* a number for this one, and for those that follow as long as there are numbers */
+        uint64_t next = 0;
+        r->follows = n < repeats && minter_number(ctx->minter, LEASED_SNOWFLAKE, &next) == 0;
+        answer_one(r, id);
+        id = next;
+        n++;
+    } while (r->follows);
+    r->repeats = n - 1;
+    minter_count(ctx->minter, ctx->snowflake_kind, n);
+    add(&ctx->http[0].requests, n);
     return true;
 }
 

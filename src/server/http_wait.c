@@ -36,6 +36,7 @@ struct http_wait *http_wait_new(struct call *c, const char *name, size_t len)
     *j = (struct job){ .want = 1, .name_len = len };
     memcpy(j->name, name, len);
     w->reply = NULL;
+    w->repeats = 0;
     w->route = c->route;
     w->answer = (struct answer){ .format = ANSWER_JSON };
     return w;

@@ -66,6 +66,7 @@ uint64_t minter_counted(const struct minter *m, size_t kind_index);
 struct ticket_wait {
     struct job job; /* in: name, name_len, want, create; out: result, diag, range, record, period */
     void (*done)(struct ticket_wait *w);
+    struct ticket_desk *desk; /* private */
 };
 
 struct ticket_desk; /* this loop's open sequences and its jobs under way */
@@ -85,6 +86,10 @@ FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool 
  * shortest way there is to a number. */
 FIRN_MUSTUSE int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
                                 bool some, uint64_t now_ms, struct seq_range *out);
+
+/* A sequence that this loop has met and knows to be gapless and not dated: neither ever changes. Only such
+ * requests are taken together; a range sequence with too few in hand would pass over those few. */
+bool ticket_is_gapless(const struct ticket_desk *d, const char *name, size_t len);
 
 /* Any other job. done() will be called. */
 void ticket_submit(struct ticket_desk *d, struct job *j);

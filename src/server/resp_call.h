@@ -26,8 +26,6 @@ bool resp_allowed(struct service_ctx *ctx, struct reply *r, enum guard_what what
 
 /* --- commands that wait for the coordinator: resp_tickets.c --- */
 
-enum { RUN_MAX = 1023 }; /* requests that are answered together with the first of them */
-
 enum ticket_answer {
     ANSWER_LAST, /* the last of the numbers, as an integer */
     ANSWER_LIST, /* all of them */

@@ -99,24 +99,9 @@ static void write_numbers(struct reply *r, const struct resp_wait *w)
         write_ticket(r, j, j->range.first + i * j->range.step);
 }
 
-/* Sequences that this loop knows to be gapless (a mode never changes), by a hash of the name. */
-static char *gapless_place(struct service_ctx *ctx, const char *name, size_t len)
-{
-    return ctx->gapless[record_name_hash(name, len) % GAPLESS_KNOWN];
-}
-
-static bool is_gapless(struct service_ctx *ctx, struct slice name)
-{
-    const char *known = gapless_place(ctx, name.p, name.len);
-    return strncmp(known, name.p, name.len) == 0 && known[name.len] == '\0';
-}
-
 static void ticket_came(struct ticket_wait *t)
 {
     struct resp_wait *w = (struct resp_wait *)(void *)t;
-    const struct job *j = &w->ticket.job;
-    if (j->result == 0 && j->record.mode == SEQ_GAPLESS && !j->period)
-        memcpy(gapless_place(w->ctx, j->name, j->name_len), j->name, j->name_len + 1);
     if (w->reply) {
         write_numbers(w->reply, w);
         reply_done(w->reply);
@@ -227,8 +212,7 @@ void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint
 static const struct slice no_key;
 
 /* The numbers that INCR and INCRBY answer with, from those in hand if there are any. Several INCRs in a row
- * are answered together; rates are counted one by one, so not where there may be some. A range sequence with
- * too few in hand is asked one by one: asking for many would pass over those few. */
+ * are answered together; rates are counted one by one, so not where there may be some. */
 static void take_last(struct service_ctx *ctx, const struct resp_request *q, struct reply *r,
                       uint64_t n)
 {
@@ -249,8 +233,9 @@ static void take_last(struct service_ctx *ctx, const struct resp_request *q, str
         }
         return;
     }
-    resp_take(ctx, r, name, n, is_gapless(ctx, name) ? repeats : 0, true, ANSWER_LAST, true,
-              no_key);
+    if (!ticket_is_gapless(ctx->desk, name.p, name.len))
+        repeats = 0;
+    resp_take(ctx, r, name, n, repeats, true, ANSWER_LAST, true, no_key);
 }
 
 void run_incr(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)

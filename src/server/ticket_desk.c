@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GAPLESS_KNOWN = 64 };
+
 struct ticket_desk {
     struct coordinator *coordinator;
     struct outbox *back;
-    struct job *first, **tail, *last; /* to be submitted at the end of the turn */
+    struct job *first, **tail, *last;                 /* to be submitted at the end of the turn */
+    char gapless[GAPLESS_KNOWN][RECORD_NAME_MAX + 1]; /* names, by their hashes */
 };
 
 void ticket_submit(struct ticket_desk *d, struct job *j)
@@ -50,10 +53,23 @@ static void fetch_ahead(struct ticket_desk *d, const char *name, size_t len)
     ticket_submit(d, j);
 }
 
+static size_t place(const char *name, size_t len)
+{
+    return record_name_hash(name, len) % GAPLESS_KNOWN;
+}
+
 static void answered(struct job *j)
 {
     struct ticket_wait *w = (struct ticket_wait *)(void *)j;
+    if (j->result == 0 && j->record.mode == SEQ_GAPLESS && !j->period)
+        memcpy(w->desk->gapless[place(j->name, j->name_len)], j->name, j->name_len + 1);
     w->done(w);
+}
+
+bool ticket_is_gapless(const struct ticket_desk *d, const char *name, size_t len)
+{
+    const char *known = d->gapless[place(name, len)];
+    return strncmp(known, name, len) == 0 && known[len] == '\0';
 }
 
 int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want, bool some,
@@ -82,6 +98,7 @@ int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint6
     }
     j->what = JOB_TAKE;
     j->done = answered;
+    w->desk = d;
     ticket_submit(d, j);
     return FIRN_EAGAIN;
 }

@@ -366,6 +366,67 @@ def gapless_under_load(f):
     equal(numbers, list(range(1, len(numbers) + 1)))
 
 
+def pipelined(port, requests):
+    """Send all of these at once on one connection: [(status, headers, body)] until it ends or all are answered."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as s:
+        s.sendall("".join(requests).encode())
+        data, got = s.makefile("rb"), []
+        for request in requests:
+            line = data.readline()
+            if not line:
+                break
+            headers = {}
+            while (field := data.readline().strip()):
+                name, value = field.decode().split(": ", 1)
+                headers[name] = value
+            body = b"" if request.startswith("HEAD") else data.read(int(headers["Content-Length"]))
+            got.append((int(line.split()[1]), headers, body))
+        return got
+
+
+def ask(path, method="GET", version="1.1", more=""):
+    return f"{method} {path} HTTP/{version}\r\nHost: x\r\n{more}\r\n"
+
+
+@test
+def runs_of_requests(f):
+    """Clients that pipeline send the same request many times over; those are answered together."""
+    create(f, name="runs")
+    create(f, name="brief", max=50)
+    path = "/generate?seq=runs"
+    get(f, path, port=f.ticket)  # 1: from now on this loop, or the other one, knows the sequence
+    counted = int(re.search(rb'^firn_tickets_committed_total (\d+)', get(f, "/metrics").body, re.M)[1])
+    asked = 0
+    for _ in range(4):
+        mix = [ask(path)] * 300 + [ask(path, "HEAD")] + [ask(path, "POST", more="Content-Length: 0\r\n")] * 3
+        mix += [ask(path, more="Accept: text/plain\r\n")] * 40 + [ask(path + "&n=2")] * 20 + [ask(path)] * 2
+        mix += [ask(path, version="1.0", more="Connection: keep-alive\r\n")] * 30
+        mix += [ask(path, more="Connection: close\r\n")] * 2  # the second is not answered
+        got = pipelined(f.ticket, mix)
+        equal(len(got), len(mix) - 1)
+        equal({status for status, _, _ in got}, {200})
+        equal({h["Cache-Control"] for _, h, _ in got}, {"no-store"})
+        numbers = [int(n) for _, _, body in got for n in re.findall(rb"\d+", body)]
+        # HEAD takes a number, too, and shows none.
+        equal(sorted(numbers), numbers)
+        equal(len(numbers), 300 + 3 + 40 + 40 + 2 + 30 + 1)
+        equal(numbers[-1] - numbers[0], len(numbers))
+        asked += len(numbers) + 1
+    now = int(re.search(rb'^firn_tickets_committed_total (\d+)', get(f, "/metrics").body, re.M)[1])
+    equal(now - counted, asked)
+    # The end of a sequence in the middle of a run.
+    for _ in range(3):
+        get(f, "/generate?seq=brief", port=f.ticket)
+    got = pipelined(f.ticket, [ask("/generate?seq=brief")] * 100)
+    equal([status for status, _, _ in got], [200] * 47 + [409] * 53)
+    check(b"last number" in got[-1][2], got[-1][2])
+    equal([json.loads(body)["id"] for _, _, body in got[:47]], [str(n) for n in range(4, 51)])
+    # Snowflakes.
+    got = pipelined(f.snowflake, [ask("/generate")] * 700)
+    ids = [int(json.loads(body)["id"]) for _, _, body in got]
+    check(len(set(ids)) == 700 and sorted(ids) == ids)
+
+
 # --- the rest ---
 
 @test
@@ -427,17 +488,9 @@ def pipelining_keeps_the_order(f):
     create(f, name="pipe")
     paths = ["/generate?seq=pipe", "/generate", "/nowhere", "/generate?seq=pipe&n=2", "/healthz",
              "/v1/sequences/pipe", "/generate?seq=pipe"] * 20
-    s = socket.create_connection(("127.0.0.1", f.home), timeout=20)
-    s.sendall(b"".join(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % p.encode() for p in paths))
-    reader = s.makefile("rb")
     tickets = []
-    for path in paths:
-        status = int(reader.readline().split()[1])
-        length = None
-        while (line := reader.readline()) != b"\r\n":
-            if line.lower().startswith(b"content-length:"):
-                length = int(line.split(b":")[1])
-        body = json.loads(reader.read(length))
+    for path, (status, _, body) in zip(paths, pipelined(f.home, [ask(p) for p in paths]), strict=True):
+        body = json.loads(body)
         equal(status, 404 if path == "/nowhere" else 200, path)
         if path.startswith("/generate?seq=pipe"):
             tickets += [int(x) for x in body.get("ids") or [body["id"]]]
@@ -446,7 +499,6 @@ def pipelining_keeps_the_order(f):
         elif path == "/v1/sequences/pipe":
             equal(body["name"], "pipe")
     equal(tickets, list(range(1, 81)))
-    s.close()
 
 
 @test

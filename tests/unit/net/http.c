@@ -18,6 +18,44 @@ static ssize_t parse(const char *text, size_t len, struct http_request *req, str
     return http_parse(guard_copy(text, len), len, req, err);
 }
 
+T_TEST(http_runs)
+{
+    static const struct {
+        const char *one;
+        size_t times, expect;
+    } rows[] = {
+        { "GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 5, 4 },
+        { "GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 1, 0 },
+        { "GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 20, 7 }, /* not more than one wants */
+        { "GET /a HTTP/1.0\r\n\r\n", 5, 0 },             /* the connection ends */
+        { "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 5, 0 },
+        { "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n", 5, 0 },
+        { "POST /a HTTP/1.1\r\nHost: x\r\n\r\n", 5, 0 },
+        { "GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx", 5, 0 },
+    };
+    for (size_t i = 0; i < T_LEN(rows); i++) {
+        char text[2048] = "";
+        for (size_t k = 0; k < rows[i].times; k++)
+            strcat(text, rows[i].one);
+        size_t len = strlen(text);
+        struct http_request req;
+        struct http_error err;
+        ssize_t used = http_parse(text, len, &req, &err);
+        T_EQ(used, (ssize_t)strlen(rows[i].one));
+        T_EQ(http_repeats(&req, 7), 0); /* nobody said what follows */
+        req.self = (struct slice){ text, (size_t)used };
+        req.rest = (struct slice){ text + used, len - (size_t)used };
+        T_EQ(http_repeats(&req, 7), rows[i].expect, "%s", rows[i].one);
+        if (rows[i].expect == 4) { /* the last one is cut, or another */
+            req.rest.len--;
+            T_EQ(http_repeats(&req, 7), 3);
+            req.rest.len++;
+            text[len - 5] = 'y';
+            T_EQ(http_repeats(&req, 7), 3);
+        }
+    }
+}
+
 T_TEST(http_reads_what_we_need)
 {
     static const char text[] =
