@@ -10,7 +10,7 @@
 #include "cli/when.h"
 
 #include "coord/lease.h"
-#include "coord/sequence.h"
+#include "coord/ticket.h"
 #include "coord/setup.h"
 #include "id/rng_take.h"
 #include "store/quorum.h"
@@ -72,6 +72,7 @@ const struct usage admin_usage = {
                 "       firn admin slots [--all]\n"
                 "       firn admin doctor\n"
                 "       firn admin fence\n"
+                "       firn admin skip N [SEQUENCE]\n"
                 "       firn admin retire SLOT [--force]\n"
                 "       firn admin admit URL [--as-is]",
     .about =
@@ -79,11 +80,13 @@ const struct usage admin_usage = {
         "may have granted (about a minute and a half ahead); --fresh begins now.\n"
         "fence raises every slot above all that may have been granted: needed after the store was\n"
         "restored from a backup, copied, or failed over with loss. Stop the old one first.\n"
+        "skip passes over the next N numbers of a sequence, or of all: after a restore, so that numbers\n"
+        "given since the backup do not come again.\n"
         "retire takes a slot out of use for good, such as one that a wrong clock left in the future.\n"
         "admit lets a store of a quorum vote again that was wiped, restored or replaced: a majority of the\n"
         "others gives it all registers first. Stop whatever still uses what it was before.\n"
         "doctor's exit status is 1 when something needs a hand.\n",
-    .operands = "init slots doctor fence retire admit",
+    .operands = "init slots doctor fence skip retire admit",
     .opts = opts,
 };
 
@@ -556,10 +559,78 @@ static int fence(struct firn_store *store)
         ;
     if (r)
         return said(r, &d);
-    say_warning(
-        "sequences are as the store has them: if it went back, raise them before they are used");
+    say_warning("sequences are as the store has them: if it went back, numbers will come again; "
+                "`firn admin skip N` passes over as many as may have been given since");
     printf("fenced: all %" PRIu64 " slots now begin above all that may have been granted\n",
            m.slot_hi - m.slot_lo);
+    return output_finish(STATUS_OK);
+}
+
+struct names {        /* of sequences: a scan is over before anything is written */
+    const char *only; /* NULL: all */
+    char (*name)[RECORD_NAME_MAX + 1];
+    size_t n;
+};
+
+/* A dated sequence counts in registers of its own, one for each period: its name means these, too. */
+static bool is_of(const char *only, const char *name, size_t len)
+{
+    size_t n = only ? strlen(only) : len;
+    return len >= n && (!only || memcmp(name, only, n) == 0) &&
+           (len == n || name[n] == RECORD_INNER);
+}
+
+static int keep_name(void *user, const char *name, size_t len, const struct seq_record *r)
+{
+    struct names *s = user;
+    (void)r;
+    if (len > RECORD_NAME_MAX || !is_of(s->only, name, len))
+        return 0;
+    void *more = realloc(s->name, (s->n + 1) * sizeof *s->name);
+    if (!more)
+        return FIRN_ENOMEM;
+    s->name = more;
+    memcpy(s->name[s->n], name, len);
+    s->name[s->n++][len] = '\0';
+    return 0;
+}
+
+static int skip_one(struct tickets *t, const char *name, uint64_t n, struct firn_diag *d)
+{
+    struct seq_record now;
+    int r;
+    for (int i = 0; passing(r = ticket_skip(t, name, strlen(name), n, &now, d)) && i < TRIES_MAX;
+         i++)
+        ;
+    if (r == 0 && seq_left(&now) == 0)
+        printf("%s: no numbers are left\n", name);
+    else if (r == 0)
+        printf("%s: the next number is %" PRIu64 "\n", name, now.next);
+    return r;
+}
+
+static int skip(struct firn_store *store, const char *text, const char *only)
+{
+    struct tickets t;
+    struct firn_diag d = { 0 };
+    struct names s = { .only = only };
+    uint64_t n;
+    if (!options_number(text, false, &n) || n == 0 || n > SEQ_NUMBER_MAX)
+        return say_trouble("'%s' is not how many numbers to pass over: 1 or more", text);
+    int r = tickets_init(&t, store, NULL, NULL);
+    if (r)
+        return said(r, &d);
+    r = ticket_list(&t, keep_name, &s, &d);
+    for (size_t i = 0; r == 0 && i < s.n; i++)
+        r = skip_one(&t, s.name[i], n, &d);
+    tickets_done(&t);
+    free(s.name);
+    if (r)
+        return said(r, &d);
+    if (s.n == 0 && only)
+        return say_failed("there is no sequence '%s'", only);
+    if (s.n == 0)
+        say_note("there are no sequences");
     return output_finish(STATUS_OK);
 }
 
@@ -615,14 +686,19 @@ int cmd_admin(int argc, char **argv)
     if (r >= 0)
         return r;
     const char *what = operands > 0 ? argv[1] : "";
-    bool admits = strcmp(what, "admit") == 0, two = admits || strcmp(what, "retire") == 0;
-    static const char *const whats[] = { "init", "slots", "doctor", "fence", "retire", "admit" };
-    bool known_word = false;
+    bool admits = strcmp(what, "admit") == 0;
+    static const struct {
+        const char *word;
+        int least, most; /* operands, with the word */
+    } whats[] = { { "init", 1, 1 }, { "slots", 1, 1 },  { "doctor", 1, 1 }, { "fence", 1, 1 },
+                  { "skip", 2, 3 }, { "retire", 2, 2 }, { "admit", 2, 2 } };
+    bool fits = false;
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++)
-        known_word |= strcmp(what, whats[i]) == 0;
-    if (!known_word || operands != (two ? 2 : 1))
+        fits |= strcmp(what, whats[i].word) == 0 && operands >= whats[i].least &&
+                operands <= whats[i].most;
+    if (!fits)
         return say_trouble(
-            "say what to do: init, slots, doctor, fence, retire SLOT or admit URL; see "
+            "say what to do: init, slots, doctor, fence, skip N, retire SLOT or admit URL; see "
             "firn admin --help");
     if (admits)
         return admit(a.store, argv[2], a.as_is);
@@ -637,6 +713,8 @@ int cmd_admin(int argc, char **argv)
         r = doctor(store, &a);
     else if (strcmp(what, "fence") == 0)
         r = fence(store);
+    else if (strcmp(what, "skip") == 0)
+        r = skip(store, argv[2], operands > 2 ? argv[3] : NULL);
     else
         r = retire(store, argv[2], a.force);
     firn_store_close(store);

@@ -455,6 +455,35 @@ int ticket_describe(struct tickets *t, const char *name, size_t name_len, struct
     return r ? r : seq_parse(rec.value, rec.len, out, d);
 }
 
+int ticket_skip(struct tickets *t, const char *name, size_t name_len, uint64_t n,
+                struct seq_record *out, struct firn_diag *d)
+{
+    char key[RECORD_KEY_BUF], text[RECORD_TEXT_MAX];
+    struct firn_slice k = firn_slice(key, seq_key(name, name_len, key));
+    struct firn_record rec;
+    struct seq_keys keys;
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        int r = firn_store_read(t->store, k, true, &rec, d);
+        if (r == 0)
+            r = seq_parse_keyed(rec.value, rec.len, out, &keys, d);
+        if (r == 0)
+            r = keyed_flush(t->store, out, &keys, period_of(name, name_len), d);
+        if (r != 0)
+            return r;
+        uint64_t left = seq_left(out);
+        if (left == 0 || n == 0)
+            return 0;
+        out->next += (n < left ? n : left) * out->step;
+        t->random(t->random_user, out->req.b, sizeof out->req.b);
+        struct firn_cas cas = { k, firn_slice(rec.value, rec.len),
+                                firn_slice(text, seq_encode(out, text)) };
+        r = firn_store_cas(t->store, &cas, d);
+        if (r != FIRN_ECONFLICT)
+            return r;
+    }
+    return firn__diag(d, FIRN_EAGAIN, 0, "others keep taking numbers: try again");
+}
+
 struct listing {
     ticket_each_fn *each;
     void *user;

@@ -65,6 +65,11 @@ FIRN_MUSTUSE int ticket_create(struct tickets *t, const char *name, size_t name_
 FIRN_MUSTUSE int ticket_describe(struct tickets *t, const char *name, size_t name_len,
                                  struct seq_record *out, struct firn_diag *d);
 
+/* Pass over the next n numbers, which will never be given, or over all that are left. For a store that was
+ * restored: numbers given since then must not come again. FIRN_ENOENT; FIRN_EUNKNOWN: done, or not. */
+FIRN_MUSTUSE int ticket_skip(struct tickets *t, const char *name, size_t name_len, uint64_t n,
+                             struct seq_record *out, struct firn_diag *d);
+
 typedef int ticket_each_fn(void *user, const char *name, size_t len, const struct seq_record *r);
 FIRN_MUSTUSE int ticket_list(struct tickets *t, ticket_each_fn *each, void *user,
                              struct firn_diag *d);

@@ -54,6 +54,39 @@ def set_up(t):
     t.equal(slots(t, store)[0]["state"], "retired", "it shows")
 
 
+def restored(t):
+    """Numbers that were given since a backup do not come again after skip, beside a server that runs."""
+    state = os.path.join(t.dir, "restored")
+    store = f"sqlite:{state}/firn.db"
+    server = f.Firnd(t, state)
+    server.wait_ready()
+    c = f.Http(server.home)
+    for name, spec in (("dense", {"step": 10, "offset": 3}), ("blocks", {"mode": "range"}), ("short", {"max": 20}),
+                       ("bill", {"dated": {"reset": "day", "digits": 6}})):
+        t.equal(c.post("/v1/sequences", {"name": name, **spec})[0], 201, f"create {name}")
+    c.close()
+
+    def take(name):
+        status, body = f.get(server.ticket, f"/generate?seq={name}")
+        return int(body["id"].split("-")[-1]) if status == 200 else status
+
+    before = {name: take(name) for name in ("dense", "blocks", "short", "bill")}
+    status, out, said = admin(t, store, "skip", "1000")
+    t.check(status == 0 and "dense: the next number is 10013" in out and "short: no numbers are left" in out,
+            f"skip: {out} {said}")
+    t.check(take("dense") >= before["dense"] + 10 * 1000, "dense goes on a thousand numbers on")
+    t.check(take("bill") > before["bill"] + 1000, "a dated one, too")
+    t.equal(take("short"), 409, "one that has fewer left ends")
+    after = take("dense")
+    t.equal(admin(t, store, "skip", "5", "bill")[0], 0, "skip one")
+    t.equal(take("dense"), after + 10, "others stay")
+    for words, cause in ((("skip", "0"), "1 or more"), (("skip", "x"), "1 or more"), (("skip", "1", "none"), "no sequence"),
+                         (("skip",), "say what to do")):
+        status, _, said = admin(t, store, *words)
+        t.check(status != 0 and cause in said, f"{words}: {said}")
+    server.stop()
+
+
 def damage(t):
     """Records that are gone are an error until an operator says so."""
     state = os.path.join(t.dir, "damage")
@@ -94,7 +127,7 @@ def words(t):
 
 def main():
     with f.Test("admin") as t:
-        for section in (set_up, damage, words):
+        for section in (set_up, restored, damage, words):
             t.section(section)
 
 
