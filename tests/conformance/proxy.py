@@ -18,13 +18,13 @@ FIN_LATE_S = 1.0  # where bytes were late, the end of the connection is late too
 class Proxy:
     def __init__(self, target):
         self.target = target
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
         self.flowing = {"request": threading.Event(), "reply": threading.Event()}  # clear: that side is held
         for event in self.flowing.values():
             event.set()
         self.open = set()
         self.bytes = {"request": 0, "reply": 0}
-        self.cuts = 0
+        self.cuts = self.cutting = 0  # cut, of those not ended yet
         self.side, self.left, self.hold = None, 0, False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
@@ -35,9 +35,11 @@ class Proxy:
             self.side, self.left, self.hold = side, after, hold
 
     def release(self):
-        """Let everything through again, also what was held."""
+        """Let everything through again, also what was held. What was cut has ended then: a client that has its whole
+        answer, with the cut right behind it, would else ask once more on that connection."""
         with self.lock:
             self.side = None
+            self.lock.wait_for(lambda: self.cutting == 0, 10)
         for event in self.flowing.values():
             event.set()
 
@@ -81,6 +83,7 @@ class Proxy:
             if meets:
                 size, self.side = self.left, None
                 self.cuts += 1
+                self.cutting += not self.hold
                 if self.hold:
                     self.flowing[side].clear()
             elif self.side == side:
@@ -89,7 +92,7 @@ class Proxy:
             return size, meets and not self.hold
 
     def _pump(self, side, frm, to, pair):
-        late = False
+        late = cut = False
         try:
             while True:
                 data = frm.recv(CHUNK)
@@ -112,6 +115,8 @@ class Proxy:
                 if s in self.open:
                     self.open.discard(s)
                     _reset(s)
+            self.cutting -= cut
+            self.lock.notify_all()
 
 
 def _reset(s):

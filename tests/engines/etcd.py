@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -18,21 +17,14 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from engines.ports import free_ports
+
 LIMIT = 90  # seconds in which a cluster serves, or never will
 HEARTBEAT_MS, ELECTION_MS = 50, 500  # a tenth and a half of etcd's own: everything is on this machine
 
 
 class EtcdError(Exception):
     """A member that does not start, or an answer that is not one."""
-
-
-def free_ports(count):
-    """Ports that nobody has now; held together, so that they differ."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
 
 
 def b64(text):

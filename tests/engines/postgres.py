@@ -8,9 +8,10 @@ import pwd
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
+
+from engines.ports import free_port
 
 LIMIT = 60.0  # seconds that anything may take before it counts as failed
 USER = "firn"
@@ -21,12 +22,6 @@ def tool(name):
     """The newest of Debian's versions, or what is on the PATH; None: not installed."""
     found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), key=lambda p: int(p.split("/")[4]))
     return found[-1] if found else shutil.which(name)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def children(pid):

@@ -18,6 +18,8 @@ import subprocess
 import time
 import urllib.parse
 
+from engines.ports import free_ports
+
 LIMIT = 90  # seconds in which a cluster serves, or never will
 HELLO, WELCOME, READ, CAS, SCAN, IDENTITY, STATUS, CHANGE, REPLY = range(1, 10)
 JOIN, ADD, REMOVE, PROMOTE, TRANSFER = range(1, 6)
@@ -25,15 +27,6 @@ JOIN, ADD, REMOVE, PROMOTE, TRANSFER = range(1, 6)
 
 class RaftError(Exception):
     """A member that does not start, or an answer that is not one."""
-
-
-def free_ports(count):
-    """Ports that nobody has now; held together, so that they differ."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
 
 
 def text(value):

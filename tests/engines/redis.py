@@ -10,13 +10,9 @@ import socket
 import subprocess
 import time
 
+from engines.ports import free_port
+
 LIMIT = 60.0  # seconds that anything may take before it counts as failed
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Refused(Exception):

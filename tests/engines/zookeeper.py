@@ -12,6 +12,8 @@ import struct
 import subprocess
 import time
 
+from engines.ports import free_ports
+
 JAVA = "/usr/bin/java"
 JARS = ("/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar")
 START_S = 120
@@ -188,15 +190,6 @@ def unescape(name):
 def znode(path, key):
     folder, slash, name = key.partition(b"/")
     return f"/{path}/" + (f"{escape(folder, True)}/{escape(name)}" if slash else f"_/{escape(key)}")
-
-
-def free_ports(n):
-    """Ports that nobody has now; all are held until all are found."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
 
 
 class Refused(Exception):

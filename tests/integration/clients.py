@@ -17,7 +17,8 @@ import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "lib"))
+sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
+from engines.ports import free_port  # noqa: E402
 from firnd import LIMIT, Firnd, Resp, Test, get, wait_for  # noqa: E402
 
 NODE = os.path.abspath(os.path.join(HERE, "..", "..", "build-test", "clients"))  # never in the tree
@@ -43,11 +44,6 @@ def end(t, f):
 
 def rising(numbers):
     return all(a < b for a, b in zip(numbers, numbers[1:]))
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 def head_of(text):

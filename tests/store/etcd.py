@@ -16,7 +16,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "conformance")]
-from engines.etcd import Etcd, EtcdError, free_ports  # noqa: E402
+from engines.etcd import Etcd, EtcdError  # noqa: E402
+from engines.ports import free_ports  # noqa: E402
 from probe import Probe, ProbeError, Raw  # noqa: E402
 
 LIMIT = 60  # seconds that anything may take before it counts as failed
