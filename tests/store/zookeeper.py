@@ -41,6 +41,10 @@ class Test:
     def probe(self, timeout_ms=5000, endpoints=None, user=""):
         p = Probe(self.binary, self.zk.url(self.path, endpoints, user), timeout_ms)
         self.opened.append(p)
+        for _ in range(30):  # a short time-out is for what comes later
+            if p.opened.result not in (EIO, UNKNOWN):
+                break
+            p.opened = p.reopen()
         return p
 
     def proxy(self, i):
@@ -120,7 +124,7 @@ def users(t):
 
 def an_expired_session(t):
     """The process stands still until the servers have given its session up; then it goes on as if nothing had been."""
-    p = t.probe(1000, t.zk.endpoints[:1])
+    p = t.probe(3000, t.zk.endpoints[:1])
     t.expect(p.cas(b"k", None, b"1"), "0")
     t.until("one client", lambda: t.connections(0) == 1)
     for n in range(1, 4):
@@ -244,7 +248,7 @@ def removed_and_created_again(t):
 def fresh_needs_a_quorum(t):
     """A leader without its followers does not know what they may have decided; zoo_async() would be answered."""
     leader = t.zk.leader()
-    p = t.probe(1500, [t.zk.endpoints[leader]])
+    p = t.probe(3000, [t.zk.endpoints[leader]])
     t.expect(p.cas(b"k", None, b"1"), "0")
     others = [i for i in range(3) if i != leader]
     for i in others:
