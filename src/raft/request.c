@@ -389,7 +389,10 @@ static void leader_frame(struct wire *w, const struct frame *f)
         q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         return;
     }
-    if (a.result == FIRN_EUNKNOWN && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
+    /* What this leader did not do says nothing about the one before it. That the store is another one does:
+     * then nobody has it any more. */
+    bool open = a.result == FIRN_EUNKNOWN || (q->maybe && a.result != 0 && a.result != FIRN_ESTORE);
+    if (open && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
         ask_again(n, q, "");
         return;
     }
