@@ -88,6 +88,7 @@ struct node {
 
     struct fsm fsm;
     struct request *first, *last;
+    size_t request_bytes;   /* of all of them */
     uint64_t numbers, boot; /* boot: random, so that with a number it is a nonce */
     unsigned proposals;
     bool barrier, naming, changing, transferring;

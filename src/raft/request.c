@@ -23,6 +23,7 @@ enum {
     BUDGET_MS_MAX = 60 * 1000,
     RETRY_MS = 20, /* after "I do not lead" */
     PAGE_BYTES = 256 * 1024,
+    REQUEST_BYTES_MAX = 64 << 20, /* that wait, of all who ask: peers must not fill the memory */
 };
 
 static uint64_t wall_ms(void)
@@ -48,6 +49,7 @@ void node_answer(struct node *n, struct request *q, const char *reply, size_t le
 {
     *(q->prev ? &q->prev->next : &n->first) = q->next;
     *(q->next ? &q->next->prev : &n->last) = q->prev;
+    n->request_bytes -= sizeof *q + q->len;
     if (q->wire && reply)
         wire_send(q->wire, reply, len);
     else if (q->done)
@@ -563,6 +565,18 @@ static bool well_formed(const struct frame *f)
     }
 }
 
+/* Too much waits already. */
+static void turn_away(struct node *n, const struct frame *f, struct wire *wire,
+                      void (*done)(void *user, const char *reply, size_t len), void *user)
+{
+    struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+    frame_refuse(&o, f->number, FIRN_EIO, 0, "this member has too much to do: ask less at once");
+    if (wire)
+        wire_send(wire, o.p, o.len);
+    else if (done)
+        done(user, o.p, o.len);
+}
+
 void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
                void (*done)(void *user, const char *reply, size_t len), void *user)
 {
@@ -576,6 +590,12 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
             done(user, NULL, 0);
         return;
     }
+    if (n->request_bytes + sizeof *q + len > REQUEST_BYTES_MAX) {
+        free(q);
+        turn_away(n, &f, wire, done, user);
+        return;
+    }
+    n->request_bytes += sizeof *q + len;
     memcpy(q->bytes, bytes, len);
     q->len = len;
     q->frame = f;

@@ -38,6 +38,7 @@ struct wire {
     void *user;
     unsigned handles;                   /* still open */
     bool resolving, client, up, silent; /* silent: no more events */
+    bool begun;                         /* a frame came before */
     bool closing, inner_stopped;
     const char *why; /* it failed, and the event is on its way */
     char host[256], port[8];
@@ -256,7 +257,9 @@ void wire_send(struct wire *w, const char *p, size_t len)
 {
     if (w->closing || w->why)
         return;
-    if (w->ssl)
+    if (w->tcp->write_queue_size > WIRE_OUT_BYTES_MAX)
+        fail_later(w, "it does not read what it is sent");
+    else if (w->ssl)
         seal(w, p, len);
     else
         write_to(w, (uv_stream_t *)w->tcp, p, len);
@@ -278,6 +281,7 @@ static void frames(struct wire *w)
         if (!w->why)
             uv_timer_stop(&w->timer); /* it is not silent */
         w->events->frame(w, &f);
+        w->begun = true;
     }
     if (at > 0 && at < w->in_len)
         memmove(w->in, w->in + at, w->in_len - at);
@@ -497,6 +501,11 @@ struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wir
 void *wire_user(const struct wire *w)
 {
     return w->user;
+}
+
+bool wire_first(const struct wire *w)
+{
+    return !w->begun;
 }
 
 /* ---- for libraft ---- */

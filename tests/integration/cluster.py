@@ -456,6 +456,45 @@ def sealed(t):
         stranger.stop()
 
 
+def rude_peers(t):
+    """What no member says: the member ends that connection, and nothing else."""
+    key = raft.text(b"\0k")
+    read, hello = bytes(8) + b"\1" + key, b"firn\x01"
+    member = hello + b"\x01" + bytes(7) + b"\x09" + raft.text(b"127.0.0.1:1")
+    with Cluster(t, "rude", 1) as c:
+        c.start()
+        f.wait_for("the slots", lambda: f.get(c.home[0], "/readyz")[0] == 200)
+        for what, frames in (
+                ("greets again as a member", [(raft.READ, read)] * 3 + [(raft.HELLO, member)]),
+                ("greets again in nonsense", [(raft.READ, read)] * 3 + [(raft.HELLO, b"nonsense")]),
+                ("greets again as a client", [(raft.READ, read), (raft.HELLO, hello + b"\x02" + bytes(8) + raft.text(b""))]),
+                ("answers what nobody asked", [(raft.READ, read), (raft.REPLY, bytes(20))]),
+                ("welcomes", [(raft.READ, read), (raft.WELCOME, b"")])):
+            for _ in range(5):
+                with raft.Link(c.endpoints[0]) as link:
+                    link.s.sendall(b"".join(raft.packed(kind, body) for kind, body in frames))
+                    try:
+                        while link.frame()[0] == raft.REPLY:
+                            pass
+                        t.check(False, f"one that {what} is listened to")
+                    except (OSError, raft.RaftError):
+                        t.check(True, what)
+            t.check(c.process[0].poll() is None, f"the member lives on beside one that {what}: {c.logs()}")
+        with socket.create_connection(tuple(c.endpoints[0].split(":")), timeout=f.LIMIT) as unknown:
+            unknown.sendall(raft.packed(raft.IDENTITY, b""))
+            t.equal(unknown.recv(1), b"", "who asks before a greeting gets")
+        deaf = raft.Link(c.endpoints[0])
+        scan, end = raft.packed(raft.SCAN, bytes(8) + raft.text(b"") + raft.text(None), 5000), time.monotonic() + f.LIMIT
+        try:
+            while time.monotonic() < end:
+                deaf.s.sendall(scan)
+            t.check(False, "one that asks and never listens is sent away")
+        except OSError as e:
+            t.check(not isinstance(e, TimeoutError), "one that asks and never listens is sent away")
+        deaf.s.close()
+        c.wait([0])
+
+
 def refused(t):
     """Settings that would be dangerous, or that lack something."""
     for args, words in (
@@ -472,5 +511,5 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
-                 a_lying_disk, restored, sealed):
+                 a_lying_disk, restored, sealed, rude_peers):
         test.section(part)

@@ -285,3 +285,35 @@ T_TEST(a_write_that_nobody_took_was_not_done)
     T_EQ(result, FIRN_EIO);
     end();
 }
+
+/* Whoever asks and asks, without a leader to answer: it is refused before the memory is full. */
+T_TEST(what_waits_is_bounded)
+{
+    enum { KEY = 200, BIG = 256 };
+    static char room[FRAME_MAX], value[STORE_VALUE_MAX];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    struct firn_cas want[BIG];
+    begin();
+    for (size_t i = 0; i < BIG; i++)
+        want[i] = (struct firn_cas){ firn_slice(value, KEY), firn_slice(value, sizeof value),
+                                     firn_slice(value, sizeof value) };
+    frame_begin(&o, FRAME_CAS, 0, 1000, 77);
+    for (int i = 0; i < CAS_COUNT; i++)
+        frame_u8(&o, 0);
+    frame_cas(&o, want, BIG);
+    frame_end(&o);
+    T_OK(!o.full);
+    size_t taken = 0;
+    for (; told == 0 && taken < 100000; taken++)
+        node_take(&node, o.p, o.len, NULL, came, NULL);
+    T_EQ(result, FIRN_EIO, "nothing was written");
+    T_OK(taken * o.len <= REQUEST_BYTES_MAX + o.len && taken > 10, "%zu of them", taken);
+    later(2000);
+    T_EQ(told, taken, "the others have ended");
+    T_EQ(node.request_bytes, 0);
+    told = 0;
+    ask_write(0);
+    T_EQ(told, 0, "there is room again");
+    later(2000);
+    end();
+}
