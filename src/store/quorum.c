@@ -271,7 +271,7 @@ int quorum_said(struct quorum *q, int result, struct firn_diag *d)
 static int quorum_read(struct firn_store *s, struct firn_slice key, bool fresh,
                        struct firn_record *out, struct firn_diag *d)
 {
-    (void)fresh; /* one way for both: it costs one round trip while nobody writes */
+    (void)fresh; /* one way for both: it costs a round trip, or two, while nobody writes */
     struct quorum *q = (struct quorum *)s;
     if (key.len > QUORUM_KEY_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "key too long");

@@ -4,6 +4,7 @@ them. A file that is paused or killed is locked by another process.
 """
 import os
 
+from engines.etcd import Etcd
 from engines.redis import Redis
 from engines.sqlite import Sqlite
 
@@ -107,3 +108,9 @@ class QuorumSqlite(Quorum):
 class QuorumRedis(Quorum):
     inner = Redis
     options = "restart_ok|"
+
+
+class QuorumEtcd(Quorum):
+    """Of lone etcds."""
+
+    inner = staticmethod(lambda folder: Etcd(folder, nodes=1))
