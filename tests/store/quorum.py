@@ -64,6 +64,15 @@ def case_urls(folder):
     t.open_fails("quorum:" + "|".join(f"{one}{i}" for i in range(3)), "FIRN_ESTORE", "number of stores")
 
 
+def case_one_store_by_two_names(folder):
+    """Two votes for one store would make it the majority that nobody may lose. Found when the quorum is formed."""
+    one, two = f"sqlite:{folder}/1.db", f"sqlite:{folder}/2.db"
+    same = f"sqlite:{folder}/./1.db"
+    t.open_fails(f"quorum:{one}|{same}|{two}", "FIRN_EFORMAT", "the same store", f"{folder}/./1.db")
+    with t.opened(f"quorum:{one}|{two}|sqlite:{folder}/3.db") as p:
+        t.expect(p.cas("k", None, "v"), "0")
+
+
 def case_a_minority_is_dead(folder):
     """f of 2f+1: reads and writes go on, and it comes back by itself."""
     with t.running(QuorumRedis(folder)) as e, t.opened(e.url()) as p:
