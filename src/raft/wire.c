@@ -60,21 +60,28 @@ static SSL_CTX *make_ctx(const SSL_METHOD *method, const char *cert, const char 
 {
     SSL_CTX *c = SSL_CTX_new(method);
     const char *bad = NULL;
+    bool apart = false; /* each is good, but not with the other */
     if (!c || !SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION)) {
         (void)firn__diag(d, FIRN_ENOMEM, 0, "OpenSSL has no TLS 1.3 for the cluster");
         SSL_CTX_free(c);
         return NULL;
     }
-    if (SSL_CTX_use_certificate_chain_file(c, cert) != 1)
+    if (SSL_CTX_use_certificate_chain_file(c, cert) != 1) {
         bad = cert;
-    else if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1)
+    } else if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1) {
         bad = key;
-    else if (SSL_CTX_load_verify_file(c, ca) != 1)
+        apart = ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
+    } else if (SSL_CTX_load_verify_file(c, ca) != 1) {
         bad = ca;
+    }
     ERR_clear_error();
     if (bad) {
-        (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: %.120s is not the PEM file it should be",
-                         bad);
+        if (apart)
+            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: the key %.80s does not belong to %.80s",
+                             key, cert);
+        else
+            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: %.120s is not the PEM file it should be",
+                             bad);
         SSL_CTX_free(c);
         return NULL;
     }
@@ -107,6 +114,14 @@ void wire_tls_free(struct wire_tls *t)
     SSL_CTX_free(t->server);
     SSL_CTX_free(t->client);
     free(t);
+}
+
+void wire_tls_renew(struct wire_tls *t, struct wire_tls *fresh)
+{
+    struct wire_tls old = *t;
+    *t = *fresh;
+    *fresh = old; /* sessions hold on to their own */
+    wire_tls_free(fresh);
 }
 
 /* ---- the end ---- */

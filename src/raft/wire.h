@@ -18,6 +18,9 @@ FIRN_MUSTUSE int wire_tls_new(const char *cert, const char *key, const char *ca,
                               struct wire_tls **out, struct firn_diag *d);
 void wire_tls_free(struct wire_tls *t);
 
+/* From now on what `fresh` has, which is used up. Wires that stand keep what they have. */
+void wire_tls_renew(struct wire_tls *t, struct wire_tls *fresh);
+
 struct wire_events {
     /* A wire that was to be connected stands: from now on frames can be sent. NULL for accepted ones. */
     void (*up)(struct wire *w);

@@ -335,6 +335,10 @@ class Raft:
                         return said
         raise RaftError(f"request {what}: {result}")
 
+    def log(self, i):
+        with open(os.path.join(self.folder, f"n{i}.log"), encoding="utf-8", errors="replace") as f:
+            return f.read()
+
     def logs(self):
         said = ""
         for i in range(self.nodes):

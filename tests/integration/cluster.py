@@ -9,7 +9,9 @@ import json
 import os
 import resource
 import shutil
+import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -456,6 +458,71 @@ def sealed(t):
         stranger.stop()
 
 
+def renewed(t):
+    """Certificates and authority of a cluster that serves are exchanged, by SIGHUP and without a restart."""
+    ours, next_ca, other = certificates(t, "old"), certificates(t, "new"), certificates(t, "foreign")
+
+    def copy(what, frm):
+        shutil.copyfile(frm[what], ours[what] + ".part")
+        os.rename(ours[what] + ".part", ours[what])
+
+    def shown(address, tls):
+        """The certificate that a member shows; None where it sends us away."""
+        try:
+            with raft.Link(address, 5, tls) as link:
+                return link.s.getpeercert(binary_form=True)
+        except (OSError, raft.RaftError):
+            return None
+
+    def der(tls):
+        with open(tls["cert"], encoding="ascii") as file:
+            return ssl.PEM_cert_to_DER_cert(file.read())
+
+    with Cluster(t, "renewed", 3, tls=ours) as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(50)
+
+        def reload(word="reloaded", which=range(3)):
+            before = [c.log(i).count(word) for i in which]
+            for i in which:
+                c.process[i].send_signal(signal.SIGHUP)
+            for i, n in zip(which, before):
+                f.wait_for(f"'{word}' of member {i}", lambda i=i, n=n: c.log(i).count(word) > n)
+
+        t.check(shown(c.endpoints[0], next_ca) is None, "another authority's certificate is not taken yet")
+        with open(ours["cert"], "ab") as file:  # as a half written file
+            file.truncate(100)
+        reload("tls_reload_failed")
+        t.check(ours["cert"] in c.log(0) and "send SIGHUP again" in c.log(0), f"cause and cure: {c.log(0)[-600:]}")
+        t.check(c.status(1) is None and c.process[1].poll() is None, "our own client has no certificate now")
+        load.wait(10)
+        with open(ours["ca"], "ab") as both, open(next_ca["ca"], "rb") as file:
+            both.write(file.read())
+        copy("cert", next_ca)
+        reload("tls_reload_failed")  # the key is of the old one
+        t.check("does not belong to" in c.log(0), f"which key: {c.log(0)[-600:]}")
+        copy("key", next_ca)
+        reload()  # from now on both authorities are trusted, and the new certificate is shown
+        f.wait_for("the new certificate", lambda: [shown(a, next_ca) for a in c.endpoints] == [der(next_ca)] * 3)
+        load.wait(20)
+        c.kill(0)  # connections between members are made anew, with the new certificates
+        load.wait(20)
+        c.spawn(0)
+        c.wait([0])
+        copy("ca", next_ca)
+        reload()
+        f.wait_for("the new authority alone", lambda: shown(c.endpoints[1], next_ca) == der(next_ca))
+        leader = c.leader()
+        t.equal(c.firn(leader, "transfer")[0], 0, "the lead goes over connections of the new authority")
+        load.wait(30)
+        t.check(shown(c.endpoints[1], {**other, "ca": next_ca["ca"]}) is None, "a foreign certificate is refused")
+        t.check([c.process[i].poll() for i in range(3)] == [None] * 3, "nobody was restarted but the one killed")
+        load.end()
+        load.check(t)
+
+
 def rude_peers(t):
     """What no member says: the member ends that connection, and nothing else."""
     key = raft.text(b"\0k")
@@ -511,5 +578,5 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
-                 a_lying_disk, restored, sealed, rude_peers):
+                 a_lying_disk, restored, sealed, renewed, rude_peers):
         test.section(part)
