@@ -523,6 +523,19 @@ def renewed(t):
         load.check(t)
 
 
+def init_left(t):
+    """cluster.init on a member that has data does nothing, but to warn."""
+    with Cluster(t, "init", 1) as c:
+        c.start()
+        before = c.status(0)["cluster"]
+        t.check("init_still_set" not in c.log(0), "the first time it is right")
+        c.kill(0)
+        c.spawn(0, "--cluster-init")
+        c.wait([0])
+        t.equal(c.status(0)["cluster"], before, "the cluster")
+        t.check("init_still_set" in c.log(0) and "cluster.join" in c.log(0), f"a warning with its cure: {c.log(0)}")
+
+
 def rude_peers(t):
     """What no member says: the member ends that connection, and nothing else."""
     key = raft.text(b"\0k")
@@ -578,5 +591,6 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
-                 a_lying_disk, restored, sealed, renewed, rude_peers):
+                 a_lying_disk, restored, sealed, renewed,
+                 init_left, rude_peers):
         test.section(part)
