@@ -12,7 +12,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import store_cases as t  # noqa: E402  pylint: disable=wrong-import-position
-from engines.quorum import QuorumEtcd, QuorumRedis, QuorumSqlite  # noqa: E402  pylint: disable=wrong-import-position
+from engines.quorum import QuorumEtcd, QuorumRaft, QuorumRedis, QuorumSqlite  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Client, Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 FIRN = os.path.join(os.path.abspath(sys.argv[1]), "firn") if len(sys.argv) > 1 else None
@@ -299,6 +299,38 @@ def case_another_quorum(folder):
             assert p.read("k").value == b"of b"
             status, said = admin("doctor", "--store", mixed)
             assert status == 1 and "another quorum" in said, said
+
+
+def case_firnds_as_peers(folder):
+    """Each is a cluster of one. One dies and comes back by itself; one that lost its disk is refused until admitted."""
+    os.environ["FIRN_BIN_DIR"] = os.path.abspath(sys.argv[1])
+    with t.running(QuorumRaft(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.kill(0)
+        write(p, "n", None, "1")
+        for n in range(5):
+            write(p, "k", str(n), str(n + 1))
+        e.restart(0)
+        e.kill(1)
+        t.wait_for("0 and 2 are a majority", lambda: p.read("k").value == b"5")
+        e.restart(1)
+        e.kill(2)
+        shutil.rmtree(e.node[2].data(0))
+        e.node[2].start()  # empty, and another incarnation
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 1 and "refused" in said, said
+        e.kill(1)
+        a = p.read("n")
+        assert a.result == "FIRN_EIO", f"one that missed it and one that forgot it are no majority: {a}"
+        e.restart(1)
+        t.wait_for("0 and 1 are a majority", lambda: p.read("n").value == b"1")
+        status, said = admin("admit", e.node[2].url(), "--store", e.url())
+        assert status == 0, said
+        e.kill(0)
+        t.wait_for("1 and the admitted one", lambda: p.read("k").value == b"5" and p.read("n").value == b"1")
+        write(p, "k", "5", "6")
+        e.restart(0)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def case_one_round_trip(folder):
