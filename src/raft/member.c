@@ -102,6 +102,11 @@ int raft_member_open(struct node *n, struct firn_diag *d)
     if (f) {
         r = read_file(n, f, path, d);
         fclose(f);
+        if (r == 0 && n->opts.init)
+            node_say(n, NODE_WARN, "init_still_set",
+                     "cause=cluster.init is set and there are data: if they are lost one day, it "
+                     "begins another cluster, with the same tickets again cure=put cluster.join "
+                     "with the other members in its place");
         return r;
     }
     if (n->opts.restore)

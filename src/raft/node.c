@@ -175,7 +175,11 @@ static void on_wake(uv_async_t *a)
     n->in_first = NULL;
     n->in_last = &n->in_first;
     bool stop = n->stop;
+    struct wire_tls *fresh = n->fresh_tls;
+    n->fresh_tls = NULL;
     pthread_mutex_unlock(&n->mutex);
+    if (fresh)
+        wire_tls_renew(n->tls, fresh);
     while (h) {
         struct hand_in *next = h->next;
         if (n->closing || stop)
@@ -347,6 +351,7 @@ static void node_free(struct node *n)
         close(n->lock_fd);
     fsm_done(&n->fsm);
     wire_tls_free(n->tls);
+    wire_tls_free(n->fresh_tls);
     pthread_mutex_destroy(&n->mutex);
     free(n->address);
     free(n->dir);
@@ -445,6 +450,26 @@ void node_stop(struct node *n)
     raft_uv_close(&n->io);
     uv_loop_close(&n->loop);
     node_free(n);
+}
+
+int node_renew_tls(struct node *n, const char *cert, const char *key, const char *ca,
+                   struct firn_diag *d)
+{
+    struct wire_tls *fresh = NULL;
+    if (!n->tls)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.tls takes effect after a restart of firnd");
+    if (!cert || !key || !ca)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.tls needs all three: cert, key and ca");
+    int r = wire_tls_new(cert, key, ca, &fresh, d);
+    if (r != 0)
+        return r;
+    pthread_mutex_lock(&n->mutex);
+    struct wire_tls *unused = n->fresh_tls;
+    n->fresh_tls = fresh;
+    pthread_mutex_unlock(&n->mutex);
+    wire_tls_free(unused);
+    uv_async_send(&n->wake);
+    return 0;
 }
 
 uint64_t node_id(const struct node *n)

@@ -35,6 +35,12 @@ struct node_opts {           /* texts are copied, or used during node_start() al
  * FIRN_EFORMAT: the log or the snapshot is damaged, and was left as it is. `d` says what, and the cure. */
 FIRN_MUSTUSE int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d);
 
+/* Read the PEM files again, from any thread: new connections use them, those that stand go on. FIRN_EINVAL: the
+ * member began without TLS, or one of them is missing; FIRN_EIO: `d` names the one that cannot be used. Then
+ * everything is as before. */
+FIRN_MUSTUSE int node_renew_tls(struct node *n, const char *cert, const char *key, const char *ca,
+                                struct firn_diag *d);
+
 /* Ends the thread, after every channel was closed. */
 void node_stop(struct node *n);
 

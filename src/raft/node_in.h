@@ -88,6 +88,7 @@ struct node {
 
     struct fsm fsm;
     struct request *first, *last;
+    size_t request_bytes;   /* of all of them */
     uint64_t numbers, boot; /* boot: random, so that with a number it is a nonce */
     unsigned proposals;
     bool barrier, naming, changing, transferring;
@@ -117,6 +118,7 @@ struct node {
     pthread_mutex_t mutex;
     struct hand_in *in_first, **in_last; /* guarded */
     bool stop;                           /* guarded */
+    struct wire_tls *fresh_tls;          /* guarded: to be used from now on */
 };
 
 void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)

@@ -23,6 +23,7 @@ enum {
     BUDGET_MS_MAX = 60 * 1000,
     RETRY_MS = 20, /* after "I do not lead" */
     PAGE_BYTES = 256 * 1024,
+    REQUEST_BYTES_MAX = 64 << 20, /* that wait, of all who ask: peers must not fill the memory */
 };
 
 static uint64_t wall_ms(void)
@@ -48,6 +49,7 @@ void node_answer(struct node *n, struct request *q, const char *reply, size_t le
 {
     *(q->prev ? &q->prev->next : &n->first) = q->next;
     *(q->next ? &q->next->prev : &n->last) = q->prev;
+    n->request_bytes -= sizeof *q + q->len;
     if (q->wire && reply)
         wire_send(q->wire, reply, len);
     else if (q->done)
@@ -389,7 +391,10 @@ static void leader_frame(struct wire *w, const struct frame *f)
         q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         return;
     }
-    if (a.result == FIRN_EUNKNOWN && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
+    /* What this leader did not do says nothing about the one before it. That the store is another one does:
+     * then nobody has it any more. */
+    bool open = a.result == FIRN_EUNKNOWN || (q->maybe && a.result != 0 && a.result != FIRN_ESTORE);
+    if (open && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
         ask_again(n, q, "");
         return;
     }
@@ -560,6 +565,18 @@ static bool well_formed(const struct frame *f)
     }
 }
 
+/* Too much waits already. */
+static void turn_away(struct node *n, const struct frame *f, struct wire *wire,
+                      void (*done)(void *user, const char *reply, size_t len), void *user)
+{
+    struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+    frame_refuse(&o, f->number, FIRN_EIO, 0, "this member has too much to do: ask less at once");
+    if (wire)
+        wire_send(wire, o.p, o.len);
+    else if (done)
+        done(user, o.p, o.len);
+}
+
 void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
                void (*done)(void *user, const char *reply, size_t len), void *user)
 {
@@ -573,6 +590,12 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
             done(user, NULL, 0);
         return;
     }
+    if (n->request_bytes + sizeof *q + len > REQUEST_BYTES_MAX) {
+        free(q);
+        turn_away(n, &f, wire, done, user);
+        return;
+    }
+    n->request_bytes += sizeof *q + len;
     memcpy(q->bytes, bytes, len);
     q->len = len;
     q->frame = f;

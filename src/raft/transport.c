@@ -91,6 +91,14 @@ static void guest_frame(struct wire *w, const struct frame *f)
 {
     struct node *n = wire_user(w);
     struct frame_greeting g;
+    if (n->closing)
+        return;
+    if ((f->type == FRAME_HELLO) !=
+        wire_first(w)) { /* a second greeting would leave requests behind */
+        wire_close(w);
+        node_forget(n, w);
+        return;
+    }
     if (f->type != FRAME_HELLO) {
         node_take(n, f->body - FRAME_HEAD, f->len + FRAME_HEAD, w, NULL, NULL);
         node_pump(n);
@@ -98,7 +106,7 @@ static void guest_frame(struct wire *w, const struct frame *f)
     }
     char room[FRAME_HEAD];
     struct frame_out o = { .p = room, .cap = sizeof room };
-    if (frame_get_hello(f, &g) != 0 || n->closing || (g.kind == FRAME_MEMBER && !n->accept)) {
+    if (frame_get_hello(f, &g) != 0 || (g.kind == FRAME_MEMBER && !n->accept)) {
         wire_close(w);
         return;
     }

@@ -38,6 +38,7 @@ struct wire {
     void *user;
     unsigned handles;                   /* still open */
     bool resolving, client, up, silent; /* silent: no more events */
+    bool begun;                         /* a frame came before */
     bool closing, inner_stopped;
     const char *why; /* it failed, and the event is on its way */
     char host[256], port[8];
@@ -59,21 +60,28 @@ static SSL_CTX *make_ctx(const SSL_METHOD *method, const char *cert, const char 
 {
     SSL_CTX *c = SSL_CTX_new(method);
     const char *bad = NULL;
+    bool apart = false; /* each is good, but not with the other */
     if (!c || !SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION)) {
         (void)firn__diag(d, FIRN_ENOMEM, 0, "OpenSSL has no TLS 1.3 for the cluster");
         SSL_CTX_free(c);
         return NULL;
     }
-    if (SSL_CTX_use_certificate_chain_file(c, cert) != 1)
+    if (SSL_CTX_use_certificate_chain_file(c, cert) != 1) {
         bad = cert;
-    else if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1)
+    } else if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1) {
         bad = key;
-    else if (SSL_CTX_load_verify_file(c, ca) != 1)
+        apart = ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
+    } else if (SSL_CTX_load_verify_file(c, ca) != 1) {
         bad = ca;
+    }
     ERR_clear_error();
     if (bad) {
-        (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: %.120s is not the PEM file it should be",
-                         bad);
+        if (apart)
+            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: the key %.80s does not belong to %.80s",
+                             key, cert);
+        else
+            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: %.120s is not the PEM file it should be",
+                             bad);
         SSL_CTX_free(c);
         return NULL;
     }
@@ -106,6 +114,14 @@ void wire_tls_free(struct wire_tls *t)
     SSL_CTX_free(t->server);
     SSL_CTX_free(t->client);
     free(t);
+}
+
+void wire_tls_renew(struct wire_tls *t, struct wire_tls *fresh)
+{
+    struct wire_tls old = *t;
+    *t = *fresh;
+    *fresh = old; /* sessions hold on to their own */
+    wire_tls_free(fresh);
 }
 
 /* ---- the end ---- */
@@ -256,7 +272,9 @@ void wire_send(struct wire *w, const char *p, size_t len)
 {
     if (w->closing || w->why)
         return;
-    if (w->ssl)
+    if (w->tcp->write_queue_size > WIRE_OUT_BYTES_MAX)
+        fail_later(w, "it does not read what it is sent");
+    else if (w->ssl)
         seal(w, p, len);
     else
         write_to(w, (uv_stream_t *)w->tcp, p, len);
@@ -278,6 +296,7 @@ static void frames(struct wire *w)
         if (!w->why)
             uv_timer_stop(&w->timer); /* it is not silent */
         w->events->frame(w, &f);
+        w->begun = true;
     }
     if (at > 0 && at < w->in_len)
         memmove(w->in, w->in + at, w->in_len - at);
@@ -497,6 +516,11 @@ struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wir
 void *wire_user(const struct wire *w)
 {
     return w->user;
+}
+
+bool wire_first(const struct wire *w)
+{
+    return !w->begun;
 }
 
 /* ---- for libraft ---- */

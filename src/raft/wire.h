@@ -18,6 +18,9 @@ FIRN_MUSTUSE int wire_tls_new(const char *cert, const char *key, const char *ca,
                               struct wire_tls **out, struct firn_diag *d);
 void wire_tls_free(struct wire_tls *t);
 
+/* From now on what `fresh` has, which is used up. Wires that stand keep what they have. */
+void wire_tls_renew(struct wire_tls *t, struct wire_tls *fresh);
+
 struct wire_events {
     /* A wire that was to be connected stands: from now on frames can be sent. NULL for accepted ones. */
     void (*up)(struct wire *w);
@@ -39,7 +42,11 @@ struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
 
 void *wire_user(const struct wire *w);
 
-/* Copies. What cannot be sent ends the wire, by an event. */
+/* Only in `frame`: whether that is the first one of this wire. */
+bool wire_first(const struct wire *w);
+
+/* Copies. What cannot be sent ends the wire, by an event; so does a peer that takes nothing, when
+ * WIRE_OUT_BYTES_MAX wait for it. */
 void wire_send(struct wire *w, const char *p, size_t len);
 
 /* No event comes any more; what was sent before still goes out if the peer takes it at once. */
@@ -53,6 +60,6 @@ uv_stream_t *wire_hand_over(struct wire *w);
 /* Close all wires that still are there, for the end; the loop has to run until they are gone. */
 void wire_close_all(uv_loop_t *loop);
 
-enum { WIRE_SILENT_MS = 2000, WIRE_GREETING_MS = 5000 };
+enum { WIRE_SILENT_MS = 2000, WIRE_GREETING_MS = 5000, WIRE_OUT_BYTES_MAX = 16 << 20 };
 
 #endif

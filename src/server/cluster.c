@@ -69,6 +69,12 @@ void cluster_stop(struct node *n)
     node_stop(n);
 }
 
+int cluster_renew_tls(struct node *n, const struct config *c, struct firn_diag *d)
+{
+    const char *cert = c->cluster.tls_cert, *key = c->cluster.tls_key, *ca = c->cluster.tls_ca;
+    return n && (cert || key || ca) ? node_renew_tls(n, cert, key, ca, d) : 0;
+}
+
 int cluster_store(void *node, uint32_t timeout_ms, struct firn_store **out, struct firn_diag *d)
 {
     struct raft_channel *c = node_channel(node);
@@ -88,6 +94,12 @@ int cluster_start(const struct config *c, struct node **out, struct firn_diag *d
 void cluster_stop(struct node *n)
 {
     (void)n;
+}
+
+int cluster_renew_tls(struct node *n, const struct config *c, struct firn_diag *d)
+{
+    (void)n, (void)c, (void)d;
+    return 0;
 }
 
 int cluster_store(void *node, uint32_t timeout_ms, struct firn_store **out, struct firn_diag *d)

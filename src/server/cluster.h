@@ -17,6 +17,10 @@ bool cluster_wanted(const struct config *c);
 FIRN_MUSTUSE int cluster_start(const struct config *c, struct node **out, struct firn_diag *d);
 void cluster_stop(struct node *n); /* NULL is fine */
 
+/* The peers' certificates, as the settings name them now; nothing to do where there are none. As
+ * node_renew_tls(). */
+FIRN_MUSTUSE int cluster_renew_tls(struct node *n, const struct config *c, struct firn_diag *d);
+
 /* The registers; `node` as in coordinator_opts.open_user. FIRN_EIO: no leader yet. */
 FIRN_MUSTUSE int cluster_store(void *node, uint32_t timeout_ms, struct firn_store **out,
                                struct firn_diag *d);

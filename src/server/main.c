@@ -310,6 +310,11 @@ static void reload_guard(const struct config *next)
     if (r)
         log_error("tls_reload_failed", "cause=%s cure=%s",
                   d.text[0] ? d.text : firn_error_message(r), cure);
+    d.text[0] = '\0';
+    r = cluster_renew_tls(app.cluster, next, &d);
+    if (r)
+        log_error("tls_reload_failed", "cause=%s cure=%s",
+                  d.text[0] ? d.text : firn_error_message(r), cure);
     r = guard_reload(app.guard, next);
     if (r)
         log_error("token_reload_failed", "cause=%s cure=%s", firn_error_message(r), cure);

@@ -285,6 +285,13 @@ static int etcd_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], s
     return r;
 }
 
+/* Every answer was looked at; those to fresh reads and scans tell. */
+static int etcd_check(struct firn_store *base, struct firn_diag *d)
+{
+    const struct etcd *s = (const struct etcd *)base;
+    return s->changed ? another(s, FIRN_ESTORE, d) : 0;
+}
+
 static void etcd_close(struct firn_store *base)
 {
     struct etcd *s = (struct etcd *)base;
@@ -303,6 +310,7 @@ static const struct firn_store_ops ops = {
     .identity = etcd_identity,
     .close = etcd_close,
     .wait = etcd_wait,
+    .check = etcd_check,
 };
 
 /* Before these versions a single member could forget writes that it had acknowledged when it crashed

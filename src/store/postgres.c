@@ -621,6 +621,26 @@ static int pg_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], str
     return 0;
 }
 
+static int pg_check(struct firn_store *base, struct firn_diag *d)
+{
+    struct postgres *s = (struct postgres *)base;
+    int64_t until = deadline(s);
+    char lock_ms[16];
+    PGresult *res;
+    uint64_t lsn;
+    if (s->changed)
+        return firn__diag(d, FIRN_ESTORE, 0, "PostgreSQL is not the one that was opened");
+    int r = connected(s, until, d);
+    struct statement st = look_statement(s, until, lock_ms);
+    if (r == 0)
+        r = run(s, &st, 1, &res, until, d);
+    if (r != 0)
+        return r;
+    r = same_store(s, res, &lsn, d);
+    PQclear(res);
+    return r;
+}
+
 static void pg_close(struct firn_store *base)
 {
     struct postgres *s = (struct postgres *)base;
@@ -637,6 +657,7 @@ static const struct firn_store_ops ops = {
     .scan = pg_scan,
     .identity = pg_identity,
     .close = pg_close,
+    .check = pg_check,
 };
 
 /* ---- opening ---- */

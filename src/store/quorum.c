@@ -10,6 +10,7 @@
  * store without a record beside one that is formed was wiped, and is refused.
  */
 #include "store/quorum_impl.h"
+#include "store/url.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
 
@@ -271,7 +272,7 @@ int quorum_said(struct quorum *q, int result, struct firn_diag *d)
 static int quorum_read(struct firn_store *s, struct firn_slice key, bool fresh,
                        struct firn_record *out, struct firn_diag *d)
 {
-    (void)fresh; /* one way for both: it costs one round trip while nobody writes */
+    (void)fresh; /* one way for both: it costs a round trip, or two, while nobody writes */
     struct quorum *q = (struct quorum *)s;
     if (key.len > QUORUM_KEY_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "key too long");
@@ -439,6 +440,24 @@ static bool find_quorum(struct quorum *q, struct nonce *out)
     return false;
 }
 
+/* Two names for one store would give it two votes. What each member drew for itself tells. */
+static int no_twins(const struct quorum *q, struct firn_diag *d)
+{
+    for (unsigned i = 0; i < q->n; i++)
+        for (unsigned k = i + 1; k < q->n; k++) {
+            const struct acceptor *a = &q->acceptor[i], *b = &q->acceptor[k];
+            char one[80], two[80];
+            if (a->state != ACCEPTOR_MEMBER || b->state != ACCEPTOR_MEMBER ||
+                !nonce_eq(&a->member.self, &b->member.self))
+                continue;
+            store_url_redact(a->url, one, sizeof one);
+            store_url_redact(b->url, two, sizeof two);
+            return firn__diag(d, FIRN_EFORMAT, 0, "%s and %s are the same store: name another one",
+                              one, two);
+        }
+    return 0;
+}
+
 /* Which store is next when a quorum is formed; -1: nothing can be done. All must be there. While any is
  * blank none may be formed yet, or the blank one was wiped; and the first one's nonce counts. */
 static int next_to_form(const struct quorum *q)
@@ -502,6 +521,9 @@ static int gather(struct quorum *q, struct firn_diag *d)
     pthread_mutex_lock(&q->inbox.lock);
     for (;;) {
         int next = next_to_form(q);
+        r = no_twins(q, d);
+        if (r != 0)
+            break;
         if (next < 0 && find_quorum(q, &quorum))
             break;
         if (quorum_now_ms() >= until_ms) {

@@ -12,6 +12,11 @@
  * its earlier life, and holds for registers that have no record yet. Such a record may come to be while
  * another process raises the floor, and be missed by it; so the floor is read again after a record was
  * created, and where it rose above the ballot the answer is not given.
+ *
+ * A write compares who the store is, a read does not: it may come from one that took the place of ours, or
+ * was emptied. So what was only read is answered after the store has been asked who it is, and where
+ * there was no record, whether px-member still is there. An engine may notice that it forgot something and
+ * still have the identity that it had (etcd, PostgreSQL): then px-member is made to tell everybody.
  */
 #include "store/quorum_acceptor.h"
 #include "id/diag.h"
@@ -38,6 +43,8 @@ struct acceptor_own {
     struct firn_store *store; /* NULL: not open */
     int64_t look_ms;          /* when to look at it again; 0: at once */
     uint64_t floor;
+    bool forgot;       /* the store noticed that it forgot something, */
+    struct nonce self; /* as the member that it was then */
     struct seen seen[SEEN];
 };
 
@@ -100,6 +107,19 @@ static bool join(struct acceptor *a, struct quorum_member *m, const struct firn_
     return (r == 0 || r == FIRN_ECONFLICT) && look(a, d);
 }
 
+/* Its identity does not tell that it forgot something: its record shall. It then fits no store. */
+static bool disown(struct acceptor *a, struct quorum_member *m, const struct firn_record *rec,
+                   struct firn_diag *d)
+{
+    char text[MEMBER_TEXT_MAX];
+    memcpy(m->store, "forgot", sizeof "forgot");
+    struct firn_cas cas = { { QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY) },
+                            { rec->value, rec->len },
+                            { text, quorum_member_encode(m, text) } };
+    int r = firn_store_cas(a->own->store, &cas, d);
+    return (r == 0 || r == FIRN_ECONFLICT) && look(a, d);
+}
+
 /* Read px-member and judge. false: it cannot be read now. */
 static bool look(struct acceptor *a, struct firn_diag *d)
 {
@@ -145,6 +165,8 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     } else if (strcmp(m.store, identity) != 0 && !a->restart_ok) {
         refuse(a, "it is not the store that was admitted, but a copy, restored or restarted",
                &found, rec.value, rec.len);
+    } else if (o->forgot && nonce_eq(&m.self, &o->self) && !a->restart_ok) {
+        return disown(a, &m, &rec, d);
     } else {
         if (named && m.state == MEMBER_FORMING)
             return join(a, &m, &rec, d);
@@ -164,11 +186,17 @@ static void leave(struct acceptor *a, const struct firn_diag *why)
     set_state(a, ACCEPTOR_AWAY, &none, NULL, 0, why);
 }
 
+static void replaced(struct acceptor *a, const struct firn_diag *why);
+
 /* Open the store if it is not, and see whether it is a member. */
 static void attend(struct acceptor *a)
 {
     struct acceptor_own *o = a->own;
     struct firn_diag d = { 0 };
+    if (o->store && firn_store_check(o->store, &d) == FIRN_ESTORE) {
+        replaced(a, &d);
+        return;
+    }
     o->look_ms = quorum_now_ms() + REOPEN_MS;
     for (size_t i = 0; i < SEEN; i++)
         o->seen[i].used = false;
@@ -181,6 +209,8 @@ static void attend(struct acceptor *a)
 /* The engine says that it is another one: what it promised may be lost. */
 static void replaced(struct acceptor *a, const struct firn_diag *why)
 {
+    a->own->forgot = a->state == ACCEPTOR_MEMBER; /* only this thread writes it */
+    a->own->self = a->member.self;
     leave(a, why);
     if (a->restart_ok)
         attend(a);
@@ -358,6 +388,42 @@ static void check_created(struct acceptor *a, struct step *s, size_t n, struct f
             s[i].job->result = FIRN_EAGAIN;
 }
 
+/* What was read came from the member that we believe it is. 0: it did. */
+static int still_member(struct acceptor *a, bool absent, struct firn_diag *d)
+{
+    struct firn_record rec;
+    int r = firn_store_check(a->own->store, d);
+    if (r != 0 || !absent)
+        return r;
+    r = firn_store_read(a->own->store, firn_slice(QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY)),
+                        true, &rec, d);
+    if (r == 0 && rec.len == a->member_len && memcmp(rec.value, a->member_text, rec.len) == 0)
+        return 0;
+    if (r != 0 && r != FIRN_ENOENT)
+        return r;
+    return look(a, d) && may_vote(a) ? 0 : FIRN_EIO;
+}
+
+static bool is_look(const struct step *s)
+{
+    return s->job->kind == JOB_PAXOS && s->job->message.ask == PAXOS_LOOK && s->job->result == 0;
+}
+
+static void check_looks(struct acceptor *a, struct step *s, size_t n, struct firn_diag *d)
+{
+    bool any = false, absent = false;
+    for (size_t i = 0; i < n; i++) {
+        any |= is_look(&s[i]);
+        absent |= is_look(&s[i]) && !s[i].before.present;
+    }
+    int r = any ? still_member(a, absent, d) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_look(&s[i]))
+            s[i].job->result = r;
+    if (r == FIRN_ESTORE)
+        replaced(a, d);
+}
+
 static void run_steps(struct acceptor *a, struct step *s, size_t n, struct firn_diag *d)
 {
     bool same = true, open = true;
@@ -374,10 +440,12 @@ static void run_steps(struct acceptor *a, struct step *s, size_t n, struct firn_
     for (size_t i = 0; i < n; i++)
         if (!s[i].done)
             end(&s[i], FIRN_ESTORE);
-    if (same)
+    if (same) {
         check_created(a, s, n, d);
-    else
+        check_looks(a, s, n, d);
+    } else {
         replaced(a, d);
+    }
 }
 
 /* ---- the other jobs ---- */
@@ -403,6 +471,20 @@ static int pack_record(void *user, struct firn_slice key, struct firn_slice valu
 {
     int r = pack(user, firn_slice(key.p + QUORUM_PREFIX_LEN, key.len - QUORUM_PREFIX_LEN));
     return r ? r : pack(user, value);
+}
+
+static void run_scan(struct acceptor *a, struct job *j, struct firn_diag *d)
+{
+    if (!may_vote(a)) {
+        j->result = FIRN_EIO;
+        return;
+    }
+    j->result = firn_store_scan(a->own->store, firn_slice(j->key, j->key_len), pack_record,
+                                &j->scanned, d);
+    if (j->result == 0)
+        j->result = still_member(a, true, d);
+    if (j->result == FIRN_ESTORE)
+        replaced(a, d);
 }
 
 static void run_member(struct acceptor *a, struct job *j, struct firn_diag *d)
@@ -435,9 +517,7 @@ static void run_one(struct acceptor *a, struct job *j, struct firn_diag *d)
 {
     switch (j->kind) {
     case JOB_SCAN:
-        j->result = may_vote(a) ? firn_store_scan(a->own->store, firn_slice(j->key, j->key_len),
-                                                  pack_record, &j->scanned, d)
-                                : FIRN_EIO;
+        run_scan(a, j, d);
         break;
     case JOB_MEMBER:
         j->result = FIRN_EIO;

@@ -225,6 +225,22 @@ static int raft_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], s
     return 0;
 }
 
+static int raft_check(struct firn_store *base, struct firn_diag *d)
+{
+    struct raft_store *s = (struct raft_store *)base;
+    int64_t until = deadline(s);
+    uint64_t seen = s->seen;
+    struct frame_in in;
+    struct frame_answer a;
+    begin(s, FRAME_IDENTITY, until);
+    int r = ask_again(s, until, &in, &a, d);
+    if (r != 0)
+        return r;
+    s->changed |= frame_get_u64(&in) != s->incarnation || in.bad || a.index < seen;
+    return s->changed ? firn__diag(d, FIRN_ESTORE, 0, "the cluster is not the one that was opened")
+                      : 0;
+}
+
 /* A member near by may be behind: what differs there is looked at again where it is current. */
 static int raft_wait(struct firn_store *base, struct firn_slice key, struct firn_slice old,
                      uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
@@ -267,6 +283,7 @@ static const struct firn_store_ops ops = {
     .identity = raft_identity,
     .close = raft_close,
     .wait = raft_wait,
+    .check = raft_check,
 };
 
 int raft_store_new(struct raft_channel *c, const char *space, uint32_t timeout_ms,

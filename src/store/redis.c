@@ -432,6 +432,13 @@ static int redis_read(struct firn_store *base, struct firn_slice key, bool fresh
     return r;
 }
 
+static int other_redis(struct redis *s, struct firn_diag *d)
+{
+    s->changed = true;
+    return firn__diag(d, FIRN_ESTORE, 0,
+                      "Redis restarted, or another one answers: its run_id or replid changed");
+}
+
 static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, size_t count,
                           int *result, struct firn_diag *d)
 {
@@ -465,9 +472,7 @@ static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, 
     for (size_t i = 0; ok && i < count; i++)
         ok = reply->element[i]->type == REDIS_REPLY_INTEGER;
     if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, "store") == 0) {
-        s->changed = true;
-        r = firn__diag(d, FIRN_ESTORE, 0,
-                       "Redis restarted, or another one answers: its run_id or replid changed");
+        r = other_redis(s, d);
     } else if (!ok) {
         refused(reply, "to answer", d);
         r = FIRN_EUNKNOWN;
@@ -521,10 +526,9 @@ static int redis_scan(struct firn_store *base, struct firn_slice prefix, firn_re
     return r;
 }
 
-/* Looks anew: the writes from now on are for the server that is found. */
-static int redis_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
+static int ask_ids(struct redis *s, char run_id[ID_LEN + 1], char replid[ID_LEN + 1],
+                   struct firn_diag *d)
 {
-    struct redis *s = (struct redis *)base;
     struct firn_slice arg[ARGS_HEAD];
     redisReply *reply;
     int r = run_read(s, IDENTITY, arg, 0, deadline(s), &reply, d);
@@ -535,12 +539,33 @@ static int redis_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], 
         e[1]->type != REDIS_REPLY_STRING || e[1]->len != ID_LEN) {
         r = refused(reply, "to say who it is", d);
     } else {
-        memcpy(s->run_id, e[0]->str, ID_LEN + 1);
-        memcpy(s->replid, e[1]->str, ID_LEN + 1);
+        memcpy(run_id, e[0]->str, ID_LEN + 1);
+        memcpy(replid, e[1]->str, ID_LEN + 1);
+    }
+    freeReplyObject(reply);
+    return r;
+}
+
+/* Looks anew: the writes from now on are for the server that is found. */
+static int redis_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
+{
+    struct redis *s = (struct redis *)base;
+    int r = ask_ids(s, s->run_id, s->replid, d);
+    if (r == 0) {
         s->changed = false;
         snprintf(out, STORE_ID_TEXT_BUF, "redis:%.24s:%.24s", s->run_id, s->replid);
     }
-    freeReplyObject(reply);
+    return r;
+}
+
+/* A restart also breaks the connection, so the same server now is the one that answered before. */
+static int redis_check(struct firn_store *base, struct firn_diag *d)
+{
+    struct redis *s = (struct redis *)base;
+    char run_id[ID_LEN + 1], replid[ID_LEN + 1];
+    int r = ask_ids(s, run_id, replid, d);
+    if (r == 0 && (s->changed || strcmp(run_id, s->run_id) != 0 || strcmp(replid, s->replid) != 0))
+        r = other_redis(s, d);
     return r;
 }
 
@@ -561,6 +586,7 @@ static const struct firn_store_ops ops = {
     .scan = redis_scan,
     .identity = redis_identity,
     .close = redis_close,
+    .check = redis_check,
 };
 
 /* ---- opening ---- */

@@ -378,6 +378,11 @@ static int sqlite_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF],
     return 0;
 }
 
+static int sqlite_check(struct firn_store *base, struct firn_diag *d)
+{
+    return same_file((struct sqlite *)base, d);
+}
+
 static void sqlite_close(struct firn_store *base)
 {
     struct sqlite *s = (struct sqlite *)base;
@@ -394,6 +399,7 @@ static const struct firn_store_ops ops = {
     .scan = sqlite_scan,
     .identity = sqlite_identity,
     .close = sqlite_close,
+    .check = sqlite_check,
 };
 
 /* SQLite remembers the locks of this process, and a child of fork() inherits that memory without the locks:

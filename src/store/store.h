@@ -94,6 +94,11 @@ struct firn_store_ops {
      * No key may be named twice. NULL where that is no faster than one after the other. */
     int (*cas_each)(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
                     struct firn_diag *d);
+
+    /* Whether all reads so far came from the store that was opened, or that identity() last found, as every
+     * write finds out for itself: 0; FIRN_ESTORE; FIRN_EIO: it cannot be asked now. It takes nothing new for
+     * granted, as identity() does. NULL where a store never becomes another one. */
+    int (*check)(struct firn_store *s, struct firn_diag *d);
 };
 
 struct firn_store { /* every backend's struct begins with it */
@@ -179,6 +184,11 @@ FIRN_MUSTUSE static inline int firn_store_identity(struct firn_store *s,
 /* As the method; works with every engine. */
 FIRN_MUSTUSE int firn_store_wait(struct firn_store *s, struct firn_slice key, struct firn_slice old,
                                  uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d);
+
+FIRN_MUSTUSE static inline int firn_store_check(struct firn_store *s, struct firn_diag *d)
+{
+    return s->ops->check ? s->ops->check(s, d) : 0;
+}
 
 static inline void firn_store_close(struct firn_store *s)
 {

@@ -549,6 +549,16 @@ static int store_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], 
     return r;
 }
 
+/* A connection that was made since the last call is looked at first. */
+static int store_check(struct firn_store *base, struct firn_diag *d)
+{
+    struct zk *s = (struct zk *)base;
+    unsigned connection;
+    zk_begin(s);
+    int r = zk_connected(s, &connection, d);
+    return r == 0 && s->changed[0] ? zk_not_the_same(s, d) : r;
+}
+
 static void store_close(struct firn_store *base)
 {
     struct zk *s = (struct zk *)base;
@@ -566,6 +576,7 @@ static const struct firn_store_ops ops = {
     .identity = store_identity,
     .close = store_close,
     .wait = register_wait,
+    .check = store_check,
 };
 
 /* ZooKeeper's rules for paths, and none of its own znodes. */

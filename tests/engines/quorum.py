@@ -1,9 +1,11 @@
 """
-A quorum of three (or five) stores of one kind, each a Paxos acceptor: SQLite files, or Redis servers. A node is one of
-them. A file that is paused or killed is locked by another process.
+A quorum of three (or five) stores of one kind, each a Paxos acceptor: SQLite files, Redis servers, lone etcds, or
+firnds that are each a cluster of one. A node is one of them. A file that is paused or killed is locked by another process.
 """
 import os
 
+from engines.etcd import Etcd
+from engines.raft import Raft
 from engines.redis import Redis
 from engines.sqlite import Sqlite
 
@@ -107,3 +109,23 @@ class QuorumSqlite(Quorum):
 class QuorumRedis(Quorum):
     inner = Redis
     options = "restart_ok|"
+
+
+class QuorumEtcd(Quorum):
+    """Of lone etcds."""
+
+    inner = staticmethod(lambda folder: Etcd(folder, nodes=1))
+
+    @classmethod
+    def missing(cls):
+        return Etcd.missing()
+
+
+class QuorumRaft(Quorum):
+    """Of firnds: each is a Raft cluster of one member, and knows nothing of the others."""
+
+    inner = staticmethod(lambda folder: Raft(folder, nodes=1))
+
+    @classmethod
+    def missing(cls):
+        return Raft.missing()

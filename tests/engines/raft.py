@@ -38,6 +38,11 @@ def take_text(body, at):
     return (None, at + 2) if n == 0xffff else (body[at + 2:at + 2 + n], at + 2 + n)
 
 
+def packed(what, body=b"", budget_ms=1000, number=7):
+    """A whole frame."""
+    return struct.pack(">IBBHIQ", 16 + len(body), what, 0, 0, budget_ms, number) + body
+
+
 class Link:
     """A client of one member."""
 
@@ -59,7 +64,7 @@ class Link:
         self.s.close()
 
     def send(self, what, body=b"", budget_ms=1000):
-        self.s.sendall(struct.pack(">IBBHIQ", 16 + len(body), what, 0, 0, budget_ms, 7) + body)
+        self.s.sendall(packed(what, body, budget_ms))
 
     def take(self, n):
         got = b""
@@ -322,6 +327,10 @@ class Raft:
                     if result == 0:
                         return said
         raise RaftError(f"request {what}: {result}")
+
+    def log(self, i):
+        with open(os.path.join(self.folder, f"n{i}.log"), encoding="utf-8", errors="replace") as f:
+            return f.read()
 
     def logs(self):
         said = ""

@@ -9,7 +9,9 @@ import json
 import os
 import resource
 import shutil
+import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -456,6 +458,123 @@ def sealed(t):
         stranger.stop()
 
 
+def renewed(t):
+    """Certificates and authority of a cluster that serves are exchanged, by SIGHUP and without a restart."""
+    ours, next_ca, other = certificates(t, "old"), certificates(t, "new"), certificates(t, "foreign")
+
+    def copy(what, frm):
+        shutil.copyfile(frm[what], ours[what] + ".part")
+        os.rename(ours[what] + ".part", ours[what])
+
+    def shown(address, tls):
+        """The certificate that a member shows; None where it sends us away."""
+        try:
+            with raft.Link(address, 5, tls) as link:
+                return link.s.getpeercert(binary_form=True)
+        except (OSError, raft.RaftError):
+            return None
+
+    def der(tls):
+        with open(tls["cert"], encoding="ascii") as file:
+            return ssl.PEM_cert_to_DER_cert(file.read())
+
+    with Cluster(t, "renewed", 3, tls=ours) as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(50)
+
+        def reload(word="reloaded", which=range(3)):
+            before = [c.log(i).count(word) for i in which]
+            for i in which:
+                c.process[i].send_signal(signal.SIGHUP)
+            for i, n in zip(which, before):
+                f.wait_for(f"'{word}' of member {i}", lambda i=i, n=n: c.log(i).count(word) > n)
+
+        t.check(shown(c.endpoints[0], next_ca) is None, "another authority's certificate is not taken yet")
+        with open(ours["cert"], "ab") as file:  # as a half written file
+            file.truncate(100)
+        reload("tls_reload_failed")
+        t.check(ours["cert"] in c.log(0) and "send SIGHUP again" in c.log(0), f"cause and cure: {c.log(0)[-600:]}")
+        t.check(c.status(1) is None and c.process[1].poll() is None, "our own client has no certificate now")
+        load.wait(10)
+        with open(ours["ca"], "ab") as both, open(next_ca["ca"], "rb") as file:
+            both.write(file.read())
+        copy("cert", next_ca)
+        reload("tls_reload_failed")  # the key is of the old one
+        t.check("does not belong to" in c.log(0), f"which key: {c.log(0)[-600:]}")
+        copy("key", next_ca)
+        reload()  # from now on both authorities are trusted, and the new certificate is shown
+        f.wait_for("the new certificate", lambda: [shown(a, next_ca) for a in c.endpoints] == [der(next_ca)] * 3)
+        load.wait(20)
+        c.kill(0)  # connections between members are made anew, with the new certificates
+        load.wait(20)
+        c.spawn(0)
+        c.wait([0])
+        copy("ca", next_ca)
+        reload()
+        f.wait_for("the new authority alone", lambda: shown(c.endpoints[1], next_ca) == der(next_ca))
+        leader = c.leader()
+        t.equal(c.firn(leader, "transfer")[0], 0, "the lead goes over connections of the new authority")
+        load.wait(30)
+        t.check(shown(c.endpoints[1], {**other, "ca": next_ca["ca"]}) is None, "a foreign certificate is refused")
+        t.check([c.process[i].poll() for i in range(3)] == [None] * 3, "nobody was restarted but the one killed")
+        load.end()
+        load.check(t)
+
+
+def init_left(t):
+    """cluster.init on a member that has data does nothing, but to warn."""
+    with Cluster(t, "init", 1) as c:
+        c.start()
+        before = c.status(0)["cluster"]
+        t.check("init_still_set" not in c.log(0), "the first time it is right")
+        c.kill(0)
+        c.spawn(0, "--cluster-init")
+        c.wait([0])
+        t.equal(c.status(0)["cluster"], before, "the cluster")
+        t.check("init_still_set" in c.log(0) and "cluster.join" in c.log(0), f"a warning with its cure: {c.log(0)}")
+
+
+def rude_peers(t):
+    """What no member says: the member ends that connection, and nothing else."""
+    key = raft.text(b"\0k")
+    read, hello = bytes(8) + b"\1" + key, b"firn\x01"
+    member = hello + b"\x01" + bytes(7) + b"\x09" + raft.text(b"127.0.0.1:1")
+    with Cluster(t, "rude", 1) as c:
+        c.start()
+        f.wait_for("the slots", lambda: f.get(c.home[0], "/readyz")[0] == 200)
+        for what, frames in (
+                ("greets again as a member", [(raft.READ, read)] * 3 + [(raft.HELLO, member)]),
+                ("greets again in nonsense", [(raft.READ, read)] * 3 + [(raft.HELLO, b"nonsense")]),
+                ("greets again as a client", [(raft.READ, read), (raft.HELLO, hello + b"\x02" + bytes(8) + raft.text(b""))]),
+                ("answers what nobody asked", [(raft.READ, read), (raft.REPLY, bytes(20))]),
+                ("welcomes", [(raft.READ, read), (raft.WELCOME, b"")])):
+            for _ in range(5):
+                with raft.Link(c.endpoints[0]) as link:
+                    link.s.sendall(b"".join(raft.packed(kind, body) for kind, body in frames))
+                    try:
+                        while link.frame()[0] == raft.REPLY:
+                            pass
+                        t.check(False, f"one that {what} is listened to")
+                    except (OSError, raft.RaftError):
+                        t.check(True, what)
+            t.check(c.process[0].poll() is None, f"the member lives on beside one that {what}: {c.logs()}")
+        with socket.create_connection(tuple(c.endpoints[0].split(":")), timeout=f.LIMIT) as unknown:
+            unknown.sendall(raft.packed(raft.IDENTITY, b""))
+            t.equal(unknown.recv(1), b"", "who asks before a greeting gets")
+        deaf = raft.Link(c.endpoints[0])
+        scan, end = raft.packed(raft.SCAN, bytes(8) + raft.text(b"") + raft.text(None), 5000), time.monotonic() + f.LIMIT
+        try:
+            while time.monotonic() < end:
+                deaf.s.sendall(scan)
+            t.check(False, "one that asks and never listens is sent away")
+        except OSError as e:
+            t.check(not isinstance(e, TimeoutError), "one that asks and never listens is sent away")
+        deaf.s.close()
+        c.wait([0])
+
+
 def refused(t):
     """Settings that would be dangerous, or that lack something."""
     for args, words in (
@@ -472,5 +591,6 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
-                 a_lying_disk, restored, sealed):
+                 a_lying_disk, restored, sealed, renewed,
+                 init_left, rude_peers):
         test.section(part)

@@ -12,8 +12,8 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import store_cases as t  # noqa: E402  pylint: disable=wrong-import-position
-from engines.quorum import QuorumRedis, QuorumSqlite  # noqa: E402  pylint: disable=wrong-import-position
-from engines.redis import Redis  # noqa: E402  pylint: disable=wrong-import-position
+from engines.quorum import QuorumEtcd, QuorumRaft, QuorumRedis, QuorumSqlite  # noqa: E402  pylint: disable=wrong-import-position
+from engines.redis import Client, Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 FIRN = os.path.join(os.path.abspath(sys.argv[1]), "firn") if len(sys.argv) > 1 else None
 
@@ -62,6 +62,15 @@ def case_urls(folder):
     with t.opened("quorum:" + "|".join(f"{one}{i}" for i in (3, 1, 4, 0, 2))) as p:  # in any order
         assert p.read("k").value == b"v"
     t.open_fails("quorum:" + "|".join(f"{one}{i}" for i in range(3)), "FIRN_ESTORE", "number of stores")
+
+
+def case_one_store_by_two_names(folder):
+    """Two votes for one store would make it the majority that nobody may lose. Found when the quorum is formed."""
+    one, two = f"sqlite:{folder}/1.db", f"sqlite:{folder}/2.db"
+    same = f"sqlite:{folder}/./1.db"
+    t.open_fails(f"quorum:{one}|{same}|{two}", "FIRN_EFORMAT", "the same store", f"{folder}/./1.db")
+    with t.opened(f"quorum:{one}|{two}|sqlite:{folder}/3.db") as p:
+        t.expect(p.cas("k", None, "v"), "0")
 
 
 def case_a_minority_is_dead(folder):
@@ -142,6 +151,55 @@ def case_a_wiped_store_does_not_vote(folder):
         e.resume(1)
 
 
+def _forgets_under_an_open_handle(folder, kind, forget):
+    """Store 2 missed a register, store 0 forgets it, store 1 is down: nobody may say that it never was."""
+    with t.running(kind(folder)) as e, t.opened(e.url(), 1000) as p:
+        write(p, "k", None, "0")
+        e.kill(2)
+        write(p, "n", None, "1")
+        e.restart(2)
+        if not e.options:
+            status, said = admin("admit", "--as-is", e.node[2].url(), "--store", e.url())
+            assert status == 0, said
+        e.kill(1)
+        t.wait_for("stores 0 and 2 are a majority", lambda: p.read("k").value == b"0")
+        forget(e.node[0])
+        for _ in range(5):  # from the first answer on
+            a = p.read("n")
+            assert a.result == "FIRN_EIO", f"an acknowledged write is forgotten: {a}"
+            a = p.scan("n")
+            assert a.result == "FIRN_EIO", f"an acknowledged write is forgotten by a scan: {a}"
+        e.restart(1)
+        if e.options:
+            t.wait_for("the two others know", lambda: p.read("n").value == b"1")
+
+
+def _empty(node):
+    node.kill()
+    shutil.rmtree(os.path.join(node.server.folder, "appendonlydir"))
+    node.server.start()
+
+
+def case_a_store_that_is_emptied_while_it_serves(folder):
+    _forgets_under_an_open_handle(folder, QuorumRedis, lambda node: node.server.do("FLUSHALL"))
+
+
+def case_a_store_that_comes_back_empty(folder):
+    _forgets_under_an_open_handle(folder, QuorumRedis, _empty)
+
+
+def case_a_store_that_comes_back_older(folder):
+    """It has its record of membership, but of another life."""
+    def forget(node):
+        c = Client(node.server.port)
+        for name in (b"firn:px/n", b"firn:px/k"):  # as in a copy that was taken before
+            c.do("DEL", name)
+        c.do("ZREM", "firn", "px/n", "px/k")
+        c.close()
+        node.restart()
+    _forgets_under_an_open_handle(folder, StrictRedis, forget)
+
+
 def case_a_restored_store_does_not_vote(folder):
     with t.running(QuorumSqlite(folder)) as e, t.opened(e.url()) as p:
         for i in range(40):
@@ -165,6 +223,29 @@ def case_a_restored_store_does_not_vote(folder):
                 t.wait_for(f"r{i}", lambda i=i, want=want: q.read(f"r{i}").value == want)
             assert len(q.scan("r").found) == 40
         e.resume(0)
+
+
+def case_a_restored_etcd_does_not_vote(folder):
+    """It has the identity that it had. Whoever saw more than it knows tells everybody, by its record px-member."""
+    with t.running(QuorumEtcd(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.node[0].snapshot(os.path.join(folder, "copy"))
+        for n in range(5):
+            write(p, "k", str(n), str(n + 1))
+        write(p, "n", None, "1")
+        e.node[0].restore(os.path.join(folder, "copy"))
+
+        def refused():
+            assert p.read("n").value in (None, b"1")  # None: it is not there, or not known
+            status, said = admin("doctor", "--store", e.url())
+            return status == 1 and "refused" in said
+        t.wait_for("it is refused, also by those who come later", refused)
+        with t.opened(e.url()) as q:
+            assert q.read("n").value == b"1" and q.read("k").value == b"5"
+        status, said = admin("admit", e.node[0].url(), "--store", e.url())
+        assert status == 0, said
+        e.kill(1)
+        t.wait_for("it reads with the admitted one", lambda: p.read("k").value == b"5" and p.read("n").value == b"1")
 
 
 def case_all_are_restored(folder):
@@ -218,6 +299,38 @@ def case_another_quorum(folder):
             assert p.read("k").value == b"of b"
             status, said = admin("doctor", "--store", mixed)
             assert status == 1 and "another quorum" in said, said
+
+
+def case_firnds_as_peers(folder):
+    """Each is a cluster of one. One dies and comes back by itself; one that lost its disk is refused until admitted."""
+    os.environ["FIRN_BIN_DIR"] = os.path.abspath(sys.argv[1])
+    with t.running(QuorumRaft(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.kill(0)
+        write(p, "n", None, "1")
+        for n in range(5):
+            write(p, "k", str(n), str(n + 1))
+        e.restart(0)
+        e.kill(1)
+        t.wait_for("0 and 2 are a majority", lambda: p.read("k").value == b"5")
+        e.restart(1)
+        e.kill(2)
+        shutil.rmtree(e.node[2].data(0))
+        e.node[2].start()  # empty, and another incarnation
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 1 and "refused" in said, said
+        e.kill(1)
+        a = p.read("n")
+        assert a.result == "FIRN_EIO", f"one that missed it and one that forgot it are no majority: {a}"
+        e.restart(1)
+        t.wait_for("0 and 1 are a majority", lambda: p.read("n").value == b"1")
+        status, said = admin("admit", e.node[2].url(), "--store", e.url())
+        assert status == 0, said
+        e.kill(0)
+        t.wait_for("1 and the admitted one", lambda: p.read("k").value == b"5" and p.read("n").value == b"1")
+        write(p, "k", "5", "6")
+        e.restart(0)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def case_one_round_trip(folder):

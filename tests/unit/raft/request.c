@@ -1,0 +1,319 @@
+/*
+ * What is said about a write whose leader was lost: with libraft and the wires played by this program. The
+ * member under test follows; the test is its leader, by the name that raft_leader() gives, and answers, goes
+ * away or stays silent.
+ */
+#include "raft/request.c"
+
+#include "t.h"
+
+/* ---- the world ---- */
+
+static struct {
+    bool leads;
+    const struct wire_events *events; /* of the connection to the leader; NULL: none */
+    void *user;
+    unsigned connects, applies;
+    size_t len; /* of the last frame that was sent */
+    char sent[4096];
+} world;
+
+int raft_state(struct raft *r)
+{
+    (void)r;
+    return world.leads ? RAFT_LEADER : RAFT_FOLLOWER;
+}
+
+void raft_leader(struct raft *r, raft_id *id, const char **address)
+{
+    (void)r;
+    *id = world.leads ? 1 : 2;
+    *address = "leader:1";
+}
+
+raft_index raft_last_index(struct raft *r)
+{
+    (void)r;
+    return 100;
+}
+
+raft_index raft_last_applied(struct raft *r)
+{
+    (void)r;
+    return 100;
+}
+
+static struct raft_apply *applying;
+
+int raft_apply(struct raft *r, struct raft_apply *req, const struct raft_buffer bufs[],
+               const unsigned n, raft_apply_cb cb)
+{
+    (void)r, (void)n;
+    req->cb = cb;
+    applying = req;
+    world.applies++;
+    raft_free(bufs[0].base);
+    return 0;
+}
+
+int raft_barrier(struct raft *r, struct raft_barrier *req, raft_barrier_cb cb)
+{
+    (void)r, (void)req, (void)cb;
+    return RAFT_NOTLEADER;
+}
+
+struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
+                          const struct wire_events *e, void *user)
+{
+    (void)loop, (void)address, (void)tls;
+    world.events = e;
+    world.user = user;
+    world.connects++;
+    return (struct wire *)&world;
+}
+
+void *wire_user(const struct wire *w)
+{
+    (void)w;
+    return world.user;
+}
+
+void wire_send(struct wire *w, const char *p, size_t len)
+{
+    (void)w;
+    T_OK(len <= sizeof world.sent);
+    memcpy(world.sent, p, len);
+    world.len = len;
+}
+
+void wire_close(struct wire *w)
+{
+    (void)w;
+    world.events = NULL;
+}
+
+void node_change(struct node *n, struct request *q)
+{
+    (void)n, (void)q;
+}
+
+size_t node_status(struct node *n, bool lines, char *to, size_t cap)
+{
+    (void)n, (void)lines, (void)to, (void)cap;
+    return 0;
+}
+
+/* ---- the member, and who asked it ---- */
+
+static struct node node;
+static char address[] = "member:1";
+static int told, result;
+
+static void came(void *user, const char *p, size_t len)
+{
+    (void)user;
+    struct frame f;
+    struct frame_answer a;
+    told++;
+    T_OK(p && frame_parse(p, len, &f) == (ssize_t)len);
+    struct frame_in in = { f.body, f.len, false };
+    T_EQ(frame_get_reply(&in, &a), 0);
+    result = a.result;
+}
+
+static void begin(void)
+{
+    memset(&node, 0, sizeof node);
+    memset(&world, 0, sizeof world);
+    T_EQ(uv_loop_init(&node.loop), 0);
+    T_EQ(uv_async_init(&node.loop, &node.wake, NULL), 0);
+    node.room = malloc(FRAME_MAX);
+    node.raft_open = true;
+    node.id = 1;
+    node.address = address;
+    node.fsm.incarnation = 9;
+    told = result = 0;
+}
+
+static void end(void)
+{
+    node_end_requests(&node);
+    uv_close((uv_handle_t *)&node.wake, NULL);
+    uv_run(&node.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&node.loop);
+    free(node.room);
+}
+
+static void later(uint64_t ms)
+{
+    node.loop.time += ms;
+    node_pump(&node);
+    node_expire(&node);
+}
+
+/* A write of this process, with a second of time. */
+static void ask_write(uint8_t flags)
+{
+    char room[512];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    struct firn_cas want = { firn_slice("k", 1), firn_slice("a", 1), firn_slice("b", 1) };
+    frame_begin(&o, FRAME_CAS, flags, 1000, 77);
+    for (int i = 0; i < CAS_COUNT; i++)
+        frame_u8(&o, 0);
+    frame_cas(&o, &want, 1);
+    frame_end(&o);
+    node_take(&node, o.p, o.len, NULL, came, NULL);
+    node_pump(&node);
+}
+
+static void leader_welcomes(void)
+{
+    struct frame f = { .type = FRAME_WELCOME };
+    T_OK(world.events);
+    world.events->up((struct wire *)&world);
+    world.len = 0;
+    world.events->frame((struct wire *)&world, &f);
+}
+
+static struct frame sent(void)
+{
+    struct frame f;
+    T_EQ(frame_parse(world.sent, world.len, &f), world.len);
+    return f;
+}
+
+static void leader_refuses(int error)
+{
+    char room[256];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    struct frame f;
+    frame_refuse(&o, sent().number, error, 0, "no");
+    T_OK(frame_parse(o.p, o.len, &f) > 0);
+    world.events->frame((struct wire *)&world, &f);
+}
+
+static void leader_goes(void)
+{
+    const struct wire_events *e = world.events;
+    world.events = NULL;
+    e->gone((struct wire *)&world, "gone");
+}
+
+/* ---- the laws ---- */
+
+T_TEST(a_leader_that_did_nothing_is_believed)
+{
+    begin();
+    ask_write(0);
+    leader_welcomes();
+    T_EQ(sent().flags, FRAME_FORWARDED);
+    T_EQ(sent().body[CAS_AGAIN], 0);
+    leader_refuses(FIRN_EIO);
+    T_EQ(told, 1);
+    T_EQ(result, FIRN_EIO);
+    end();
+}
+
+/* The first leader may have done it. What the second one did not do says nothing about that. */
+T_TEST(a_write_in_doubt_is_never_said_not_to_be)
+{
+    static const int no[] = { FIRN_EIO, FIRN_EAGAIN, FIRN_EUNKNOWN, FIRN_ENOMEM, FIRN_EINVAL };
+    for (size_t i = 0; i < T_LEN(no); i++) {
+        begin();
+        ask_write(0);
+        leader_welcomes();
+        leader_goes();
+        later(RETRY_MS);
+        leader_welcomes();
+        T_EQ(sent().body[CAS_AGAIN], 1, "the next leader is asked again");
+        leader_refuses(no[i]);
+        T_OK(told == 0 || result == FIRN_EUNKNOWN, "after %d it is said to be %d", no[i], result);
+        later(2000);
+        T_EQ(told, 1);
+        T_EQ(result, FIRN_EUNKNOWN, "after %d", no[i]);
+        end();
+    }
+}
+
+T_TEST(a_write_in_doubt_is_asked_about_until_somebody_knows)
+{
+    begin();
+    ask_write(0);
+    leader_welcomes();
+    leader_goes();
+    later(RETRY_MS);
+    leader_welcomes();
+    leader_refuses(FIRN_EIO);
+    world.len = 0;
+    later(RETRY_MS);
+    T_OK(world.len > 0, "asked once more");
+    T_EQ(sent().body[CAS_AGAIN], 1);
+    char room[256];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    struct frame f;
+    frame_reply(&o, sent().number, 0, 5, 0);
+    frame_u32(&o, 1);
+    frame_u8(&o, 0);
+    frame_end(&o);
+    T_OK(frame_parse(o.p, o.len, &f) > 0);
+    world.events->frame((struct wire *)&world, &f);
+    T_EQ(told, 1);
+    T_EQ(result, 0);
+    end();
+}
+
+/* Another member's write that was in our log when we lost the lead: that member asks on. */
+T_TEST(a_forwarded_write_whose_lead_was_lost_is_unknown)
+{
+    begin();
+    world.leads = true;
+    ask_write(FRAME_FORWARDED);
+    T_EQ(world.applies, 1);
+    world.leads = false;
+    applying->cb(applying, RAFT_LEADERSHIPLOST, NULL);
+    T_EQ(told, 1);
+    T_EQ(result, FIRN_EUNKNOWN);
+    end();
+}
+
+T_TEST(a_write_that_nobody_took_was_not_done)
+{
+    begin();
+    ask_write(0);
+    later(2000); /* never connected */
+    T_EQ(told, 1);
+    T_EQ(result, FIRN_EIO);
+    end();
+}
+
+/* Whoever asks and asks, without a leader to answer: it is refused before the memory is full. */
+T_TEST(what_waits_is_bounded)
+{
+    enum { KEY = 200, BIG = 256 };
+    static char room[FRAME_MAX], value[STORE_VALUE_MAX];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    struct firn_cas want[BIG];
+    begin();
+    for (size_t i = 0; i < BIG; i++)
+        want[i] = (struct firn_cas){ firn_slice(value, KEY), firn_slice(value, sizeof value),
+                                     firn_slice(value, sizeof value) };
+    frame_begin(&o, FRAME_CAS, 0, 1000, 77);
+    for (int i = 0; i < CAS_COUNT; i++)
+        frame_u8(&o, 0);
+    frame_cas(&o, want, BIG);
+    frame_end(&o);
+    T_OK(!o.full);
+    size_t taken = 0;
+    for (; told == 0 && taken < 100000; taken++)
+        node_take(&node, o.p, o.len, NULL, came, NULL);
+    T_EQ(result, FIRN_EIO, "nothing was written");
+    T_OK(taken * o.len <= REQUEST_BYTES_MAX + o.len && taken > 10, "%zu of them", taken);
+    later(2000);
+    T_EQ(told, taken, "the others have ended");
+    T_EQ(node.request_bytes, 0);
+    told = 0;
+    ask_write(0);
+    T_EQ(told, 0, "there is room again");
+    later(2000);
+    end();
+}
