@@ -70,16 +70,19 @@ static const struct opt opts[] = {
 
 const struct usage lab_usage = {
     .name = "lab",
-    .examples = "  firn lab raft                        x = 5 is agreed on, then an election\n"
-                "  firn lab raft --kill-leader          nothing that was answered is lost\n"
-                "  firn lab paxos --duel                two proposers, one value\n"
-                "  firn lab raft --html raft.html       the same to click through, with all faults\n",
-    .synopsis = "firn lab raft [--kill-leader] [--no-pre-vote] [--lose] [--cut LINK] [OPTION...]\n"
-                "       firn lab paxos [--duel] [--kill-proposer] [--lose] [--cut LINK] [OPTION...]",
-    .about = "Plays consensus step by step, and says at each step why it happens. What is shown is\n"
-             "recorded while you wait from the code that firnd runs: three libraft nodes, or the\n"
-             "proposer and acceptors of quorum: stores, on a simulated network, disk and clock.\n"
-             "On a terminal Enter goes on, s shows the state of all, a the rest, q quits.\n",
+    .examples =
+        "  firn lab raft                        x = 5 is agreed on, then an election\n"
+        "  firn lab raft --kill-leader          nothing that was answered is lost\n"
+        "  firn lab paxos --duel                two proposers, one value\n"
+        "  firn lab raft --html raft.html       the same to click through, with all faults\n",
+    .synopsis =
+        "firn lab raft [--kill-leader] [--no-pre-vote] [--lose] [--cut LINK] [OPTION...]\n"
+        "       firn lab paxos [--duel] [--kill-proposer] [--lose] [--cut LINK] [OPTION...]",
+    .about =
+        "Plays consensus step by step, and says at each step why it happens. What is shown is\n"
+        "recorded while you wait from the code that firnd runs: three libraft nodes, or the\n"
+        "proposer and acceptors of quorum: stores, on a simulated network, disk and clock.\n"
+        "On a terminal Enter goes on, s shows the state of all, a the rest, q quits.\n",
     .operands = "raft paxos",
     .opts = opts,
 };

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char mark[] = "@TRACES@"; /* once in web/lab.html, inside a script of type application/json */
+static const char mark[] =
+    "@TRACES@"; /* once in web/lab.html, inside a script of type application/json */
 
 /* One trace; the faults that are not the lab's are skipped by the caller. */
 static int put_trace(struct json *j, const struct lab *lab, const struct lab_opts *o,
@@ -68,7 +69,8 @@ int lab_page(const struct lab *lab, const struct lab_opts *o, FILE *out, struct 
     size_t len = 0;
     FILE *memory = at ? open_memstream(&text, &len) : NULL;
     if (!memory)
-        return firn__diag(d, FIRN_ENOMEM, 0, at ? "out of memory" : "the page has no place for traces");
+        return firn__diag(d, FIRN_ENOMEM, 0,
+                          at ? "out of memory" : "the page has no place for traces");
     struct json j;
     json_init(&j, memory);
     int r = put_all(&j, lab, o, d);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    LEFT = 9, /* room for the time */
+    LEFT = 9,   /* room for the time */
     RIGHT = 24, /* room behind the last column */
     WIDTH_OF_PIPE = 100,
     WIDTH_MAX = 120,
@@ -17,7 +17,7 @@ enum {
 };
 
 /* One line. A cell is a character of text, or a stroke, which is drawn in whatever the terminal has. */
-enum stroke { TEXT, LIFELINE, LINE, RIGHT_TIP, LEFT_TIP, BREAK, DOT, RULE };
+enum stroke { TEXT, LIFELINE, GONE, LINE, RIGHT_TIP, LEFT_TIP, BREAK, DOT, RULE };
 
 struct row {
     char text[ROW_MAX];
@@ -53,23 +53,27 @@ static void put_text(struct row *r, size_t x, const char *text, const char *styl
         put(r, x, *text, TEXT, style);
 }
 
-static void row_init(const struct page *p, struct row *r)
+/* With the lifelines as they are after the step. */
+static void row_init(const struct page *p, struct row *r, const struct lab_step *s)
 {
     for (size_t x = 0; x < ROW_MAX; x++)
         put(r, x, ' ', TEXT, "");
-    for (int i = 0; i < (int)p->trace->parties; i++)
-        put(r, column(p, i), '|', LIFELINE, term_style(TERM_DIM));
+    for (int i = 0; i < (int)p->trace->parties; i++) {
+        bool gone = strcmp(s->cell[i][0], "down") == 0 || strcmp(s->cell[i][0], "dead") == 0;
+        put(r, column(p, i), '|', gone ? GONE : LIFELINE, term_style(TERM_DIM));
+    }
 }
 
 static void row_print(const struct page *p, const struct row *r)
 {
-    static const char *const ascii[] = { [LIFELINE] = "|",  [LINE] = "-",  [RIGHT_TIP] = ">",
-                                         [LEFT_TIP] = "<",  [BREAK] = "x", [DOT] = "*",
-                                         [RULE] = "=" };
-    static const char *const fine[] = { [LIFELINE] = "\u2502",  [LINE] = "\u2500",
-                                        [RIGHT_TIP] = "\u25b6", [LEFT_TIP] = "\u25c0",
-                                        [BREAK] = "\u2717",     [DOT] = "\u25cf",
-                                        [RULE] = "\u2550" };
+    static const char *const ascii[] = {
+        [LIFELINE] = "|", [GONE] = ":",  [LINE] = "-", [RIGHT_TIP] = ">",
+        [LEFT_TIP] = "<", [BREAK] = "x", [DOT] = "*",  [RULE] = "="
+    };
+    static const char *const fine[] = {
+        [LIFELINE] = "\u2502", [GONE] = "\u250a",  [LINE] = "\u2500", [RIGHT_TIP] = "\u25b6",
+        [LEFT_TIP] = "\u25c0", [BREAK] = "\u2717", [DOT] = "\u25cf",  [RULE] = "\u2550"
+    };
     size_t end = ROW_MAX;
     const char *style = "";
     while (end > 0 && r->text[end - 1] == ' ' && r->stroke[end - 1] == TEXT)
@@ -95,13 +99,12 @@ static void row_print(const struct page *p, const struct row *r)
 
 static const char *style_of(const struct lab_step *s)
 {
-    static const char *const good[] = { "commit", "answer", "leader", "decided", "learned", "apply" };
-    if (s->kind == LAB_LOST || s->kind == LAB_FAULT)
-        return term_style(TERM_BAD);
+    static const char *const good[] = { "commit",  "answer", "leader", "decided",
+                                        "learned", "apply",  "heal",   "restart" };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (strcmp(s->event, good[i]) == 0)
             return term_style(TERM_GOOD);
-    return "";
+    return s->kind == LAB_LOST || s->kind == LAB_FAULT ? term_style(TERM_BAD) : "";
 }
 
 static void put_time(struct row *r, const struct lab_step *s)
@@ -109,6 +112,15 @@ static void put_time(struct row *r, const struct lab_step *s)
     char text[24];
     int n = snprintf(text, sizeof text, "%" PRIu64 " ms", s->at_ms);
     put_text(r, n < LEFT - 1 ? (size_t)(LEFT - 1 - n) : 0, text, term_style(TERM_DIM));
+}
+
+/* Whether the same words stand in this chapter already. */
+static bool said(const struct lab_trace *t, size_t i)
+{
+    for (size_t k = i; k-- > 0 && t->step[k].kind != LAB_CHAPTER;)
+        if (strcmp(t->step[k].why, t->step[i].why) == 0)
+            return true;
+    return false;
 }
 
 /* Words of the caption, broken at the width. */
@@ -129,10 +141,10 @@ static void print_why(const struct page *p, const char *why)
     putchar('\n');
 }
 
-static void print_names(const struct page *p)
+static void print_names(const struct page *p, const struct lab_step *s)
 {
     struct row r;
-    row_init(p, &r);
+    row_init(p, &r, s);
     for (int i = 0; i < (int)p->trace->parties; i++) {
         const char *name = p->trace->party[i];
         size_t x = column(p, i), half = strlen(name) / 2;
@@ -145,7 +157,7 @@ static void print_rule(const struct page *p, const struct lab_step *s)
 {
     struct row r;
     char text[LAB_LABEL_BUF + 8];
-    row_init(p, &r);
+    row_init(p, &r, s);
     if (s->kind == LAB_CHAPTER) {
         for (size_t x = 0; x < p->width; x++)
             put(&r, x, ' ', RULE, term_style(TERM_DIM));
@@ -171,7 +183,7 @@ static void print_note(const struct page *p, const struct lab_step *s)
 {
     struct row r;
     size_t x = column(p, s->from), len = strlen(s->label);
-    row_init(p, &r);
+    row_init(p, &r, s);
     put_time(&r, s);
     if (x + 2 + len <= p->width)
         put_text(&r, x + 2, s->label, style_of(s));
@@ -180,8 +192,25 @@ static void print_note(const struct page *p, const struct lab_step *s)
     else
         put_text(&r, fit(p, x + 2, len), s->label, style_of(s));
     put(&r, x, '*', DOT, style_of(s));
-    if (s->to >= 0 && s->to != s->from)
-        put(&r, column(p, s->to), '*', DOT, style_of(s));
+    row_print(p, &r);
+}
+
+/* What is about two: a line between them. */
+static void print_link(const struct page *p, const struct lab_step *s)
+{
+    struct row r;
+    size_t from = column(p, s->from), to = column(p, s->to);
+    row_init(p, &r, s);
+    put_text(&r, fit(p, from + 2, strlen(s->label)), s->label, style_of(s));
+    row_print(p, &r);
+    row_init(p, &r, s);
+    put_time(&r, s);
+    for (size_t x = from + 1; x < to; x++)
+        put(&r, x, '-', LINE, style_of(s));
+    put(&r, from, '*', DOT, style_of(s));
+    put(&r, to, '*', DOT, style_of(s));
+    if (strcmp(s->event, "cut") == 0)
+        put(&r, from + (to - from) / 2, 'x', BREAK, style_of(s));
     row_print(p, &r);
 }
 
@@ -191,10 +220,10 @@ static void print_arrow(const struct page *p, const struct lab_step *s)
     size_t from = column(p, s->from), to = column(p, s->to);
     size_t low = from < to ? from : to, high = from < to ? to : from;
     const char *style = s->kind == LAB_LOST ? term_style(TERM_BAD) : term_hue((size_t)s->from);
-    row_init(p, &r);
+    row_init(p, &r, s);
     put_text(&r, fit(p, low + 2, strlen(s->label)), s->label, style_of(s));
     row_print(p, &r);
-    row_init(p, &r);
+    row_init(p, &r, s);
     put_time(&r, s);
     for (size_t x = low + 1; x < high; x++)
         put(&r, x, '-', LINE, style);
@@ -219,21 +248,25 @@ static void print_step(const struct page *p, size_t i)
             putchar('\n');
         print_rule(p, s);
         print_why(p, s->why);
-        print_names(p);
+        print_names(p, s);
         return;
     case LAB_QUIET:
         print_rule(p, s);
         break;
     case LAB_NOTE:
     case LAB_FAULT:
-        print_note(p, s);
+        if (s->from == s->to)
+            print_note(p, s);
+        else
+            print_link(p, s);
         break;
     case LAB_MESSAGE:
     case LAB_LOST:
         print_arrow(p, s);
         break;
     }
-    print_why(p, s->why);
+    if (!said(p->trace, i))
+        print_why(p, s->why);
 }
 
 static void print_state(const struct lab_trace *t, size_t i)
@@ -304,11 +337,13 @@ void lab_text_play(const struct lab_trace *t)
     size_t room = 0;
     bool all = false;
     print_title(t);
-    printf("%zu steps. Enter: the next; s: the state of all; a: all the rest; q: quit.\n\n", t->steps);
+    printf("%zu steps. Enter: the next; s: the state of all; a: all the rest; q: quit.\n\n",
+           t->steps);
     for (size_t i = 0; i < t->steps; i++) {
         print_step(&p, i);
         while (!all && i + 1 < t->steps) {
-            printf("%s[%zu of %zu]%s ", term_style(TERM_DIM), i + 1, t->steps, term_style(TERM_PLAIN));
+            printf("%s[%zu of %zu]%s ", term_style(TERM_DIM), i + 1, t->steps,
+                   term_style(TERM_PLAIN));
             fflush(stdout);
             if (getline(&line, &room, stdin) < 0 || line[0] == 'q') {
                 free(line);

@@ -8,12 +8,15 @@
 #include "firn/error.h"
 #include "lab/trace.h"
 
-enum lab_fault { /* bits */
-    LAB_KILL_LEADER = 1 << 0,   /* raft: right after it answered the client */
-    LAB_NO_PRE_VOTE = 1 << 1,   /* raft: candidates do not ask before they raise the term */
-    LAB_DUEL = 1 << 2,          /* paxos: a second proposer, at the same time */
-    LAB_KILL_PROPOSER = 1 << 3, /* paxos: when one acceptor has accepted */
-    LAB_LOSE = 1 << 4,          /* raft: the first AppendEntries; paxos: the answers to the first Accept */
+enum lab_fault {                           /* bits */
+                 LAB_KILL_LEADER = 1 << 0, /* raft: right after it answered the client */
+                 LAB_NO_PRE_VOTE =
+                     1 << 1,        /* raft: candidates do not ask before they raise the term */
+                 LAB_DUEL = 1 << 2, /* paxos: a second proposer, at the same time */
+                 LAB_KILL_PROPOSER = 1 << 3, /* paxos: when one acceptor has accepted */
+                 LAB_LOSE =
+                     1
+                     << 4, /* raft: the first AppendEntries; paxos: the answers to the first Accept */
 };
 
 struct lab_opts {
@@ -21,7 +24,10 @@ struct lab_opts {
     unsigned faults;
     int cut; /* number of a link as lab_links() lists them; -1: none */
 };
-#define LAB_OPTS_INIT { 1, 0, -1 }
+#define LAB_OPTS_INIT \
+    {                 \
+        1, 0, -1      \
+    }
 
 /* The links that can be cut, such as "A-B"; ends with NULL. */
 extern const char *const lab_raft_links[], *const lab_paxos_links[];

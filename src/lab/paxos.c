@@ -16,7 +16,14 @@
 enum { P1, P2, LEARNER, ASKERS }; /* who asks acceptors; their ballots carry 1, 2, 3 */
 enum { ACCEPTORS = 3, EVENTS_MAX = 256 };
 enum { DOING, BALLOT, YES, PROMISED, ACCEPTED, VALUE };
-enum { NEAR_MS = 4, TIMEOUT_MS = 30, REST_MS = 20, LATER_MS = 6, TAKE_OVER_MS = 40, LIMIT_MS = 5000 };
+enum {
+    NEAR_MS = 4,
+    TIMEOUT_MS = 30,
+    REST_MS = 20,
+    LATER_MS = 6,
+    TAKE_OVER_MS = 40,
+    LIMIT_MS = 5000
+};
 
 const char *const lab_paxos_links[] = { "P1-A1", "P1-A2", "P1-A3", NULL };
 
@@ -207,9 +214,11 @@ static void note_prepare(struct play *p, struct asker *a)
     struct lab_step *s = add(p, LAB_NOTE, "ballot", a->party, a->party);
     s->term = a->p.message.ballot.round;
     lab_label(s, "new ballot: n=%s", ballot_text(p, a->p.message.ballot, n));
-    lab_why(s, "Higher than every ballot that %s has used or heard of. Ballots of different proposers are "
-               "never equal: the proposer is part of them.",
-            party(p, a->party));
+    lab_why(
+        s,
+        "Higher than every ballot that %s has used or heard of. Ballots of different proposers are "
+        "never equal: the proposer is part of them.",
+        party(p, a->party));
 }
 
 static void note_accept(struct play *p, struct asker *a)
@@ -221,20 +230,26 @@ static void note_accept(struct play *p, struct asker *a)
     lab_label(s, "majority of promises: v=%s", v);
     ballot_text(p, a->p.best, n);
     if (a->p.changing && a->p.best.round == 0)
-        lab_why(s, "2 of 3 promised, and none of them has accepted anything: %s is free to propose its "
-                   "own value, %s.",
-                party(p, a->party), v);
+        lab_why(
+            s,
+            "2 of 3 promised, and none of them has accepted anything: %s is free to propose its "
+            "own value, %s.",
+            party(p, a->party), v);
     else if (a->p.changing)
-        lab_why(s, "2 of 3 promised. What they accepted last (n=%s) is what %s may replace: it "
-                   "proposes %s.",
+        lab_why(s,
+                "2 of 3 promised. What they accepted last (n=%s) is what %s may replace: it "
+                "proposes %s.",
                 n, party(p, a->party), v);
     else if (a->wants && strcmp(v, a->wants) == 0)
-        lab_why(s, "2 of 3 promised, and show that %s was accepted with n=%s: this proposer's own, from "
-                   "before. It has it accepted again, in a ballot whose answers it hears.",
-                v, n);
+        lab_why(
+            s,
+            "2 of 3 promised, and show that %s was accepted with n=%s: this proposer's own, from "
+            "before. It has it accepted again, in a ballot whose answers it hears.",
+            v, n);
     else
-        lab_why(s, "2 of 3 promised, and one of them has accepted %s with n=%s. It may be chosen "
-                   "already, so %s must propose that value, not its own.",
+        lab_why(s,
+                "2 of 3 promised, and one of them has accepted %s with n=%s. It may be chosen "
+                "already, so %s must propose that value, not its own.",
                 v, n, party(p, a->party));
 }
 
@@ -251,18 +266,22 @@ static void note_done(struct play *p, struct asker *a)
         lab_why(s, "%s gives up.", party(p, a->party));
     } else if (reads) {
         lab_label(s, "learns: %s", v);
-        lab_why(s, "A majority shows one and the same accepted ballot: its value is chosen, and the "
-                   "learner needed one round trip.");
+        lab_why(s,
+                "A majority shows one and the same accepted ballot: its value is chosen, and the "
+                "learner needed one round trip.");
     } else if (a->p.result == 0) {
         lab_label(s, "majority accepted: agreed on %s", v);
-        lab_why(s, "2 of 3 accepted %s. Every later ballot needs promises of a majority, hears of it "
-                   "from one of them, and has to go on from it: this is final.",
+        lab_why(s,
+                "2 of 3 accepted %s. Every later ballot needs promises of a majority, hears of it "
+                "from one of them, and has to go on from it: this is final.",
                 v);
     } else {
         lab_label(s, "%s is there: gives way", v);
-        lab_why(s, "%s wanted to write into an empty register; it holds %s. Both proposers now know the "
-                   "same value: there is one.",
-                party(p, a->party), v);
+        lab_why(
+            s,
+            "%s wanted to write into an empty register; it holds %s. Both proposers now know the "
+            "same value: there is one.",
+            party(p, a->party), v);
     }
 }
 
@@ -278,9 +297,10 @@ static void act(struct play *p, unsigned i, enum paxos_do what)
         return;
     case PAXOS_SEND:
         if (a->p.phase == PAXOS_PREPARING) {
-            chapter(p, "phase1", phase1[p->asker[P2].party < 0 ? 0 : i + 1],
-                    "A proposer asks acceptors to promise: nothing below my ballot any more; and what "
-                    "have you accepted so far?");
+            chapter(
+                p, "phase1", phase1[p->asker[P2].party < 0 ? 0 : i + 1],
+                "A proposer asks acceptors to promise: nothing below my ballot any more; and what "
+                "have you accepted so far?");
             note_prepare(p, a);
         } else if (a->p.phase == PAXOS_ACCEPTING) {
             chapter(p, "phase2", phase2[p->asker[P2].party < 0 ? 0 : i + 1],
@@ -293,12 +313,14 @@ static void act(struct play *p, unsigned i, enum paxos_do what)
         uint64_t ms = 2 + draw(p) % (REST_MS << (a->p.rests < 4 ? a->p.rests : 4));
         struct lab_step *s = add(p, LAB_NOTE, "rest", a->party, a->party);
         bool refused = a->p.no != 0;
-        lab_label(s, refused ? "outbid: rests %" PRIu64 " ms" : "no answers: rests %" PRIu64 " ms", ms);
-        lab_why(s, refused
-                       ? "Somebody holds promises to a higher ballot. Two proposers that outbid each "
-                         "other at once would do so for ever: a random rest, longer each time, ends it."
-                       : "Too few answers to know. The value may be chosen or not: the next, higher "
-                         "ballot will find out.");
+        lab_label(s, refused ? "outbid: rests %" PRIu64 " ms" : "no answers: rests %" PRIu64 " ms",
+                  ms);
+        lab_why(
+            s, refused
+                   ? "Somebody holds promises to a higher ballot. Two proposers that outbid each "
+                     "other at once would do so for ever: a random rest, longer each time, ends it."
+                   : "Too few answers to know. The value may be chosen or not: the next, higher "
+                     "ballot will find out.");
         schedule(p, AGAIN, i, ms);
         return;
     }
@@ -326,9 +348,11 @@ static void start(struct play *p, unsigned i)
         lab_why(s, "A learner looks at the acceptors.");
     } else {
         lab_label(s, "wants %s: looks first", a->wants);
-        lab_why(s, "%s wants the register, which it believes to be empty, to become %s. It looks before "
-                   "it prepares: a look costs acceptors no write, and may tell that it comes too late.",
-                party(p, a->party), a->wants);
+        lab_why(
+            s,
+            "%s wants the register, which it believes to be empty, to become %s. It looks before "
+            "it prepares: a look costs acceptors no write, and may tell that it comes too late.",
+            party(p, a->party), a->wants);
     }
     act(p, i, what);
 }
@@ -358,9 +382,11 @@ static void label_ask(const struct play *p, const struct event *e, struct lab_st
     case PAXOS_ACCEPT:
         lab_label(s, "Accept(n=%s, v=%s, next=%s)", n, value_text(&m->value, v),
                   ballot_text(p, m->next, next_n));
-        lab_why(s, "Accept %s unless you promised a higher ballot; and promise n=%s at once, so that the "
-                   "next change of this proposer needs no Prepare.",
-                v, next_n);
+        lab_why(
+            s,
+            "Accept %s unless you promised a higher ballot; and promise n=%s at once, so that the "
+            "next change of this proposer needs no Prepare.",
+            v, next_n);
         break;
     }
     if (e->lost)
@@ -385,13 +411,14 @@ static void note_acceptor(struct play *p, const struct event *e, const struct pa
         lab_why(s, "%s gave its promise to n=%s, and keeps it.", party(p, me), old);
     } else if (m->ask == PAXOS_PREPARE) {
         lab_label(s, "%s > %s: promised = %s", n, was->promised.round ? old : "0", n);
-        lab_why(s, "%s writes the promise to its disk before it answers: a promise that a crash could "
-                   "undo would be none.",
+        lab_why(s,
+                "%s writes the promise to its disk before it answers: a promise that a crash could "
+                "undo would be none.",
                 party(p, me));
     } else {
         lab_label(s, "accepted = (%s, %s)", n, value_text(&m->value, v));
-        lab_why(s, "n=%s is not below what %s promised (%s): it accepts, on its disk.", n, party(p, me),
-                old);
+        lab_why(s, "n=%s is not below what %s promised (%s): it accepts, on its disk.", n,
+                party(p, me), old);
     }
 }
 
@@ -416,8 +443,10 @@ static void kill_proposer(struct play *p)
             i++;
     struct lab_step *s = add(p, LAB_FAULT, "kill", a->party, a->party);
     lab_label(s, "killed");
-    lab_why(s, "P1 dies in the middle of sending: one acceptor has its value, the others never heard of "
-               "it.");
+    lab_why(
+        s,
+        "P1 dies in the middle of sending: one acceptor has its value, the others never heard of "
+        "it.");
     if (!(p->opts->faults & LAB_DUEL))
         schedule(p, START, P2, TAKE_OVER_MS);
 }
@@ -427,8 +456,8 @@ static void asked(struct play *p, struct event *e)
     struct paxos_acceptor *a = &p->acceptor[e->acceptor], was = *a;
     struct asker *from = &p->asker[e->asker];
     struct paxos_answer answer = { .firm = true };
-    struct lab_step *s = add(p, e->lost ? LAB_LOST : LAB_MESSAGE, ask_name(e->message.ask), from->party,
-                             p->acceptor_party[e->acceptor]);
+    struct lab_step *s = add(p, e->lost ? LAB_LOST : LAB_MESSAGE, ask_name(e->message.ask),
+                             from->party, p->acceptor_party[e->acceptor]);
     label_ask(p, e, s);
     if (e->lost)
         return;
@@ -472,11 +501,13 @@ static void label_answer(const struct play *p, const struct event *e, struct lab
             lab_label(s, "%saccepted: %s, %s)", head, acc, v);
         else
             lab_label(s, "%saccepted: none)", head);
-        lab_why(s, promise ? has ? "%s promises, and tells what it accepted: whoever goes on must go on "
-                                   "from there."
-                                 : "%s promises, and has accepted nothing so far."
-                   : has   ? "%s shows the last that it accepted."
-                           : "%s has accepted nothing so far.",
+        lab_why(s,
+                promise
+                    ? has ? "%s promises, and tells what it accepted: whoever goes on must go on "
+                            "from there."
+                          : "%s promises, and has accepted nothing so far."
+                : has ? "%s shows the last that it accepted."
+                      : "%s has accepted nothing so far.",
                 who);
     }
     if (e->lost)
@@ -543,7 +574,8 @@ static bool play(struct play *p)
     struct lab_trace *t = p->trace;
     bool two = p->opts->faults & (LAB_DUEL | LAB_KILL_PROPOSER);
     p->asker[P1] = (struct asker){ .party = lab_trace_party(t, "P1"), .wants = "value_x" };
-    p->asker[P2] = (struct asker){ .party = two ? lab_trace_party(t, "P2") : -1, .wants = "value_y" };
+    p->asker[P2] = (struct asker){ .party = two ? lab_trace_party(t, "P2") : -1,
+                                   .wants = "value_y" };
     for (unsigned i = 0; i < ACCEPTORS; i++) {
         char acceptor[] = { 'A', (char)('1' + i), '\0' };
         p->acceptor_party[i] = lab_trace_party(t, acceptor);
@@ -555,9 +587,11 @@ static bool play(struct play *p)
     chapter(p, "look", "Before: a look",
             "Three acceptors that have neither promised nor accepted anything.");
     if (p->opts->cut >= 0) {
-        struct lab_step *s = add(p, LAB_FAULT, "cut", p->asker[P1].party, p->acceptor_party[p->opts->cut]);
+        struct lab_step *s = add(p, LAB_FAULT, "cut", p->asker[P1].party,
+                                 p->acceptor_party[p->opts->cut]);
         lab_label(s, "the link is cut");
-        lab_why(s, "Nothing gets through between P1 and %s.", party(p, p->acceptor_party[p->opts->cut]));
+        lab_why(s, "Nothing gets through between P1 and %s.",
+                party(p, p->acceptor_party[p->opts->cut]));
     }
     schedule(p, START, P1, 0);
     if (p->opts->faults & LAB_DUEL)
@@ -587,8 +621,8 @@ int lab_paxos(const struct lab_opts *o, struct lab_trace *out, struct firn_diag 
     free(p->event);
     free(p);
     if (!memory || out->full)
-        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory, or a run without end (seed %" PRIu64 ")",
-                          o->seed);
+        return firn__diag(d, FIRN_ENOMEM, 0,
+                          "out of memory, or a run without end (seed %" PRIu64 ")", o->seed);
     return ok ? 0
               : firn__diag(d, FIRN_EIO, 0,
                            "the proposers did not come to an end with seed %" PRIu64

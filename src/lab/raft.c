@@ -98,15 +98,14 @@ static void put_state(struct play *p, struct lab_step *s)
         lab_cell(s, party, LOG, "%llu", now.last);
         lab_cell(s, party, COMMIT, "%llu", now.commit);
         lab_cell(s, party, APPLIED, "%llu", now.applied);
-        lab_cell(s, party, VALUE, "%s",
-                 n->variable['x' - 'a'][0] ? n->variable['x' - 'a'] : "-");
+        lab_cell(s, party, VALUE, "%s", n->variable['x' - 'a'][0] ? n->variable['x' - 'a'] : "-");
     }
 }
 
 /* ---- steps ---- */
 
-static struct lab_step *add_at(struct play *p, enum lab_kind kind, const char *event, int from, int to,
-                               uint64_t ms)
+static struct lab_step *add_at(struct play *p, enum lab_kind kind, const char *event, int from,
+                               int to, uint64_t ms)
 {
     struct lab_step *s = lab_trace_add(p->trace, kind, event, from, to, ms - p->start_ms);
     put_state(p, s);
@@ -117,15 +116,18 @@ static void flush_quiet(struct play *p)
 {
     uint64_t ms = p->world.now_ms - p->quiet_ms;
     if (p->quiet + p->missed >= DRAWN_QUIET_MIN) {
-        struct lab_step *s =
-            add_at(p, LAB_QUIET, "quiet", LAB_NOBODY, LAB_NOBODY, p->world.now_ms);
-        if (p->missed > 0)
+        struct lab_step *s = add_at(p, LAB_QUIET, "quiet", LAB_NOBODY, LAB_NOBODY, p->world.now_ms);
+        if (p->missed > 0) {
             lab_label(s, "%" PRIu64 " ms: %u more messages get lost", ms, p->missed);
-        else
+            lab_why(s, "The same again: whoever gets no answer sends again.");
+        } else {
             lab_label(s, "%" PRIu64 " ms: %u heartbeats and answers without news", ms, p->quiet);
-        lab_why(s, "A leader sends an empty AppendEntries every %d ms. Followers that hear it do not "
-                   "stand for election.",
+            lab_why(
+                s,
+                "A leader sends an empty AppendEntries every %d ms. Followers that hear it do not "
+                "stand for election.",
                 WORLD_HEARTBEAT_MS);
+        }
     }
     p->quiet = p->missed = 0;
 }
@@ -163,8 +165,9 @@ static void became_leader(struct play *p, unsigned i, const struct seen *now)
     struct lab_step *s = note(p, "leader", i);
     s->term = now->term;
     lab_label(s, "2 of 3 votes: leader of term %llu", now->term);
-    lab_why(s, "%c has a majority. Any two majorities share a node, and a node votes once a term: "
-               "there is at most one leader in term %llu.",
+    lab_why(s,
+            "%c has a majority. Any two majorities share a node, and a node votes once a term: "
+            "there is at most one leader in term %llu.",
             name(i), now->term);
 }
 
@@ -176,29 +179,34 @@ static void became_candidate(struct play *p, unsigned i, const struct seen *was,
     s->term = now->term;
     if (asked_first) {
         lab_label(s, "would win: candidate in term %llu", now->term);
-        lab_why(s, "A majority would vote for %c. Now it is meant: it raises its term to %llu and "
-                   "votes for itself.",
+        lab_why(s,
+                "A majority would vote for %c. Now it is meant: it raises its term to %llu and "
+                "votes for itself.",
                 name(i), now->term);
         return;
     }
     uint64_t silence = p->world.now_ms - p->heard_ms[i];
     if (was->role == RAFT_CANDIDATE) {
         lab_label(s, "nobody won: candidate in term %llu", now->term);
-        lab_why(s, "The votes of term %llu were split or refused. After another random time-out %c "
-                   "tries in a higher term.",
+        lab_why(s,
+                "The votes of term %llu were split or refused. After another random time-out %c "
+                "tries in a higher term.",
                 was->term, name(i));
     } else if (now->pre_vote) {
         lab_label(s, "time-out (%" PRIu64 " ms): asks first", silence);
-        lab_why(s, "%c heard no leader for %" PRIu64 " ms. Time-outs are random, from %d to %d ms "
-                   "(and looked at every %d), so that rarely two stand at once. Pre-vote: it asks who "
-                   "would vote before it raises its term.",
+        lab_why(s,
+                "%c heard no leader for %" PRIu64 " ms. Time-outs are random, from %d to %d ms "
+                "(and looked at every %d), so that rarely two stand at once. Pre-vote: it asks who "
+                "would vote before it raises its term.",
                 name(i), silence, WORLD_ELECTION_MS, 2 * WORLD_ELECTION_MS, WORLD_HEARTBEAT_MS);
     } else {
         lab_label(s, "time-out (%" PRIu64 " ms): candidate, term %llu", silence, now->term);
-        lab_why(s, "%c heard no leader for %" PRIu64 " ms. Time-outs are random, from %d to %d ms "
-                   "(and looked at every %d), so that rarely two stand at once. It raises its term and "
-                   "votes for itself.",
-                name(i), silence, WORLD_ELECTION_MS, 2 * WORLD_ELECTION_MS, WORLD_HEARTBEAT_MS);
+        lab_why(
+            s,
+            "%c heard no leader for %" PRIu64 " ms. Time-outs are random, from %d to %d ms "
+            "(and looked at every %d), so that rarely two stand at once. It raises its term and "
+            "votes for itself.",
+            name(i), silence, WORLD_ELECTION_MS, 2 * WORLD_ELECTION_MS, WORLD_HEARTBEAT_MS);
     }
 }
 
@@ -209,8 +217,9 @@ static void became_follower(struct play *p, unsigned i, const struct seen *was,
     s->term = now->term;
     if (was->role == RAFT_LEADER && now->term == was->term) {
         lab_label(s, "reaches no majority: steps down");
-        lab_why(s, "No follower answered %c for an election time-out. It stops leading, so that "
-                   "clients turn to whoever is elected.",
+        lab_why(s,
+                "No follower answered %c for an election time-out. It stops leading, so that "
+                "clients turn to whoever is elected.",
                 name(i));
     } else if (now->leader) {
         lab_label(s, "follows %c in term %llu", name((unsigned)now->leader - 1), now->term);
@@ -218,8 +227,9 @@ static void became_follower(struct play *p, unsigned i, const struct seen *was,
                 name((unsigned)now->leader - 1), name(i));
     } else {
         lab_label(s, "steps back: term %llu", now->term);
-        lab_why(s, "A message of a higher term than its own: %c is no leader and no candidate in term "
-                   "%llu.",
+        lab_why(s,
+                "A message of a higher term than its own: %c is no leader and no candidate in term "
+                "%llu.",
                 name(i), now->term);
     }
 }
@@ -227,27 +237,29 @@ static void became_follower(struct play *p, unsigned i, const struct seen *was,
 static void committed(struct play *p, unsigned i, const struct seen *now)
 {
     unsigned have = 0;
-    char who[2 * WORLD_NODES + 1] = "";
+    char who[24] = "";
     for (unsigned k = 0; k < WORLD_NODES; k++)
-        if (now->match[k] >= now->commit) {
-            char one[] = { have++ ? ' ' : '\0', name(k), '\0' };
-            strncat(who, one[0] ? one : one + 1, sizeof who - strlen(who) - 1);
-        }
+        if (now->match[k] >= now->commit)
+            snprintf(who + strlen(who), sizeof who - strlen(who), have++ ? " and %c" : "%c",
+                     name(k));
     const struct world_entry *e = &p->world.node[i].disk.entry[now->commit - 1];
     struct lab_step *s = note(p, "commit", i);
     s->term = now->term;
     s->index = now->commit;
     lab_label(s, "%s have it, %u of 3: commits %llu", who, have, now->commit);
     if (e->term == now->term)
-        lab_why(s, "Entry %llu is on the disks of a majority (%s). Every later leader needs votes of "
-                   "a majority, so one of its voters has the entry, and votes only for a log that has "
-                   "it too: it cannot get lost any more.",
+        lab_why(s,
+                "Entry %llu is on the disks of a majority (%s). Every later leader needs votes of "
+                "a majority, so one of its voters has the entry, and votes only for a log that has "
+                "it too: it cannot get lost any more.",
                 now->commit, who);
     else
-        lab_why(s, "Entry %llu of term %llu was in the log of %c when it was elected, and is on a "
-                   "majority (%s). libraft commits it at once; the paper waits for an entry of the new "
-                   "leader's own term.",
-                now->commit, e->term, name(i), who);
+        lab_why(
+            s,
+            "Entry %llu of term %llu was in the log of %c when it was elected, and is on a "
+            "majority (%s). libraft commits it at once; the paper waits for an entry of the new "
+            "leader's own term.",
+            now->commit, e->term, name(i), who);
 }
 
 static void applied(struct play *p, unsigned i, const struct seen *now)
@@ -261,16 +273,20 @@ static void applied(struct play *p, unsigned i, const struct seen *now)
         lab_label(s, "applies %llu to %llu: x = %s", p->pending.first, p->pending.last,
                   p->world.node[i].variable['x' - 'a']);
     if (p->pending.first < p->pending.last)
-        lab_why(s, "What %c knew was in its memory, which is gone. It executes its log again, as far "
-                   "as the leader says that it is committed.",
+        lab_why(s,
+                "What %c knew was in its memory, which is gone. It executes its log again, as far "
+                "as the leader says that it is committed.",
                 name(i));
     else if (now->role == RAFT_LEADER)
-        lab_why(s, "What is committed may be executed. All nodes execute the same entries in the same "
-                   "order, so all of them hold the same values.");
+        lab_why(s,
+                "What is committed may be executed. All nodes execute the same entries in the same "
+                "order, so all of them hold the same values.");
     else
-        lab_why(s, "The leader's commit index is %llu: %c knows now that a majority has the entry, and "
-                   "executes it too.",
-                now->commit, name(i));
+        lab_why(
+            s,
+            "The leader's commit index is %llu: %c knows now that a majority has the entry, and "
+            "executes it too.",
+            now->commit, name(i));
 }
 
 /* After every event on node `i`. */
@@ -300,8 +316,9 @@ static void compare(struct play *p, unsigned i)
         s->term = now.term;
         s->index = now.commit;
         lab_label(s, p->pending.status == 0 ? "done (index %llu)" : "failed", now.commit);
-        lab_why(s, "Only now the client hears of success: what it was told survives the loss of any "
-                   "one node.");
+        lab_why(s,
+                "Only now the client hears of success: what it was told survives the loss of any "
+                "one node.");
         p->answered = true;
     }
     p->pending.answer = false;
@@ -317,27 +334,28 @@ static void describe_entries(const struct world_message *m, struct lab_step *s)
     else
         lab_label(s, "AppendEntries(term %llu, %llu to %" PRIu64 ")", m->term, m->prev_index + 1,
                   s->index);
-    lab_why(s, "%c sends the entry, with the place before it (index %llu, term %llu): a follower whose "
-               "log differs there refuses, so equal logs stay equal.",
-            name(m->from), m->prev_index, m->prev_term);
+    lab_why(
+        s,
+        "%c sends the entry, with the place before it (index %llu, term %llu): a follower whose "
+        "log differs there refuses, so equal logs stay equal.",
+        name(m->from), m->prev_index, m->prev_term);
 }
 
-static void describe_heartbeat(const struct play *p, const struct world_message *m, struct lab_step *s)
+static void describe_heartbeat(const struct play *p, const struct world_message *m,
+                               struct lab_step *s)
 {
     const struct seen *to = &p->seen[m->to];
     s->index = m->leader_commit;
     lab_label(s, "AppendEntries(term %llu, leaderCommit %llu)", m->term, m->leader_commit);
-    if (m->lost)
-        lab_why(s, "The heartbeat does not arrive. %c cannot know whether the leader is dead, slow or "
-                   "cut off.",
-                name(m->to));
-    else if (to->term < m->term || to->leader != m->from + 1)
-        lab_why(s, "The first heartbeat of the leader of term %llu: it ends the election and starts "
-                   "%c's time-out again.",
+    if (to->term < m->term || to->leader != m->from + 1)
+        lab_why(s,
+                "The first heartbeat of the leader of term %llu: it ends the election and starts "
+                "%c's time-out again.",
                 m->term, name(m->to));
     else
-        lab_why(s, "A heartbeat carries the leader's commit index: that is how followers learn what is "
-                   "committed.");
+        lab_why(
+            s, "A heartbeat carries the leader's commit index: that is how followers learn what is "
+               "committed.");
 }
 
 static void describe_ack(const struct play *p, const struct world_message *m, struct lab_step *s)
@@ -348,8 +366,9 @@ static void describe_ack(const struct play *p, const struct world_message *m, st
         if (m->term > p->seen[m->to].term)
             lab_why(s, "%c is in a higher term already and tells so.", name(m->from));
         else
-            lab_why(s, "%c has no entry %llu: something before it got lost. The leader goes back and "
-                       "sends again from %llu.",
+            lab_why(s,
+                    "%c has no entry %llu: something before it got lost. The leader goes back and "
+                    "sends again from %llu.",
                     name(m->from), m->rejected, m->last_index + 1);
         return;
     }
@@ -358,46 +377,50 @@ static void describe_ack(const struct play *p, const struct world_message *m, st
             name(m->from), m->last_index);
 }
 
-static void describe_request(const struct play *p, const struct world_message *m, struct lab_step *s)
+static void describe_request(const struct world_message *m, struct lab_step *s)
 {
     s->index = m->last_index;
-    lab_label(s, m->pre_vote ? "pre-vote: RequestVote(term %llu, log %llu/%llu)"
-                             : "RequestVote(term %llu, log %llu/%llu)",
+    lab_label(s,
+              m->pre_vote ? "pre-vote: RequestVote(term %llu, log %llu/%llu)"
+                          : "RequestVote(term %llu, log %llu/%llu)",
               m->term, m->last_index, m->last_term);
-    if (m->lost)
-        lab_why(s, "%c %s. %c needs one more vote than its own: a majority of all nodes, not of those "
-                   "that answer.",
-                name(m->to), p->world.node[m->to].up ? "is out of reach" : "is down", name(m->from));
-    else if (m->pre_vote)
-        lab_why(s, "Would you vote for me in term %llu? My log ends at index %llu of term %llu. "
-                   "Nobody's term changes by this.",
+    if (m->pre_vote)
+        lab_why(s,
+                "Would you vote for me in term %llu? My log ends at index %llu of term %llu. "
+                "Nobody's term changes by this.",
                 m->term, m->last_index, m->last_term);
     else
-        lab_why(s, "%c asks for a vote in term %llu. Its log ends at index %llu of term %llu: nobody "
-                   "votes for a log that lacks what its own has.",
+        lab_why(s,
+                "%c asks for a vote in term %llu. Its log ends at index %llu of term %llu: nobody "
+                "votes for a log that lacks what its own has.",
                 name(m->from), m->term, m->last_index, m->last_term);
 }
 
 static void describe_vote(const struct play *p, const struct world_message *m, struct lab_step *s)
 {
     const struct seen *voter = &p->seen[m->from], *candidate = &p->seen[m->to];
-    lab_label(s, m->granted ? m->pre_vote ? "would vote (term %llu)" : "vote (term %llu)"
-                            : "refused (term %llu)",
+    lab_label(s,
+              m->granted ? m->pre_vote ? "would vote (term %llu)" : "vote (term %llu)"
+                         : "refused (term %llu)",
               m->term);
     if (m->granted && m->pre_vote)
         lab_why(s, "%c has no leader either, and %c's log is as good as its own.", name(m->from),
                 name(m->to));
     else if (m->granted)
-        lab_why(s, "%c gives its one vote of term %llu, on its disk before it answers: it cannot vote "
-                   "twice, not even after a crash.",
+        lab_why(s,
+                "%c gives its one vote of term %llu, on its disk before it answers: it cannot vote "
+                "twice, not even after a crash.",
                 name(m->from), m->term);
     else if (voter->role == RAFT_LEADER || voter->leader)
-        lab_why(s, "%c still believes in a leader: it heard one less than its own time-out ago. So one "
-                   "node with a bad link cannot depose a leader that the others hear.",
-                name(m->from));
+        lab_why(
+            s,
+            "%c still believes in a leader: it heard one less than its own time-out ago. So one "
+            "node with a bad link cannot depose a leader that the others hear.",
+            name(m->from));
     else if (candidate->last < voter->last)
-        lab_why(s, "%c's log ends at %llu, %c's at %llu: a leader without entry %llu, which may be "
-                   "committed, must not be.",
+        lab_why(s,
+                "%c's log ends at %llu, %c's at %llu: a leader without entry %llu, which may be "
+                "committed, must not be.",
                 name(m->to), candidate->last, name(m->from), voter->last, voter->last);
     else
         lab_why(s, "%c voted for another in this term, or for itself.", name(m->from));
@@ -422,6 +445,29 @@ static bool without_news(const struct play *p, const struct world_message *m)
     return (empty || plain) && !m->lost && memcmp(&was, &now, sizeof was) == 0;
 }
 
+static void describe_lost(const struct play *p, const struct world_message *m, struct lab_step *s)
+{
+    if (!p->world.node[m->to].up)
+        lab_why(s, "%c is down: nobody hears it. %c will notice by the answer that does not come.",
+                name(m->to), name(m->from));
+    else if (m->type == RAFT_IO_APPEND_ENTRIES && m->entries == 0)
+        lab_why(s,
+                "The heartbeat does not arrive. %c cannot know whether the leader is dead, slow or "
+                "cut off.",
+                name(m->to));
+    else
+        lab_why(s, "It does not arrive. %c will notice by the answer that does not come.",
+                name(m->from));
+    if (m->type == RAFT_IO_REQUEST_VOTE)
+        lab_why(s,
+                "%c %s. %c needs one more vote than its own: a majority of all nodes, not of those "
+                "that answer.",
+                name(m->to), p->world.node[m->to].up ? "is out of reach" : "is down",
+                name(m->from));
+    if (m->type == RAFT_IO_APPEND_ENTRIES_RESULT)
+        lab_why(s, "%c did its part, but nobody hears of it.", name(m->from));
+}
+
 static void describe(const struct play *p, const struct world_message *m, struct lab_step *s)
 {
     s->term = m->term;
@@ -432,9 +478,11 @@ static void describe(const struct play *p, const struct world_message *m, struct
     else if (m->type == RAFT_IO_APPEND_ENTRIES_RESULT)
         describe_ack(p, m, s);
     else if (m->type == RAFT_IO_REQUEST_VOTE)
-        describe_request(p, m, s);
+        describe_request(m, s);
     else
         describe_vote(p, m, s);
+    if (m->lost)
+        describe_lost(p, m, s);
 }
 
 static const char *event_name(const struct world_message *m)
@@ -461,8 +509,8 @@ static void on_message(void *user, const struct world_message *m)
     if (p->recording && (without_news(p, m) || (m->lost && lost_before(p, &like)))) {
         leave_out(p, m->lost);
     } else if (p->recording) {
-        struct lab_step *s =
-            add(p, m->lost ? LAB_LOST : LAB_MESSAGE, event_name(m), like.from, like.to);
+        struct lab_step *s = add(p, m->lost ? LAB_LOST : LAB_MESSAGE, event_name(m), like.from,
+                                 like.to);
         describe(p, m, s);
     }
     if (m->type == RAFT_IO_APPEND_ENTRIES && !m->lost)
@@ -479,11 +527,12 @@ static void on_stored(void *user, unsigned node, raft_index index)
         s->term = e->term;
         s->index = index;
         lab_label(s, "%llu is on its disk", index);
-        lab_why(s, p->seen[node].role == RAFT_LEADER
-                       ? "%c writes its own log while the messages are under way; it counts itself "
-                         "only when the disk has it."
-                       : "%c adds the entry to its log and answers when the disk has it. It does not "
-                         "execute it yet: nobody knows whether it will be committed.",
+        lab_why(s,
+                p->seen[node].role == RAFT_LEADER
+                    ? "%c writes its own log while the messages are under way; it counts itself "
+                      "only when the disk has it."
+                    : "%c adds the entry to its log and answers when the disk has it. It does not "
+                      "execute it yet: nobody knows whether it will be committed.",
                 name(node));
     }
     compare(p, node);
@@ -617,7 +666,8 @@ static bool before(struct play *p)
         if (!world_ask(w, A, command[k]))
             return false;
     w->quick = -1;
-    for (unsigned i = B; i <= C; i++) { /* a node draws its time-out when it starts, not at each heartbeat */
+    for (unsigned i = B; i <= C;
+         i++) { /* a node draws its time-out when it starts, not at each heartbeat */
         if (!until(p, settled, LIMIT_MS))
             return false;
         world_kill(w, i);
@@ -628,8 +678,7 @@ static bool before(struct play *p)
         return false;
     pass(p, WORLD_HEARTBEAT_MS);
     struct seen a = look(&w->node[A]);
-    return a.term == FIRST_TERM && a.last == LAST_BEFORE && a.commit == LAST_BEFORE &&
-           settled(p);
+    return a.term == FIRST_TERM && a.last == LAST_BEFORE && a.commit == LAST_BEFORE && settled(p);
 }
 
 static void set_cut(struct play *p, int cut, bool on)
@@ -638,8 +687,9 @@ static void set_cut(struct play *p, int cut, bool on)
     p->world.cut[a][b] = p->world.cut[b][a] = on;
     struct lab_step *s = add(p, LAB_FAULT, on ? "cut" : "heal", (int)a + 1, (int)b + 1);
     lab_label(s, on ? "the link is cut" : "the link works again");
-    lab_why(s, on ? "From here on nothing gets through between %c and %c."
-                  : "Messages get through between %c and %c again.",
+    lab_why(s,
+            on ? "From here on nothing gets through between %c and %c."
+               : "Messages get through between %c and %c again.",
             name(a), name(b));
 }
 
@@ -657,17 +707,19 @@ static bool ask(struct play *p, unsigned node, const char *command)
     s->index = p->world.asked;
     lab_label(s, "new entry: term %llu, index %llu, %s", p->seen[node].term, p->world.asked,
               command);
-    lab_why(s, "%c adds the command to its log. It is not committed yet: if %c died now, it could be "
-               "gone.",
+    lab_why(s,
+            "%c adds the command to its log. It is not committed yet: if %c died now, it could be "
+            "gone.",
             name(node), name(node));
     return true;
 }
 
 static bool replicate(struct play *p, const struct lab_opts *o)
 {
-    chapter(p, "replication", "Replication: set x = 5",
-            "Before: A leads in term 3, elected by libraft; nine entries are committed on all nodes, "
-            "and x is 4.");
+    chapter(
+        p, "replication", "Replication: set x = 5",
+        "Before: A leads in term 3, elected by libraft; nine entries are committed on all nodes, "
+        "and x is 4.");
     if (o->cut >= 0)
         set_cut(p, o->cut, true);
     if (o->faults & LAB_LOSE) {
@@ -682,7 +734,8 @@ static bool replicate(struct play *p, const struct lab_opts *o)
         return true;
     if (!until(p, majority_settled, LIMIT_MS))
         return false;
-    if (o->cut == 0 || o->cut == 1) { /* one follower is alone: long enough that it wants to be elected */
+    if (o->cut == 0 ||
+        o->cut == 1) { /* one follower is alone: long enough that it wants to be elected */
         pass(p, 3 * WORLD_ELECTION_MS);
         set_cut(p, o->cut, false);
         return until(p, settled, LIMIT_MS);
@@ -692,8 +745,9 @@ static bool replicate(struct play *p, const struct lab_opts *o)
 
 static bool kill_leader(struct play *p)
 {
-    chapter(p, "election", "Election: the leader dies",
-            "A has answered the client and dies before it tells anybody that entry 10 is committed.");
+    chapter(
+        p, "election", "Election: the leader dies",
+        "A has answered the client and dies before it tells anybody that entry 10 is committed.");
     world_kill(&p->world, A);
     p->seen[A] = look(&p->world.node[A]);
     struct lab_step *s = add(p, LAB_FAULT, "kill", A + 1, A + 1);
@@ -722,8 +776,9 @@ static bool elect(struct play *p, const struct lab_opts *o)
             return false;
         struct lab_step *s = add(p, LAB_NOTE, "no_majority", B + 1, C + 1);
         lab_label(s, "no majority, no leader");
-        lab_why(s, "One of three nodes is down and the other two do not hear each other: nobody can be "
-                   "elected, so nothing is accepted, and nothing that was is lost.");
+        lab_why(
+            s, "One of three nodes is down and the other two do not hear each other: nobody can be "
+               "elected, so nothing is accepted, and nothing that was is lost.");
     }
     if (stuck || ((o->faults & LAB_KILL_LEADER) && o->cut >= 0))
         set_cut(p, o->cut, false);
@@ -741,8 +796,9 @@ static bool elect(struct play *p, const struct lab_opts *o)
 static bool go_on(struct play *p)
 {
     int leader = world_leader(&p->world);
-    chapter(p, "service", "Service goes on",
-            "Nothing that a client was told is gone: x is 5. The next command goes to the new leader.");
+    chapter(
+        p, "service", "Service goes on",
+        "Nothing that a client was told is gone: x is 5. The next command goes to the new leader.");
     if (leader < 0 || !ask(p, (unsigned)leader, "set y = 6") || !until(p, answered, LIMIT_MS))
         return false;
     if (!world_start(&p->world, A))
@@ -806,8 +862,8 @@ int lab_raft(const struct lab_opts *o, struct lab_trace *out, struct firn_diag *
     world_done(&p->world);
     free(p);
     if (out->full)
-        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory, or a run without end (seed %" PRIu64 ")",
-                          o->seed);
+        return firn__diag(d, FIRN_ENOMEM, 0,
+                          "out of memory, or a run without end (seed %" PRIu64 ")", o->seed);
     return ok ? 0
               : firn__diag(d, FIRN_EIO, 0,
                            "the nodes did not come to an end with seed %" PRIu64

@@ -305,7 +305,8 @@ static int io_send(struct raft_io *io, struct raft_io_send *req, const struct ra
         return RAFT_NOCONNECTION;
     if (copy.type == RAFT_IO_APPEND_ENTRIES && !entries_copy(&copy.append_entries))
         return RAFT_NOMEM;
-    bool far = (node->i == 2) != (to == 2); /* C is a little farther away, so answers come one by one */
+    bool far = (node->i == 2) !=
+               (to == 2); /* C is a little farther away, so answers come one by one */
     struct world_event *d = schedule(w, EVENT_DELIVER, to, far ? FAR_MS : NEAR_MS);
     struct world_event *s = d ? schedule(w, EVENT_SENT, node->i, 0) : NULL;
     if (!s) {

@@ -40,7 +40,7 @@ struct lab_step {
     uint64_t term;     /* Raft: term, Paxos: round of the ballot; 0: none */
     uint64_t index;    /* Raft: of the log; 0: none */
     char label[LAB_LABEL_BUF];
-    char why[LAB_WHY_BUF]; /* a sentence or two for people */
+    char why[LAB_WHY_BUF];                                    /* a sentence or two for people */
     char cell[LAB_PARTIES_MAX][LAB_FIELDS_MAX][LAB_CELL_BUF]; /* state; "" where it has none */
 };
 
