@@ -123,26 +123,33 @@ static int read_faults(const struct lab *lab, const struct lab_command *c, struc
     return -1;
 }
 
-static int write_page(const struct lab *lab, const struct lab_opts *o, const char *path)
+static int write_file(const char *path, const char *p, size_t len)
 {
     char shown[SAY_TEXT_BUF];
-    struct firn_diag d;
-    bool to_stdout = strcmp(path, "-") == 0;
-    FILE *out = to_stdout ? stdout : fopen(path, "we");
+    FILE *f = fopen(path, "we");
     say_text(path, strlen(path), shown);
-    if (!out)
-        return say_trouble("%s: %s", shown, strerror(errno));
-    int r = lab_page(lab, o, out, &d);
-    if (to_stdout)
-        return r == 0 ? output_finish(STATUS_OK) : say_trouble("%s", d.text);
-    bool failed = ferror(out);
-    failed = fclose(out) != 0 || failed;
-    if (r != 0)
-        return say_trouble("%s", d.text);
-    if (failed)
-        return say_trouble("%s: could not be written: is the disk full?", shown);
+    bool ok = f && fwrite(p, 1, len, f) == len && fflush(f) == 0;
+    int why = errno;
+    if (f && fclose(f) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    if (!ok)
+        return say_trouble("%s: %s", shown, strerror(why));
     say_note("%s: open it in a browser", shown);
     return STATUS_OK;
+}
+
+static int write_page(const struct lab *lab, const struct lab_opts *o, const char *path)
+{
+    struct firn_diag d;
+    char *page;
+    size_t len;
+    if (lab_page(lab, o, &page, &len, &d) != 0)
+        return say_trouble("%s", d.text);
+    int r = strcmp(path, "-") == 0 ? output_block(page, len) : write_file(path, page, len);
+    free(page);
+    return r < 0 ? STATUS_OK : r;
 }
 
 int cmd_lab(int argc, char **argv)

@@ -3,6 +3,7 @@
 #include "cli/lab_json.h"
 #include "id/diag.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,29 +62,48 @@ static void put_safely(FILE *out, const char *p, size_t len)
             putc(p[i], out);
 }
 
-int lab_page(const struct lab *lab, const struct lab_opts *o, FILE *out, struct firn_diag *d)
+/* The traces as JSON; the caller frees *out. */
+static int make_json(const struct lab *lab, const struct lab_opts *o, char **out, size_t *out_len,
+                     struct firn_diag *d)
 {
-    const char *html = (const char *)lab_page_html;
-    const char *at = memmem(html, lab_page_html_len, mark, sizeof mark - 1);
-    char *text = NULL;
-    size_t len = 0;
-    FILE *memory = at ? open_memstream(&text, &len) : NULL;
-    if (!memory)
-        return firn__diag(d, FIRN_ENOMEM, 0,
-                          at ? "out of memory" : "the page has no place for traces");
     struct json j;
-    json_init(&j, memory);
+    FILE *f = open_memstream(out, out_len);
+    if (!f)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    json_init(&j, f);
     int r = put_all(&j, lab, o, d);
-    bool whole = !ferror(memory);
-    whole = fclose(memory) == 0 && whole;
-    if (r == 0 && !whole)
+    bool whole = !ferror(f);
+    whole = fclose(f) == 0 && whole;
+    return r == 0 && !whole ? firn__diag(d, FIRN_ENOMEM, 0, "out of memory") : r;
+}
+
+int lab_page(const struct lab *lab, const struct lab_opts *o, char **out_page, size_t *out_len,
+             struct firn_diag *d)
+{
+    const char *html = (const char *)lab_page_html, *end = html + lab_page_html_len;
+    const char *at = memmem(html, lab_page_html_len, mark, sizeof mark - 1);
+    char *json = NULL, *page = NULL;
+    size_t json_len = 0, len = 0;
+    if (!at)
+        return firn__diag(d, FIRN_EIO, 0, "the page has no place for traces");
+    int r = make_json(lab, o, &json, &json_len, d);
+    FILE *f = r == 0 ? open_memstream(&page, &len) : NULL;
+    if (f) {
+        fwrite(html, 1, (size_t)(at - html), f);
+        put_safely(f, json, json_len);
+        fwrite(at + sizeof mark - 1, 1, (size_t)(end - at) - (sizeof mark - 1), f);
+        bool whole = !ferror(f);
+        if (fclose(f) != 0 || !whole)
+            r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    } else if (r == 0) {
         r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    if (r == 0) {
-        fwrite(html, 1, (size_t)(at - html), out);
-        put_safely(out, text, len);
-        at += sizeof mark - 1;
-        fwrite(at, 1, lab_page_html_len - (size_t)(at - html), out);
     }
-    free(text);
-    return r;
+    free(json);
+    if (r != 0) {
+        free(page);
+        return r;
+    }
+    *out_page = page;
+    *out_len = len;
+    return 0;
 }

@@ -4,8 +4,6 @@
 
 #include "lab/lab.h"
 
-#include <stdio.h>
-
 extern const unsigned char lab_page_html[]; /* made by cmake/embed.cmake */
 extern const size_t lab_page_html_len;
 
@@ -18,9 +16,9 @@ struct lab {
     const char *const *links; /* ends with NULL */
 };
 
-/* Play `lab` with every combination of its faults, from o->seed, and write the page, on which o's faults are
- * switched on. FIRN_EIO: d says what failed; the stream's own errors are the caller's to see. */
-FIRN_MUSTUSE int lab_page(const struct lab *lab, const struct lab_opts *o, FILE *out,
-                          struct firn_diag *d);
+/* Play `lab` with every combination of its faults, from o->seed, and make the page, on which o's faults are
+ * switched on. The caller frees *out_page. FIRN_EIO, FIRN_ENOMEM: d says what failed. */
+FIRN_MUSTUSE int lab_page(const struct lab *lab, const struct lab_opts *o, char **out_page,
+                          size_t *out_len, struct firn_diag *d);
 
 #endif

@@ -104,19 +104,12 @@ static void put_state(struct play *p, struct lab_step *s)
 
 /* ---- steps ---- */
 
-static struct lab_step *add_at(struct play *p, enum lab_kind kind, const char *event, int from,
-                               int to, uint64_t ms)
-{
-    struct lab_step *s = lab_trace_add(p->trace, kind, event, from, to, ms - p->start_ms);
-    put_state(p, s);
-    return s;
-}
-
 static void flush_quiet(struct play *p)
 {
     uint64_t ms = p->world.now_ms - p->quiet_ms;
     if (p->quiet + p->missed >= DRAWN_QUIET_MIN) {
-        struct lab_step *s = add_at(p, LAB_QUIET, "quiet", LAB_NOBODY, LAB_NOBODY, p->world.now_ms);
+        struct lab_step *s = lab_trace_add(p->trace, LAB_QUIET, "quiet", LAB_NOBODY, LAB_NOBODY,
+                                           p->world.now_ms - p->start_ms);
         if (p->missed > 0) {
             lab_label(s, "%" PRIu64 " ms: %u more messages get lost", ms, p->missed);
             lab_why(s, "The same again: whoever gets no answer sends again.");
@@ -135,7 +128,10 @@ static void flush_quiet(struct play *p)
 static struct lab_step *add(struct play *p, enum lab_kind kind, const char *event, int from, int to)
 {
     flush_quiet(p);
-    return add_at(p, kind, event, from, to, p->world.now_ms);
+    struct lab_step *s = lab_trace_add(p->trace, kind, event, from, to,
+                                       p->world.now_ms - p->start_ms);
+    put_state(p, s);
+    return s;
 }
 
 /* Not drawn, but counted. */
@@ -149,6 +145,17 @@ static void leave_out(struct play *p, bool lost)
 static struct lab_step *note(struct play *p, const char *event, unsigned node)
 {
     return add(p, LAB_NOTE, event, (int)node + 1, (int)node + 1);
+}
+
+/* What a node concluded from an event is shown with the step that tells of it, not with the event. */
+static void hold_back(struct play *p, struct lab_step *s, unsigned node, unsigned first)
+{
+    if (p->trace->steps < 2 || p->trace->full)
+        return;
+    const struct lab_step *before = &p->trace->step[p->trace->steps - 2];
+    for (unsigned f = first; f < p->trace->fields; f++)
+        if (f != LOG)
+            memcpy(s->cell[node + 1][f], before->cell[node + 1][f], LAB_CELL_BUF);
 }
 
 static void chapter(struct play *p, const char *event, const char *label, const char *why)
@@ -244,6 +251,7 @@ static void committed(struct play *p, unsigned i, const struct seen *now)
                      name(k));
     const struct world_entry *e = &p->world.node[i].disk.entry[now->commit - 1];
     struct lab_step *s = note(p, "commit", i);
+    hold_back(p, s, i, APPLIED);
     s->term = now->term;
     s->index = now->commit;
     lab_label(s, "%s have it, %u of 3: commits %llu", who, have, now->commit);
@@ -512,6 +520,10 @@ static void on_message(void *user, const struct world_message *m)
         struct lab_step *s = add(p, m->lost ? LAB_LOST : LAB_MESSAGE, event_name(m), like.from,
                                  like.to);
         describe(p, m, s);
+        struct seen now = look(&p->world.node[m->to]);
+        hold_back(p, s, m->to, COMMIT);
+        if (now.role != RAFT_FOLLOWER && !m->lost) /* it became that by this message, or stays it */
+            hold_back(p, s, m->to, ROLE);
     }
     if (m->type == RAFT_IO_APPEND_ENTRIES && !m->lost)
         p->heard_ms[m->to] = p->world.now_ms;
@@ -524,6 +536,7 @@ static void on_stored(void *user, unsigned node, raft_index index)
     if (p->recording && index > LAST_BEFORE) {
         const struct world_entry *e = &p->world.node[node].disk.entry[index - 1];
         struct lab_step *s = note(p, "stored", node);
+        hold_back(p, s, node, COMMIT);
         s->term = e->term;
         s->index = index;
         lab_label(s, "%llu is on its disk", index);
