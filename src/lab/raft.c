@@ -422,8 +422,8 @@ static void describe_vote(const struct play *p, const struct world_message *m, s
     else if (voter->role == RAFT_LEADER || voter->leader)
         lab_why(
             s,
-            "%c still believes in a leader: it heard one less than its own time-out ago. So one "
-            "node with a bad link cannot depose a leader that the others hear.",
+            "%c heard its leader less than its own time-out ago and still believes in it. So one node "
+            "with a bad link cannot depose a leader that the others hear.",
             name(m->from));
     else if (candidate->last < voter->last)
         lab_why(s,
