@@ -21,6 +21,7 @@ int cmd_elect(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
+int cmd_lab(int argc, char **argv);
 int cmd_layout(int argc, char **argv);
 int cmd_lock(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
@@ -30,7 +31,7 @@ int cmd_verify(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 extern const struct usage admin_usage, bench_usage, cluster_usage, compare_usage, completion_usage,
-    config_usage, convert_usage, elect_usage, gen_usage, help_usage, inspect_usage, layout_usage,
-    lock_usage, nodes_usage, seal_usage, unseal_usage, verify_usage, version_usage;
+    config_usage, convert_usage, elect_usage, gen_usage, help_usage, inspect_usage, lab_usage,
+    layout_usage, lock_usage, nodes_usage, seal_usage, unseal_usage, verify_usage, version_usage;
 
 #endif

@@ -24,6 +24,7 @@ const struct command commands[] = {
     { "elect", "run a command on one of many machines", cmd_elect, &elect_usage },
     { "lock", "run a command while nobody else runs one", cmd_lock, &lock_usage },
     { "config", "get, set and watch values that all share", cmd_config, &config_usage },
+    { "lab", "Raft and Paxos step by step, with faults to switch on", cmd_lab, &lab_usage },
     { "completion", "print a completion script for bash, zsh or fish", cmd_completion,
       &completion_usage },
     { "help", "how to use firn, or one of its commands", cmd_help, &help_usage },

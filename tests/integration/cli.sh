@@ -71,7 +71,7 @@ run 0 version; is "firn $(sed -n 's/^project(firn VERSION \([0-9.]*\) .*/\1/p' "
 run 0 --version; matches 'firn [0-9.]+'
 run 0 version --json; json 'd["version"][0] in "0123456789"'
 run 2 version x; says 'takes nothing'
-for c in gen inspect convert layout verify seal unseal nodes elect lock config completion help version; do
+for c in gen inspect convert layout verify seal unseal nodes elect lock config lab completion help version; do
     run 0 help; has "  $c "
     run 0 $c --help; check "examples do not come first" test "$(head -n 1 out)" = Examples:; has 'Usage: firn '; quiet
     cp out direct; run 0 help $c; check "help differs from --help" cmp -s out direct
@@ -405,6 +405,70 @@ run 2 config put x; says "'put' is not get"
 : >in
 unset FIRN_STORE
 
+# ---- lab
+
+run 0 lab paxos; has 'Prepare(n=1)'; has 'Promise(n=1, accepted: none)'; has 'Accept(n=1, v=value_x, next=2)'; has 'Accepted(n=1)'; has 'agreed on value_x'; lacks $'\033'; quiet
+check "not plain ASCII in the C locale" test -z "$(LC_ALL=C grep -n '[^ -~]' out)"
+run 0 lab paxos --all --no-color; cp out direct
+ran='lab paxos in colour'; CLICOLOR_FORCE=1 "$firn" lab paxos >out; check 'no colour' grep -q $'\033' out
+ran='lab paxos --no-color'; CLICOLOR_FORCE=1 "$firn" lab paxos --no-color >out; check 'colour in spite of --no-color' cmp -s out direct
+ran='lab paxos, NO_COLOR'; CLICOLOR_FORCE=1 NO_COLOR=1 "$firn" lab paxos >out; check 'colour in spite of NO_COLOR' cmp -s out direct
+ran='lab paxos, UTF-8'; LC_ALL=C.UTF-8 "$firn" lab paxos >out; check 'no fine lines' grep -q '▶' out
+run 0 lab paxos --json; json 'd["lab"] == "paxos" and d["faults"] == [] and d["cut"] is None and d["steps"][-1]["ms"] > 0'
+run 0 lab paxos --json --duel --cut P1-A2 --seed 7; json 'd["faults"] == ["duel"] and d["cut"] == "P1-A2" and d["seed"] == "7"'
+cp out direct; run 0 lab paxos --json --duel --cut P1-A2 --seed 7; check 'a seed is not a run' cmp -s out direct
+for fault in --duel --kill-proposer --lose '--cut P1-A1' '--cut P1-A3'; do
+    # shellcheck disable=SC2086
+    run 0 lab paxos $fault; has 'learns: value_'; quiet
+done
+run 0 lab paxos --html page.html; quiet
+check 'the page is not whole' grep -q '</html>' page.html
+check 'the page refers to elsewhere' test -z "$(grep -oE '(src|href)="[^"d#][^"]*"|https?://[^ "<]*' page.html | grep -v 'http://www.w3.org/2000/svg')"
+run 0 lab paxos --html -; check 'differs from the file' cmp -s out page.html
+run 2 lab; says 'firn lab raft or firn lab paxos'
+run 2 lab zab; says "no lab 'zab'"
+run 2 lab paxos --kill-leader; says '--kill-leader is a fault of firn lab raft'
+run 2 lab raft --duel; says '--duel is a fault of firn lab paxos'
+run 2 lab paxos --cut A-B; says 'P1-A1, P1-A2 and P1-A3'
+run 2 lab paxos --html no/such/page; says 'no/such/page: No such file'
+run 2 lab paxos --html /dev/full; says '/dev/full: No space left'
+run 2 lab paxos --json --html x; says 'choose one'
+run 0 lab raft; has 'set x = 5'; has 'new entry: term 3, index 10, set x = 5'; has 'success(term 3, index 10)'; has 'A and B have it, 2 of 3: commits 10'; has 'RequestVote(term 4'; has 'leader of term 4'; quiet
+for fault in --kill-leader --no-pre-vote --lose '--cut A-B' '--cut A-C' '--kill-leader --cut B-C'; do
+    # shellcheck disable=SC2086
+    run 0 lab raft $fault; has 'commits 10'; has 'leader of term'; quiet
+done
+run 0 lab raft --json --kill-leader; json '[s for s in d["steps"] if s["event"] == "leader"][0]["term"] == 4'
+# On a terminal: Enter, s, q.
+ran='lab paxos on a terminal'
+python3 - "$firn" >out 2>err <<'PY'
+import os, pty, re, select, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.argv[1], [sys.argv[1], "lab", "paxos"])
+def until(text):
+    got = b""
+    while text not in got:
+        if not select.select([fd], [], [], 60)[0]:
+            sys.exit("no '%s' in a minute: %r" % (text, got))
+        try:
+            got += os.read(fd, 4096)
+        except OSError:
+            sys.exit("ended before '%s': %r" % (text, got))
+    return got
+until(b"[1 of 40]")
+os.write(fd, b"\n")
+second = until(b"[2 of 40]")
+os.write(fd, b"s\n")
+state = until(b"[2 of 40]")
+os.write(fd, b"q\n")
+_, status = os.waitpid(pid, 0)
+ok = b"wants value_x" in second and b"promised" in state and b"\033[" in second and status == 0
+print("well" if ok else "not well: %r %r %d" % (second, state, status))
+PY
+is well
+
 # ---- completion
 
 for shell in bash zsh fish; do
@@ -430,10 +494,13 @@ completes 'wait' firn gen snowflake --policy w
 completes 'keys' firn seal --key-file key
 completes '--ttl' firn elect --t
 completes 'watch' firn config wa
+completes 'paxos' firn lab pa
+completes '--kill-leader' firn lab --kill-l
+completes 'B-C' firn lab raft --cut B
 
 # ---- ends that are not ours
 
-for args in 'gen ulid -n 10' 'gen ulid -n 10M' 'gen ulid -n 100k --json' 'gen' 'inspect 17' 'convert --list' 'layout list' 'layout explain firn' 'help' 'gen --help' 'completion zsh' 'version' 'seal --new-key'; do
+for args in 'gen ulid -n 10' 'gen ulid -n 10M' 'gen ulid -n 100k --json' 'gen' 'inspect 17' 'convert --list' 'layout list' 'layout explain firn' 'help' 'gen --help' 'completion zsh' 'version' 'seal --new-key' 'lab raft' 'lab paxos --json' 'lab paxos --html -'; do
     ran="$args >/dev/full"; : >out
     # shellcheck disable=SC2086
     "$firn" $args >/dev/full 2>err

@@ -1,0 +1,215 @@
+// firn lab --html in Chromium, from file:// and without a network. Usage: node lab.mjs BINDIR [SCREENSHOTS]
+// With a folder for screenshots it leaves some there, to look at.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const [bin, shots] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'firn-lab-'));
+let passed = 0, failed = 0;
+
+function check(ok, what) {
+  if (ok) passed++;
+  else {
+    failed++;
+    console.log(`FAIL ${what}`);
+  }
+}
+const firn = (...args) => execFileSync(join(bin, 'firn'), args, { encoding: 'utf8', maxBuffer: 1 << 26 });
+
+const LABS = {
+  raft: {
+    switches: ['kill-leader', 'no-pre-vote', 'lose'],
+    links: ['A-B', 'A-C', 'B-C'],
+    decided: 'A and B have it, 2 of 3: commits 10',
+    end: { A: { x: '5' }, B: { x: '5', role: 'leader', term: '4' }, C: { x: '5' } },
+  },
+  paxos: {
+    switches: ['duel', 'kill-proposer', 'lose'],
+    links: ['P1-A1', 'P1-A2', 'P1-A3'],
+    decided: 'majority accepted: agreed on value_x',
+    end: { P1: { value: 'value_x' }, A1: { accepted: '1', value: 'value_x' }, L: { value: 'value_x' } },
+  },
+};
+
+/* What the page shows. */
+const shown = (page) => page.evaluate(() => {
+  const head = [...document.querySelectorAll('#states thead th')].map((e) => e.textContent);
+  const states = {};
+  for (const row of document.querySelectorAll('#states tbody tr')) {
+    const cells = [...row.children].map((e) => e.textContent);
+    states[cells[0]] = Object.fromEntries(head.slice(1).map((h, i) => [h, cells[i + 1]]));
+  }
+  const [, at, of] = document.getElementById('count').textContent.match(/step (\d+) of (\d+)/);
+  return {
+    at: +at, of: +of, states,
+    what: document.querySelector('#why .what').textContent,
+    why: document.querySelector('#why p').textContent,
+    drawn: [...document.querySelectorAll('#diagram g > text:not(.time)')].map((e) => e.textContent),
+  };
+});
+
+/* Texts that lie over one another, or stick out of the window. */
+const collisions = (page) => page.evaluate(() => {
+  const bad = [];
+  const boxes = [...document.querySelectorAll('#diagram text')].map((e) => [e.textContent, e.getBBox()]);
+  const width = +document.getElementById('diagram').getAttribute('width');
+  boxes.forEach(([text, a], i) => {
+    if (a.x < 0 || a.x + a.width > width) bad.push(`outside: ${text}`);
+    for (const [other, b] of boxes.slice(i + 1))
+      if (a.x < b.x + b.width && b.x < a.x + a.width && a.y + 2 < b.y + b.height && b.y + 2 < a.y + a.height)
+        bad.push(`${text} / ${other}`);
+  });
+  const names = [...document.querySelectorAll('#names text')].map((e) => [e.textContent, e.getBBox()]);
+  names.forEach(([text, a], i) => {
+    for (const [other, b] of names.slice(i + 1))
+      if (a.x < b.x + b.width && b.x < a.x + a.width && a.y + 2 < b.y + b.height && b.y + 2 < a.y + a.height)
+        bad.push(`names ${text} / ${other}`);
+  });
+  const cards = [...document.querySelectorAll('.card, .bar, header')].map((e) => [e.className || e.tagName, e.getBoundingClientRect()]);
+  cards.forEach(([text, a], i) => {
+    for (const [other, b] of cards.slice(i + 1))
+      if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) bad.push(`${text} / ${other}`);
+  });
+  for (const e of document.querySelectorAll('.states'))
+    if (e.scrollWidth > e.clientWidth) bad.push('the table sticks out');
+  if (document.documentElement.scrollWidth > innerWidth) bad.push('the page is wider than the window');
+  return bad;
+});
+
+async function open(browser, file, options) {
+  const context = await browser.newContext(options);
+  await context.setOffline(true);
+  const page = await context.newPage();
+  page.trouble = [];
+  page.on('console', (m) => page.trouble.push(`console: ${m.text()}`));
+  page.on('pageerror', (e) => page.trouble.push(`error: ${e.message}`));
+  page.on('request', (r) => {
+    if (r.url() !== pathToFileURL(file).href && !r.url().startsWith('data:')) page.trouble.push(`request: ${r.url()}`);
+  });
+  await page.goto(pathToFileURL(file).href);
+  return page;
+}
+
+/* A button until it can do no more, and what was said after each: in one go, because each call costs time. */
+const press = (page, button) => page.evaluate((id) => {
+  const seen = [], b = document.getElementById(id);
+  while (!b.disabled) {
+    b.click();
+    seen.push([document.querySelector('#why .what').textContent, document.querySelectorAll('#diagram g > text:not(.time)').length]);
+  }
+  return seen;
+}, button);
+
+async function walk(page, name, lab) {
+  const first = await shown(page), seen = [first.what];
+  check(first.at === 1 && await page.isDisabled('#back'), `${name}: starts at the first step`);
+  await page.click('#next');
+  seen.push((await shown(page)).what, ...(await press(page, 'next')).map(([what]) => what));
+  const last = await shown(page);
+  check(last.at === last.of && await page.isDisabled('#next'), `${name}: Next goes to the end`);
+  check(seen.includes(lab.decided) && last.drawn.includes(lab.decided), `${name}: '${lab.decided}' is shown`);
+  for (const [party, fields] of Object.entries(lab.end))
+    for (const [field, value] of Object.entries(fields))
+      check(last.states[party]?.[field] === value, `${name}: at the end ${field} of ${party} is ${last.states[party]?.[field]}, not ${value}`);
+  const json = JSON.parse(firn('lab', name, '--json'));
+  check(json.steps.map((s) => s.label).join('\n') === seen.join('\n'), `${name}: the page shows what --json has`);
+  check(json.steps.at(-1).why === last.why, `${name}: the reason is shown`);
+
+  const back = await press(page, 'back');
+  check(back.length === first.of - 1 && back.every(([what, drawn], i) => what === seen[first.of - 2 - i] && drawn === first.of - 1 - i),
+    `${name}: Back undoes step after step`);
+  const again = await shown(page);
+  check(JSON.stringify(again) === JSON.stringify(first), `${name}: Back goes to the beginning`);
+
+  await page.locator('body').press('ArrowRight');
+  await page.locator('body').press('ArrowRight');
+  await page.locator('body').press('ArrowLeft');
+  check((await shown(page)).at === 2, `${name}: arrow keys`);
+  await page.locator('body').press('End');
+  check((await shown(page)).at === first.of, `${name}: End`);
+  await page.locator('body').press('Home');
+  check((await shown(page)).at === 1, `${name}: Home`);
+  await page.locator('body').press(' ');
+  await page.waitForFunction(() => document.getElementById('count').textContent.startsWith('step 2 '), null, { timeout: 30000 });
+  check(await page.textContent('#play') === 'Pause', `${name}: plays`);
+  await page.click('#play');
+  check(await page.textContent('#play') === 'Play', `${name}: stops`);
+  await page.click('#first');
+}
+
+async function faults(page, name, lab) {
+  const end = async () => {
+    await page.click('#last');
+    return JSON.stringify((await shown(page)).drawn);
+  };
+  const base = await end(), all = new Set([base]);
+  for (const fault of lab.switches) {
+    await page.check(`input[name="${fault}"]`);
+    check((await shown(page)).at === 1, `${name} ${fault}: starts again`);
+    const with_ = await end();
+    check(!all.has(with_), `${name}: --${fault} changes what happens`);
+    all.add(with_);
+    const json = JSON.parse(firn('lab', name, `--${fault}`, '--json'));
+    check(JSON.stringify((await shown(page)).states) !== '{}' && (await shown(page)).of === json.steps.length, `${name} ${fault}: as --json`);
+    await page.uncheck(`input[name="${fault}"]`);
+  }
+  for (const link of lab.links) {
+    await page.selectOption('#cut', link);
+    const with_ = await end();
+    check(!all.has(with_), `${name}: cutting ${link} changes what happens`);
+    all.add(with_);
+  }
+  for (const fault of lab.switches) await page.check(`input[name="${fault}"]`);
+  check(!all.has(await end()), `${name}: faults combine`);
+  for (const fault of lab.switches) await page.uncheck(`input[name="${fault}"]`);
+  await page.selectOption('#cut', '');
+  check(await end() === base, `${name}: switched off again, all is as before`);
+}
+
+async function looks(browser, name, file, lab) {
+  for (const width of [1280, 800])
+    for (const colorScheme of shots ? ['light', 'dark'] : ['light']) {
+      const page = await open(browser, file, { viewport: { width, height: 800 }, colorScheme });
+      for (const fault of ['', ...lab.switches]) {
+        if (fault) await page.check(`input[name="${fault}"]`);
+        for (const key of ['#last', '#first']) {
+          await page.click(key);
+          const bad = await collisions(page);
+          check(bad.length === 0, `${name} ${fault} at ${width} px: ${bad.slice(0, 3).join('; ')}`);
+          if (shots && key === '#last') await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}-${fault || 'plain'}.png`) });
+        }
+        if (fault) await page.uncheck(`input[name="${fault}"]`);
+      }
+      check(page.trouble.length === 0, `${name} at ${width} px: ${page.trouble.join('; ')}`);
+      await page.context().close();
+    }
+}
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' });
+try {
+  for (const [name, lab] of Object.entries(LABS)) {
+    const file = join(folder, `${name}.html`), on = join(folder, `${name}-on.html`);
+    firn('lab', name, '--html', file);
+    const page = await open(browser, file, { viewport: { width: 1280, height: 800 } });
+    await walk(page, name, lab);
+    await faults(page, name, lab);
+    check(page.trouble.length === 0, `${name}: ${page.trouble.join('; ')}`);
+    await page.context().close();
+    await looks(browser, name, file, lab);
+
+    firn('lab', name, `--${lab.switches[0]}`, '--cut', lab.links[1], '--html', on);
+    const second = await open(browser, on, {});
+    check(await second.isChecked(`input[name="${lab.switches[0]}"]`) && await second.inputValue('#cut') === lab.links[1],
+      `${name}: what was asked for is switched on`);
+    await second.context().close();
+  }
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);
