@@ -5,8 +5,10 @@ top, verify --follow and audit.
 """
 import json
 import os
+import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from firnd import BAD_WORDS, LIMIT, Firnd, Test  # noqa: E402
@@ -78,6 +80,80 @@ def bench(t):
     firn(t, 0, "bench", f"redis://{a.ticket}/PING", "--requests", "10", "--no-check")
 
 
+# --- firn compare ---
+
+
+def mission_lines(t, lines, rounds):
+    t.equal(lines[:2], ["Starting ID generation client...", "Generating IDs from Snowflake and Ticket Server:"], "the first lines")
+    ids = [re.fullmatch(r"Snowflake ID: (\d+), Ticket ID: (\d+)", line) for line in lines[2:2 + rounds]]
+    t.check(all(ids), f"a line for each round: {lines[2:2 + rounds]}")
+    t.equal(lines[2 + rounds], "ID generation completed.", "the last of them")
+
+
+def compare(t):
+    page = os.path.join(t.dir, "report.html")
+    r = firn(t, 0, "compare", "--start", "--rounds", "3", "--rows", "2000", "--each", "50ms", "--html", page)
+    mission_lines(t, r.out.splitlines(), 3)
+    for text in ("Multi-master", "Database sequence", "not measured: give --postgres URL", "WHEN ONE SERVER DIES", "needs no server",
+                 "firnd's INCR, not Redis"):
+        t.check(text in r.out, f"the tables have '{text}': {r.out}")
+    t.equal(len(re.findall(r"0 of \d+ asks failed", r.out)), 4, f"four kinds outlive a server, no ask failed: {r.out}")
+    look_at_page(t, page)
+
+    f = Firnd(t, t.state("compare"))
+    f.wait_ready()
+    urls = ("--snowflake", f"http://{f.snowflake}/generate", "--ticket", f"http://{f.ticket}/generate")
+    r = firn(t, 0, "compare", *urls, "--rounds", "2", "--brief")
+    mission_lines(t, r.out.splitlines(), 2)
+    t.check("KIND" not in r.out, "--brief compares no kinds")
+    r = firn(t, 0, "compare", *urls, "--rounds", "2", "--rows", "1000", "--each", "50ms", "--json").json()
+    t.equal(len(r["snowflake"]["ids"]), 2, "the two servers")
+    kinds = {k["kind"]: k for k in r["kinds"]}
+    t.equal(len(kinds), 10, "ten kinds")
+    for name, k in kinds.items():
+        t.equal(k["measured"], name != "database", f"{name} is measured")
+        if k["measured"]:
+            t.check(k["ids"] == k["distinct"] > 0 and 0 < k["p50_ns"] <= k["p99_ns"] and k["per_second"] > 0, f"{name}: {k}")
+            t.equal(k["rising"], name != "uuidv4", f"{name} rises")
+        t.check(k["sqlite"]["rows"] == 1000 and k["sqlite"]["bytes"] > 100000, f"{name} in an index: {k['sqlite']}")
+        t.equal(k["when_one_dies"]["measured"], False, f"{name}: nobody's servers are killed")
+    for args, says in ((("--start", "--ticket", "http://127.0.0.1:1/"), "servers of its own"), (("--brief", "--html", "x"), "--brief"),
+                       (("--redis", "127.0.0.1"), "redis://"), (("--rows", "1"), "--rows"), (("x",), "one word too many")):
+        r = firn(t, 2, "compare", *args)
+        t.check(says in r.err, f"firn compare {' '.join(args)} says {says}: {r.err}")
+    left = [n for n in os.listdir(t.dir) if n.startswith(("firn-compare-", "firn-index-"))]
+    t.equal(left, [], "nothing is left in TMPDIR")
+
+
+def look_at_page(t, page):
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    t.check(not re.search(r"(src|href)=|url\(|@import|<script", text), "the page loads nothing and runs nothing")
+    plots = re.findall(r"<svg.*?</svg>", text, re.S)
+    t.equal(len(plots), 5, "five plots")
+    for svg in plots:
+        root = ElementTree.fromstring(svg)  # well-formed
+        width = float(root.get("viewBox").split()[2])
+        for bar in root.iter("rect"):
+            t.check(float(bar.get("x")) + float(bar.get("width")) <= width, f"bars stay within the plot: {bar.attrib}")
+    if re.search("asan|tsan", t.bin):
+        t.say("Chromium looks at the page of the release build")
+        return
+    shots = []
+    for scheme in ("light", "dark"):
+        shot = os.path.join(t.dir, f"{scheme}.png")
+        run = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                              f"--user-data-dir={t.dir}/chromium", "--enable-logging=stderr", "--window-size=900,2600",
+                              f"--blink-settings=preferredColorScheme={int(scheme == 'light')}", f"--screenshot={shot}", f"file://{page}"],
+                             capture_output=True, text=True, timeout=LIMIT * 2, check=False)
+        t.check(run.returncode == 0 and os.path.getsize(shot) > 20000, f"Chromium draws it, {scheme}: {run.stderr[-500:]}")
+        t.check("CONSOLE" not in run.stderr, f"without complaints, {scheme}: {run.stderr[-500:]}")
+        with open(shot, "rb") as f:
+            shots.append(f.read())
+    t.check(shots[0] != shots[1], "light and dark differ")
+
+
 with Test("tools") as test:
-    for part in (bench,):
+    os.environ["TMPDIR"] = test.dir
+    for part in (bench, compare):
         test.section(part)
