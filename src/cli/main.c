@@ -14,6 +14,7 @@ const struct command commands[] = {
     { "verify", "check that IDs are unique, sorted, without holes", cmd_verify, &verify_usage },
     { "seal", "hide IDs in texts that the public may see", cmd_seal, &seal_usage },
     { "unseal", "open sealed IDs", cmd_unseal, &unseal_usage },
+    { "choose", "which kind of ID suits you, and why", cmd_choose, &choose_usage },
     { "compare", "ask a Snowflake and a ticket server in turn, and compare them", cmd_compare,
       &compare_usage },
     { "admin", "set up, look at and mend the store that servers share", cmd_admin, &admin_usage },

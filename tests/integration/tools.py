@@ -3,11 +3,18 @@
 The tools that measure, compare, advise, watch and audit, against real servers: firn bench URL, compare, choose,
 top, verify --follow and audit.
 """
+import fcntl
 import json
 import os
+import pty
 import re
+import select
+import signal
+import struct
 import subprocess
 import sys
+import termios
+import time
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -153,7 +160,57 @@ def look_at_page(t, page):
     t.check(shots[0] != shots[1], "light and dark differ")
 
 
+# --- firn choose ---
+
+
+def on_terminal(t, *args, typed=b"", until=None, size=(24, 80)):
+    """firn on a terminal of its own: (status, all that it showed)."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        os.execv(os.path.join(t.bin, "firn"), ["firn", *args])
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    shown, end = b"", time.monotonic() + LIMIT
+    if until is None:
+        os.write(fd, typed)
+    while time.monotonic() < end:
+        if not select.select([fd], [], [], 1)[0]:
+            continue
+        try:
+            some = os.read(fd, 65536)
+        except OSError:  # it has ended
+            some = b""
+        if not some:
+            break
+        shown += some
+        if until is not None and until in shown:
+            os.write(fd, typed)
+            until = b"\0"
+    else:
+        os.kill(pid, signal.SIGKILL)
+        t.check(False, f"firn {' '.join(args)} ends: {shown[-500:]}")
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
+
+
+def choose(t):
+    r = firn(t, 0, "choose", "--64bit", "--sortable")
+    t.check(r.out.startswith("Snowflake: ") and "Why not" in r.out, f"a kind with reasons: {r.out}")
+    r = firn(t, 1, "choose", "--gapless", "--offline", "--64bit")
+    t.check("--gapless and --offline exclude each other" in r.out and "Nearest" in r.out, f"wishes that clash: {r.out}")
+    r = firn(t, 0, "choose", "--public", "--64bit", "--json").json()
+    t.equal((r["wishes"], r["recommended"]["kind"], len(r["others"])), (["64bit", "public"], "sealed", 3), "as JSON")
+    r = firn(t, 1, "choose", "--uuid", "--64bit", "--json").json()
+    t.equal((r["recommended"], r["clash"]["wishes"]), (None, ["64bit", "uuid"]), "a clash as JSON")
+    t.equal(len(firn(t, 0, "choose", "--list", "--json").json()), 17, "the list as JSON")
+    t.equal(len(firn(t, 0, "choose", "--list").out.splitlines()), 18, "the list")
+    t.check("what do you need" in firn(t, 2, "choose").err, "asks nobody where nobody is")
+    t.check("one word too many" in firn(t, 2, "choose", "64bit").err, "wishes are flags")
+    status, shown = on_terminal(t, "choose", typed=b"n\ny\nmaybe\nn\n\x04")
+    t.check(status == 0 and "Please answer" in shown and "leaves no hole" in shown, f"asks on a terminal: {status} {shown}")
+
+
 with Test("tools") as test:
     os.environ["TMPDIR"] = test.dir
-    for part in (bench, compare):
+    for part in (bench, compare, choose):
         test.section(part)
