@@ -433,7 +433,8 @@ static bool fetch(const char *one, uint64_t *out, size_t n)
         const char *body;
         size_t len, want = (size_t)(f.end - f.at);
         const uint64_t *before = f.at;
-        snprintf(url, sizeof url, "%s?n=%zu", one, want < FETCH_IDS ? want : FETCH_IDS);
+        snprintf(url, sizeof url, "%.*s?n=%zu", URL_BYTES - 1, one,
+                 want < FETCH_IDS ? want : FETCH_IDS);
         good = http_client_init(&c, url) == 0;
         c.accept = "text/plain";
         good = good && http_client_get(&c, &body, &len) == 0 &&

@@ -21,6 +21,7 @@ const struct command commands[] = {
     { "cluster", "who belongs to a cluster of firnds, and changes of that", cmd_cluster,
       &cluster_usage },
     { "bench", "measure the library, or a server", cmd_bench, &bench_usage },
+    { "top", "servers as they are now: rates, windows, clocks", cmd_top, &top_usage },
     { "nodes", "who takes part: servers and commands that share a store", cmd_nodes, &nodes_usage },
     { "elect", "run a command on one of many machines", cmd_elect, &elect_usage },
     { "lock", "run a command while nobody else runs one", cmd_lock, &lock_usage },

@@ -210,7 +210,34 @@ def choose(t):
     t.check(status == 0 and "Please answer" in shown and "leaves no hole" in shown, f"asks on a terminal: {status} {shown}")
 
 
+# --- firn top ---
+
+
+def top(t):
+    a, b = Firnd(t, t.state("top-a")), Firnd(t, t.state("top-b"))
+    a.wait_ready()
+    b.wait_ready()
+    urls = [f"http://{a.home}", f"http://{b.ticket}/", "http://127.0.0.1:1", "http://no-such-host.invalid:9000"]
+    r = firn(t, 1, "top", "--once", *urls)
+    t.check("2 of 4 up" in r.out and r.out.count("ready") == 2 and r.out.count("DOWN") == 2, f"two up, two down: {r.out}")
+    t.check("Connection refused" in r.out and "\033" not in r.out, f"with the reason, and plain in a pipe: {r.out}")
+    b.signal(signal.SIGSTOP)  # hangs rather than refuses
+    r = firn(t, 1, "top", "--once", "--json", *urls[:2]).json()["nodes"]
+    b.signal(signal.SIGCONT)
+    t.equal([n["up"] for n in r], [True, False], "a server that hangs is down")
+    t.check("within" in r[1]["why"], f"and why: {r[1]}")
+    n = r[0]
+    t.check(n["ready"] and n["clock"] == "ok" and n["slot"] == 0 and n["window_ms"] > 0 and n["ask_ns"] > 0
+            and abs(n["clock_skew_us"]) < 60e6 and n["requests_per_second"] >= 0, f"what is told: {n}")
+    t.equal(firn(t, 0, "top", "--once", urls[0]).status, 0, "all up")
+    for args, says in ((("x",), "http://"), (("--every", "1ms"), "--every"), (("http://" + "a" * 300,), "too long")):
+        t.check(says in firn(t, 2, "top", *args).err, f"firn top {args} says {says}")
+    status, shown = on_terminal(t, "top", urls[0], urls[2], "--every", "100ms", typed=b"q", until=b"DOWN", size=(10, 60))
+    t.check(status == 0 and "\033[?1049h" in shown and shown.rstrip().endswith("\033[?1049l"), f"q gives the screen back: {status} {shown[-200:]}")
+    t.check("IDS/S" in shown and "VERSION" not in shown, "a narrow screen has the columns that tell most")
+
+
 with Test("tools") as test:
     os.environ["TMPDIR"] = test.dir
-    for part in (bench, compare, choose):
+    for part in (bench, compare, choose, top):
         test.section(part)
