@@ -94,7 +94,7 @@ static int clients_open(struct watched *w, char *why, size_t size)
         int r = http_client_init(c[i], i == 0 ? w->node_url : w->metrics_url);
         c[i]->timeout_ms = ANSWER_MS;
         if (r != 0) {
-            snprintf(why, size, "%s", c[i]->why);
+            snprintf(why, size, "%.190s", c[i]->why);
             return r;
         }
     }

@@ -12,6 +12,8 @@ const struct command commands[] = {
     { "convert", "write a value in another encoding", cmd_convert, &convert_usage },
     { "layout", "list, explain and check layouts of 64-bit IDs", cmd_layout, &layout_usage },
     { "verify", "check that IDs are unique, sorted, without holes", cmd_verify, &verify_usage },
+    { "audit", "record IDs in a database and count those that come twice", cmd_audit,
+      &audit_usage },
     { "seal", "hide IDs in texts that the public may see", cmd_seal, &seal_usage },
     { "unseal", "open sealed IDs", cmd_unseal, &unseal_usage },
     { "choose", "which kind of ID suits you, and why", cmd_choose, &choose_usage },

@@ -18,7 +18,9 @@ import time
 from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from firnd import BAD_WORDS, LIMIT, Firnd, Test  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from engines.postgres import Postgres  # noqa: E402
+from firnd import BAD_WORDS, LIMIT, Firnd, Test, get, wait_for  # noqa: E402
 
 
 class Ran:
@@ -237,7 +239,172 @@ def top(t):
     t.check("IDS/S" in shown and "VERSION" not in shown, "a narrow screen has the columns that tell most")
 
 
+# --- firn verify --follow, firn audit ---
+
+
+class Following:
+    """A firn that goes on until it is told to end; what it says arrives in files."""
+
+    count = 0
+
+    def __init__(self, t, *args):
+        Following.count += 1
+        self.t = t
+        self.paths = [os.path.join(t.dir, f"following-{Following.count}.{x}") for x in ("out", "err")]
+        with open(self.paths[0], "wb") as out, open(self.paths[1], "wb") as err:
+            self.process = subprocess.Popen([os.path.join(t.bin, "firn"), *args], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=t.dir)
+        t.running.append(self)
+        self.pid = self.process.pid
+
+    def out(self):
+        with open(self.paths[0], encoding="utf-8") as f:
+            return f.read()
+
+    def log(self):
+        with open(self.paths[1], encoding="utf-8") as f:
+            return f.read()
+
+    def wait_out(self, text):
+        return wait_for(f"firn to print {text!r}; it printed {self.out()!r} {self.log()!r}", lambda: text in self.out())
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self, number=15):
+        self.signal(number)
+        status = self.process.wait(LIMIT)
+        self.t.running.remove(self)
+        for word in BAD_WORDS:
+            self.t.check(word not in self.log(), f"free of '{word}': {self.log()[:2000]}")
+        return status
+
+    def kill(self):
+        self.end(signal.SIGKILL)
+
+
+def write(path, text, mode="a"):
+    with open(path, mode, encoding="utf-8") as f:
+        f.write(text)
+
+
+def follow(t):
+    log = os.path.join(t.dir, "ids.log")
+    write(log, "1\n2\n", "w")
+    f = Following(t, "verify", "--follow", "--unique", "--sorted", log)
+    write(log, "1")
+    write(log, "0\n9\n")  # a line counts when it is whole
+    f.wait_out(":4: 9 is not above 10 of line 3")
+    write(log, "2\n")
+    f.wait_out(":5: 2 came before, in line 2")
+    os.rename(log, log + ".1")
+    write(log, "2\n", "w")
+    f.wait_out(":1: 2 came before, in line 2 of an earlier file")
+    t.equal(f.end(), 1, "ends with 1")
+    t.check(f.out().endswith("6 IDs, 2 duplicates, 2 out of order\n"), f"the count: {f.out()}")
+    r = firn(t, 1, "verify", "--follow", "--json", stdin="a\nb\na\n")
+    docs = [json.loads(line) for line in r.out.splitlines()]
+    t.equal(docs, [{"found": "duplicate", "id": "a", "line": 3, "other_line": 1},
+                   {"ids": 3, "duplicates": 1, "malformed": 0, "exact": True, "holds": False}], "as JSON")
+    r = firn(t, 0, "verify", "--follow", "--memory", "1M", "--json", stdin="".join(f"{i}\n" for i in range(40000)))
+    t.check(not r.json()["exact"] and "memory is full" in r.err, f"says when it is not exact any more: {r.out} {r.err}")
+    t.equal(firn(t, 0, "verify", "--follow", "--idle", "100ms", log).out, "1 IDs, 0 duplicates\n", "ends by itself")
+    for args, says in ((("--follow", "--gapless", log), "--gapless"), (("--follow", log, log), "one file"), (("--idle", "1s"), "--follow"),
+                       (("--follow", "none"), "No such file")):
+        t.check(says in firn(t, 2, "verify", *args).err, f"firn verify {args} says {says}")
+
+
+def metric(address, name):
+    for line in get(address, "/metrics")[1].splitlines():
+        if line.startswith(name + " "):
+            return float(line.split()[1])
+    return None
+
+
+def audit(t):
+    db, log = "sqlite:" + os.path.join(t.dir, "audit.db"), os.path.join(t.dir, "audit.log")
+    r = firn(t, 1, "audit", "--db", db, stdin="1\n2\n2\n\nno id\n" + "x" * 200 + "\n")
+    t.check("(stdin):3: 2 was recorded before" in r.out and "3 IDs recorded, 1 of them had been" in r.out and "2 lines held no ID" in r.out,
+            f"standard input: {r.out}")
+    firn(t, 0, "audit", "--db", db, stdin="7\n")
+    r = firn(t, 1, "audit", "--db", db, "--json", stdin="7\n8\n")
+    t.check([json.loads(line) for line in r.out.splitlines()][-1] == {"ids": 2, "duplicates": 1, "malformed": 0, "ids_total": 6, "duplicates_total": 2},
+            f"an earlier run's IDs are known: {r.out}")
+    write(log, "9\n1\n", "w")
+    f = Following(t, "audit", "--db", db, "--follow", log, "--metrics", "127.0.0.1:0")
+    f.wait_out(":2: 1 was recorded before")
+    where = re.search(r"http://(\S+)/metrics", f.log()).group(1)
+    t.equal((metric(where, "firn_audit_duplicates_total"), metric(where, "firn_audit_ids_total")), (3.0, 8.0), "the metrics, over all runs")
+    write(log, "9\n")
+    f.wait_out(":3: 9 was recorded before")
+    wait_for("the metric to follow", lambda: metric(where, "firn_audit_duplicates_total") == 4.0)
+    t.equal((get(where, "/healthz"), get(where, "/x")[0]), ((200, "ok\n"), 404), "the other paths")
+    t.equal(f.end(), 1, "ends with 1")
+    firn(t, 0, "audit", "--db", db, log)  # read to its end already
+    for args, says in (((), "--db"), (("--db", "mysql:x"), "sqlite:FILE"), (("--db", db, "a", "b"), "one file"),
+                       (("--db", db, "--metrics", "0.0.0.0:0"), "loopback"), (("--db", db, "--metrics", "x"), "host:port"),
+                       (("--db", "sqlite:/none/x"), "unable to open"), (("--db", db, "none"), "No such file"),
+                       (("--db", "postgres://u:secret@127.0.0.1:1/x"), "refused")):
+        r = firn(t, 2, "audit", *args)
+        t.check(says in r.err and "secret" not in r.err, f"firn audit {args} says {says}: {r.err}")
+    killed(t, "sqlite:" + os.path.join(t.dir, "killed.db"), 6)
+
+
+def killed(t, db, times):
+    """kill -9 again and again while the file grows: no line is lost, none is counted twice, and what was told is on record."""
+    log = os.path.join(t.dir, f"killed-{db[:6]}.log")
+    write(log, "", "w")
+    lines, told = 0, set()
+    before = json.loads(firn(t, 0, "audit", "--db", db, "--json").out)
+    for _ in range(times):
+        f = Following(t, "audit", "--db", db, "--follow", "--batch", "50", "--json", log)
+        goal = lines + 1500
+        while lines < goal:
+            write(log, "".join(f"k{i if i % 10 else i - 5}\n" for i in range(lines, lines + 100)))
+            lines += 100
+            if lines == goal - 700:
+                f.wait_out('"duplicate"')
+        f.kill()
+        told |= {json.loads(line)["line"] for line in f.out().splitlines() if line.endswith("}")}
+    write(log, "kend\nkend\n")
+    r = [json.loads(line) for line in firn(t, 1, "audit", "--db", db, "--json", log).out.splitlines()]
+    told |= {d["line"] for d in r if "duplicate" in d and d["line"] <= lines}
+    # Every tenth line repeats the fifth before it; the first of all is k-5, and new.
+    t.equal(tuple(r[-1][x] - before[x] for x in ("ids_total", "duplicates_total")), (lines + 2, lines // 10), "all lines once, all duplicates")
+    t.check(told and all(line % 10 == 1 and line > 1 for line in told), "nothing else was told")
+    t.say(f"{lines} lines, {len(told)} of {lines // 10 - 1} duplicates told before a kill or at the end")
+
+
+def audit_postgres(t):
+    if "tsan" in t.bin:
+        t.say("no threads meet PostgreSQL: the other builds audit into it")
+        return
+    folder = os.path.join(t.dir, "postgres")
+    os.mkdir(folder)
+    server = Postgres(folder)
+    server.start()
+    try:
+        db = server.url().split("?")[0]
+        r = firn(t, 1, "audit", "--db", db, stdin='1\n2\n2\n"q\\"\n{,}\n"q\\"\nNULL\n1\n')
+        t.equal(re.findall(r"\(stdin\):(\d+): (\S+)", r.out), [("3", "2"), ("6", '"q\\"'), ("8", "1")], "duplicates in one batch")
+        killed(t, db, 3)
+        log = os.path.join(t.dir, "away.log")
+        write(log, "a\na\n", "w")
+        f = Following(t, "audit", "--db", db, "--follow", log)
+        f.wait_out(":2: a was recorded before")
+        server.kill()
+        write(log, "b\na\n")
+        wait_for("the auditor to notice", lambda: "trying again" in f.log())
+        server.restart()
+        f.wait_out(":4: a was recorded before")
+        t.equal(f.end(), 1, "a database that was away is asked again")
+        r = firn(t, 0, "compare", "--start", "--rounds", "1", "--rows", "1000", "--each", "50ms", "--postgres", db, "--json").json()
+        k = {k["kind"]: k for k in r["kinds"]}
+        t.check(k["database"]["measured"] and k["database"]["rising"] and k["uuidv4"]["postgres"]["bytes"] > 0, f"compare with PostgreSQL: {k['database']}")
+    finally:
+        server.stop()
+
+
 with Test("tools") as test:
     os.environ["TMPDIR"] = test.dir
-    for part in (bench, compare, choose, top):
+    for part in (bench, compare, choose, top, follow, audit, audit_postgres):
         test.section(part)
