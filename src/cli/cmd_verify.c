@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "cli/sortfile.h"
+#include "cli/verify_follow.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,9 +55,9 @@ struct hole {
 };
 
 struct verify {
-    bool unique, sorted, gapless, json;
+    bool unique, sorted, gapless, follow, json;
     const char *memory;
-    uint64_t shown_max;
+    uint64_t shown_max, idle_ms;
 
     unsigned checks;
     uint64_t memory_bytes;
@@ -700,6 +701,11 @@ static const struct opt opts[] = {
       "files in $TMPDIR" },
     { "max", 'n', OPT_NUMBER, offsetof(struct verify, shown_max), "N", NULL, 0, SHOWN_MAX,
       "show the first N offenders of each check (default 10)" },
+    { "follow", 'f', OPT_FLAG, offsetof(struct verify, follow), NULL, NULL, 0, 0,
+      "go on while the file grows, as tail -f does, and tell at once; memory bounds how many IDs are "
+      "remembered" },
+    { "idle", 0, OPT_TIME, offsetof(struct verify, idle_ms), "TIME", NULL, 1, UINT64_C(31536000000),
+      "with --follow: end when nothing came for so long" },
     OPT_JSON(struct verify, json),
     { .name = NULL },
 };
@@ -711,9 +717,12 @@ const struct usage verify_usage = {
         "  firn gen ulid -n 1000000 | firn verify   the same, from a pipe\n"
         "  firn verify --sorted node1.log           does each line rise above the one before?\n"
         "  firn verify --unique --gapless tickets*  are the tickets a run without holes?\n"
-        "  firn verify --memory 2G --json big.txt   more room for sorting; facts as JSON\n",
+        "  firn verify --memory 2G --json big.txt   more room for sorting; facts as JSON\n"
+        "  firn verify --follow ids.log             the same while it grows\n",
     .synopsis = "firn verify [--unique] [--sorted] [--gapless] [--memory SIZE] [--max N] [--json]\n"
-                "                   [FILE...|-]",
+                "                   [FILE...|-]\n"
+                "       firn verify --follow [--unique] [--sorted] [--memory SIZE] [--idle TIME] "
+                "[--json] [FILE|-]",
     .about =
         "Checks IDs, one a line; several files are one input; none or - is standard input.\n"
         "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of up "
@@ -740,6 +749,22 @@ static int set_options(struct verify *v)
     return -1;
 }
 
+static int follow(const struct verify *v)
+{
+    if (v->checks & GAPLESS)
+        return say_trouble("--gapless needs all numbers: check the file without --follow");
+    if (v->names_len > 1)
+        return say_trouble("--follow takes one file: merge them, or follow each with a firn of its "
+                           "own");
+    struct verify_follow f = { .path = v->names[0],
+                               .unique = v->checks & UNIQUE,
+                               .sorted = v->checks & SORTED,
+                               .json = v->json,
+                               .memory_bytes = v->memory_bytes,
+                               .idle_ms = v->idle_ms };
+    return verify_follow(&f);
+}
+
 int cmd_verify(int argc, char **argv)
 {
     static char dash[] = "-";
@@ -750,6 +775,10 @@ int cmd_verify(int argc, char **argv)
         return status;
     v.names = n > 0 ? argv + 1 : only_stdin;
     v.names_len = n > 0 ? (size_t)n : 1;
+    if (v.follow)
+        return follow(&v);
+    if (v.idle_ms)
+        return say_trouble("--idle is for --follow");
 
     sortfile_init(&v.numbers, SORT_NUMBERS, (size_t)v.memory_bytes);
     sortfile_init(&v.texts, SORT_TEXTS, (size_t)v.memory_bytes);

@@ -11,7 +11,9 @@ const struct command *command_find(const char *name);
 
 /* argv[0] is the command's name; the answer is the exit status. */
 int cmd_admin(int argc, char **argv);
+int cmd_audit(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_choose(int argc, char **argv);
 int cmd_cluster(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
@@ -26,12 +28,14 @@ int cmd_layout(int argc, char **argv);
 int cmd_lock(int argc, char **argv);
 int cmd_nodes(int argc, char **argv);
 int cmd_seal(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_unseal(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-extern const struct usage admin_usage, bench_usage, cluster_usage, compare_usage, completion_usage,
-    config_usage, convert_usage, elect_usage, gen_usage, help_usage, inspect_usage, lab_usage,
-    layout_usage, lock_usage, nodes_usage, seal_usage, unseal_usage, verify_usage, version_usage;
+extern const struct usage admin_usage, audit_usage, bench_usage, choose_usage, cluster_usage,
+    compare_usage, completion_usage, config_usage, convert_usage, elect_usage, gen_usage,
+    help_usage, inspect_usage, lab_usage, layout_usage, lock_usage, nodes_usage, seal_usage,
+    top_usage, unseal_usage, verify_usage, version_usage;
 
 #endif

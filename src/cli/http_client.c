@@ -260,7 +260,7 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
         c->fd = -1;
         c->len = c->taken;
     }
-    if (head.status != 200)
+    if (head.status != 200 && !(c->post && head.status == 201))
         return c->post ? refused(c, head.status, body, len)
                        : fail(c, head.status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP, "status %u",
                               head.status);
@@ -281,6 +281,11 @@ int http_client_get(struct http_client *c, const char **out_body, size_t *out_le
             ;
     }
     return r == FIRN_EAGAIN ? FIRN_ENOTSUP : r;
+}
+
+int http_client_get_once(struct http_client *c, const char **out_body, size_t *out_len)
+{
+    return http_client_post(c, out_body, out_len);
 }
 
 int http_client_post(struct http_client *c, const char **out_body, size_t *out_len)

@@ -42,7 +42,12 @@ void http_client_done(struct http_client *c);
  * in time, after all attempts. FIRN_EFORMAT: what came is not HTTP. FIRN_ENOTSUP: another status. */
 FIRN_MUSTUSE int http_client_get(struct http_client *c, const char **out_body, size_t *out_len);
 
-/* The same with `post` as a JSON body, asked once; `why` is what the server says about a refusal. */
+/* The same without further attempts: for callers that have another server to ask, or ask again soon. */
+FIRN_MUSTUSE int http_client_get_once(struct http_client *c, const char **out_body,
+                                      size_t *out_len);
+
+/* The same with `post` as a JSON body, asked once; 201 is as good as 200, and `why` is what the server
+ * says about a refusal. */
 FIRN_MUSTUSE int http_client_post(struct http_client *c, const char **out_body, size_t *out_len);
 
 #endif

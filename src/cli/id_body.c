@@ -106,38 +106,52 @@ int id_body_one(const char *p, size_t len, char out[ID_BODY_TEXT_BUF])
     return 0;
 }
 
-static int each_json(const char *p, size_t len, id_body_fn *each, void *user)
+/* Who sees the IDs: one of the two. */
+struct seer {
+    id_body_fn *number;
+    id_body_text_fn *text;
+    void *user;
+};
+
+static bool show(const struct seer *s, const char *p, size_t len)
+{
+    uint64_t id;
+    if (s->text) {
+        if (len == 0 || len > ID_BODY_TEXT_MAX)
+            return false;
+        s->text(p, len, s->user);
+        return true;
+    }
+    if (!number(p, len, &id))
+        return false;
+    s->number(id, s->user);
+    return true;
+}
+
+static int each_json(const char *p, size_t len, const struct seer *s)
 {
     const char *text;
     size_t text_len;
-    uint64_t id;
-    if (one(p, len, &text, &text_len)) {
-        if (!number(text, text_len, &id))
-            return FIRN_EFORMAT;
-        each(id, user);
-        return 0;
-    }
+    if (one(p, len, &text, &text_len))
+        return show(s, text, text_len) ? 0 : FIRN_EFORMAT;
     struct json_at j = { p, p + len };
     if (!key(&j, "ids") || !mark(&j, '['))
         return FIRN_EFORMAT;
     do {
-        if (!value(&j, &text, &text_len) || !number(text, text_len, &id))
+        if (!value(&j, &text, &text_len) || !show(s, text, text_len))
             return FIRN_EFORMAT;
-        each(id, user);
     } while (mark(&j, ','));
     return mark(&j, ']') && ends(&j) ? 0 : FIRN_EFORMAT;
 }
 
 /* ---- lines and integers ---- */
 
-static int each_line(const char *p, size_t len, id_body_fn *each, void *user)
+static int each_line(const char *p, size_t len, const struct seer *s)
 {
-    uint64_t id;
     for (const char *end = p + len; p < end;) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
-        if (!nl || !number(p, (size_t)(nl - p), &id))
+        if (!nl || !show(s, p, (size_t)(nl - p)))
             return FIRN_EFORMAT; /* also a last line that was cut short */
-        each(id, user);
         p = nl + 1;
     }
     return len ? 0 : FIRN_EFORMAT;
@@ -152,17 +166,28 @@ static int each_bytes(const char *p, size_t len, id_body_fn *each, void *user)
     return 0;
 }
 
-int id_body_each(enum id_body_form form, const char *p, size_t len, id_body_fn *each, void *user)
+static int each_of(enum id_body_form form, const char *p, size_t len, const struct seer *s)
 {
     switch (form) {
     case ID_BODY_JSON:
-        return each_json(p, len, each, user);
+        return each_json(p, len, s);
     case ID_BODY_LINES:
-        return each_line(p, len, each, user);
+        return each_line(p, len, s);
     case ID_BODY_BYTES:
-        return each_bytes(p, len, each, user);
+        return s->number ? each_bytes(p, len, s->number, s->user) : FIRN_EFORMAT;
     }
     return FIRN_EINVAL;
+}
+
+int id_body_each(enum id_body_form form, const char *p, size_t len, id_body_fn *each, void *user)
+{
+    return each_of(form, p, len, &(struct seer){ .number = each, .user = user });
+}
+
+int id_body_each_text(enum id_body_form form, const char *p, size_t len, id_body_text_fn *each,
+                      void *user)
+{
+    return each_of(form, p, len, &(struct seer){ .text = each, .user = user });
 }
 
 /* ---- the Redis protocol ---- */
@@ -187,21 +212,22 @@ struct resp_at {
     const char *p;
     size_t len, at;
     uint64_t open; /* elements still to come */
-    id_body_fn *each;
-    void *user;
+    struct seer seer;
+    bool tell, texts;
     struct resp_answer answer;
 };
 
 static void text(struct resp_at *r, const char *p, size_t len)
 {
     uint64_t id;
-    if (!number(p, len, &id)) {
+    bool good = r->texts ? len > 0 && len <= ID_BODY_TEXT_MAX : number(p, len, &id);
+    if (!good) {
         r->answer.other = true;
         return;
     }
     r->answer.count++;
-    if (r->each)
-        r->each(id, r->user);
+    if (r->tell)
+        show(&r->seer, p, len);
 }
 
 /* One element: what it opens is added to r->open. */
@@ -279,21 +305,33 @@ static int whole(struct resp_at *r)
     return 0;
 }
 
-ssize_t id_body_resp(const char *p, size_t len, id_body_fn *each, void *user,
-                     struct resp_answer *out)
+static ssize_t resp(const char *p, size_t len, const struct seer *s, struct resp_answer *out)
 {
-    struct resp_at r = { .p = p, .len = len };
+    const struct resp_at begin = { .p = p, .len = len, .seer = *s, .texts = s->text != NULL };
+    struct resp_at r = begin;
     int error = 0;
     bool plain = len > 0 && p[0] != '*' && p[0] != '~' && p[0] != '>' && p[0] != '%';
-    if (each && !plain) { /* a container may be cut: look before anybody is told */
+    bool tell = s->number || s->text;
+    if (tell && !plain) { /* a container may be cut: look before anybody is told */
         if ((error = whole(&r)) != 0)
             return error;
-        r = (struct resp_at){ .p = p, .len = len };
+        r = begin;
     }
-    r.each = each;
-    r.user = user;
+    r.tell = tell;
     if ((error = whole(&r)) != 0)
         return error;
     *out = r.answer;
     return (ssize_t)r.at;
+}
+
+ssize_t id_body_resp(const char *p, size_t len, id_body_fn *each, void *user,
+                     struct resp_answer *out)
+{
+    return resp(p, len, &(struct seer){ .number = each, .user = user }, out);
+}
+
+ssize_t id_body_resp_text(const char *p, size_t len, id_body_text_fn *each, void *user,
+                          struct resp_answer *out)
+{
+    return resp(p, len, &(struct seer){ .text = each, .user = user }, out);
 }

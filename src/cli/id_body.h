@@ -30,6 +30,11 @@ typedef void id_body_fn(uint64_t id, void *user);
 FIRN_MUSTUSE int id_body_each(enum id_body_form form, const char *p, size_t len, id_body_fn *each,
                               void *user);
 
+/* The same for IDs of any kind, as texts of 1 to ID_BODY_TEXT_MAX bytes; not for ID_BODY_BYTES. */
+typedef void id_body_text_fn(const char *text, size_t len, void *user);
+FIRN_MUSTUSE int id_body_each_text(enum id_body_form form, const char *p, size_t len,
+                                   id_body_text_fn *each, void *user);
+
 struct resp_answer {
     bool error;     /* the reply is an error */
     bool other;     /* it holds something that is neither a number nor a container */
@@ -41,5 +46,9 @@ struct resp_answer {
  * succeeds. */
 FIRN_MUSTUSE ssize_t id_body_resp(const char *p, size_t len, id_body_fn *each, void *user,
                                   struct resp_answer *out);
+
+/* The same, but `each` sees, and `count` counts, every integer and bulk string as a text. */
+FIRN_MUSTUSE ssize_t id_body_resp_text(const char *p, size_t len, id_body_text_fn *each, void *user,
+                                       struct resp_answer *out);
 
 #endif

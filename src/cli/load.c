@@ -2,7 +2,7 @@
  * Each thread has an epoll set and its share of the connections. A turn: wait, then for each readable
  * connection one recv(), count the answers in it, one send() for as many requests as were answered.
  *
- * Requests are equal, so the bytes to send are always a stretch of one buffer that repeats them; a
+ * Requests to a target are equal, so the bytes to send are always a stretch of one buffer that repeats them; a
  * partial send only moves the stretch's start. Answers are nearly equal, too: the head of the last
  * plain one is kept, and an answer that begins with the same bytes needs no parsing (the Date header
  * costs one slow parse a second). What is left of a read, usually nothing, is carried over to the next.
@@ -20,6 +20,7 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@
 #define SECOND_NS    UINT64_C(1000000000)
 #define RECONNECT_NS (20 * UINT64_C(1000000))
 #define DRAIN_NS     SECOND_NS
+#define LIVE_NS      (SECOND_NS / 2)
 enum {
     READ_BYTES = 256 * 1024,
     CARRY_MAX_BYTES = HTTP_ANSWER_BODY_MAX + HTTP_ANSWER_HEAD_MAX,
@@ -42,7 +44,7 @@ enum {
 
 struct conn {
     int fd; /* -1: broken, to be opened again */
-    uint32_t number;
+    uint32_t number, target;
     bool writing; /* epoll watches for room to send, too */
     bool dirty;   /* on the list of those that got something to send this turn */
     bool skip_ok; /* the answer being skipped counts as one hoped for */
@@ -54,6 +56,14 @@ struct conn {
     size_t carry_len, carry_room;
     uint64_t *ring; /* depth times; closed loop only */
     uint64_t last_id;
+    char last_text[ID_BODY_TEXT_BUF];
+    uint8_t last_len; /* of it */
+};
+
+/* What the thread that waits may see of a worker that works. */
+struct glimpse {
+    _Atomic uint64_t requests, errors, lost, p50_ns, p99_ns;
+    _Atomic bool over;
 };
 
 struct shape { /* the head of the last plain answer */
@@ -71,10 +81,11 @@ struct worker {
     struct conn *conn;
     uint32_t conns, down; /* how many; how many of them are broken */
     struct conn **dirty;
-    char *batch; /* depth + 1 requests, one after the other */
+    char *batch[LOAD_TARGETS_MAX]; /* depth + 1 requests, one after the other */
     char *buf;
     size_t buf_room;
-    struct shape shape;
+    struct shape shape[LOAD_TARGETS_MAX];
+    bool texts[LOAD_TARGETS_MAX]; /* its IDs are no 64-bit numbers */
     enum phase phase;
     uint64_t start_ns, measure_ns, end_ns; /* the plan's times */
     uint64_t budget;                       /* requests that may still be sent */
@@ -83,8 +94,16 @@ struct worker {
     uint64_t retry_ns;
     uint64_t *ids, ids_n, ids_room;
     uint64_t stopped_ns; /* when measuring ended */
+    uint64_t glimpse_ns; /* when the next is due; UINT64_MAX: nobody looks */
+    struct histogram recent;
+    struct glimpse glimpse;
     struct load_result r;
 };
+
+static const struct load_target *target_of(const struct worker *w, const struct conn *c)
+{
+    return &w->plan->target[c->target];
+}
 
 static uint64_t now_ns(void)
 {
@@ -95,15 +114,15 @@ static uint64_t now_ns(void)
 
 /* ---- connections ---- */
 
-static int dial(const struct load_plan *plan)
+static int dial(const struct load_target *to)
 {
-    int fd = socket(plan->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    int fd = socket(to->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     if (fd < 0)
         return -1;
     struct timeval limit = { .tv_sec = 2 };
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* bounds connect() */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(fd, (const struct sockaddr *)&plan->address, plan->address_len) != 0 ||
+    if (connect(fd, (const struct sockaddr *)&to->address, to->address_len) != 0 ||
         fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
         int error = errno;
         close(fd);
@@ -115,7 +134,7 @@ static int dial(const struct load_plan *plan)
 
 static bool conn_open(struct worker *w, struct conn *c)
 {
-    c->fd = dial(w->plan);
+    c->fd = dial(target_of(w, c));
     if (c->fd < 0)
         return false;
     struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
@@ -134,6 +153,7 @@ static void conn_break(struct worker *w, struct conn *c)
     c->fd = -1;
     w->down++;
     w->r.lost += c->sent - c->answered;
+    w->r.share[c->target].lost += c->sent - c->answered;
     c->answered = c->sent;
     c->unsent_bytes = c->phase = c->skip = c->carry_len = 0;
     c->writing = c->has_last = false;
@@ -151,7 +171,7 @@ static void conn_watch(struct worker *w, struct conn *c, bool writing)
 static void conn_flush(struct worker *w, struct conn *c)
 {
     while (c->unsent_bytes > 0) {
-        ssize_t n = send(c->fd, w->batch + c->phase, c->unsent_bytes, MSG_NOSIGNAL);
+        ssize_t n = send(c->fd, w->batch[c->target] + c->phase, c->unsent_bytes, MSG_NOSIGNAL);
         if (n < 0) {
             if (errno == EINTR)
                 continue;
@@ -163,7 +183,7 @@ static void conn_flush(struct worker *w, struct conn *c)
         }
         w->r.bytes_out += (uint64_t)n;
         c->unsent_bytes -= (size_t)n;
-        c->phase = (c->phase + (size_t)n) % w->plan->request_len;
+        c->phase = (c->phase + (size_t)n) % target_of(w, c)->request_len;
     }
     conn_watch(w, c, c->unsent_bytes > 0);
 }
@@ -191,7 +211,7 @@ static void conn_pump(struct worker *w, struct conn *c, uint64_t now)
     if (n == 0)
         return;
     c->sent += n;
-    c->unsent_bytes += n * plan->request_len;
+    c->unsent_bytes += n * target_of(w, c)->request_len;
     if (!c->writing)
         conn_flush(w, c);
 }
@@ -210,11 +230,18 @@ static uint64_t request_ns(const struct worker *w, const struct conn *c, uint64_
 static void answered(struct worker *w, struct conn *c, bool ok, uint64_t now)
 {
     uint64_t since = request_ns(w, c, c->answered++);
-    histogram_add(&w->r.latency, now > since ? now - since : 0, 1);
-    if (!ok)
+    uint64_t took = now > since ? now - since : 0;
+    struct load_share *share = &w->r.share[c->target];
+    histogram_add(&w->r.latency, took, 1);
+    if (w->plan->live)
+        histogram_add(&w->recent, took, 1);
+    if (!ok) {
         w->r.errors++;
-    else if (w->phase != DRAINING)
+        share->errors++;
+    } else if (w->phase != DRAINING) {
         w->r.requests++;
+        share->requests++;
+    }
 }
 
 struct taking {
@@ -222,24 +249,67 @@ struct taking {
     struct conn *c;
 };
 
-static void take_id(uint64_t id, void *user)
+static void remember(struct worker *w, uint64_t id)
 {
-    struct taking *t = user;
-    struct worker *w = t->w;
-    if (t->c->has_last && id <= t->c->last_id)
-        w->r.falls++;
-    t->c->last_id = id;
-    t->c->has_last = true;
     if (w->ids_n < w->ids_room)
         w->ids[w->ids_n++] = id;
     else
-        w->r.ids_full = true;
+        w->r.unchecked++;
+}
+
+static void take_id(uint64_t id, void *user)
+{
+    struct taking *t = user;
+    if (t->c->has_last && id <= t->c->last_id)
+        t->w->r.falls++;
+    t->c->last_id = id;
+    t->c->has_last = true;
+    remember(t->w, id);
+}
+
+/* Equal texts have equal hashes; that is all that proving them distinct needs. */
+static uint64_t text_hash(const char *p, size_t len)
+{
+    uint64_t h = len, word;
+    while (len > 0) {
+        size_t n = len < sizeof word ? len : sizeof word;
+        word = 0;
+        memcpy(&word, p, n);
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+        h *= UINT64_C(0xd6e8feb86659fd93);
+        h ^= h >> 29;
+        p += n;
+        len -= n;
+    }
+    return h;
+}
+
+static void take_text(const char *text, size_t len, void *user)
+{
+    struct taking *t = user;
+    struct conn *c = t->c;
+    if (c->has_last) {
+        int order = memcmp(text, c->last_text, len < c->last_len ? len : c->last_len);
+        if (order < 0 || (order == 0 && len <= c->last_len))
+            t->w->r.falls++;
+    }
+    memcpy(c->last_text, text, len);
+    c->last_len = (uint8_t)len;
+    c->has_last = true;
+    t->w->r.hashed++;
+    remember(t->w, text_hash(text, len));
 }
 
 static void take_body(struct worker *w, struct conn *c, const char *p, size_t len)
 {
     struct taking t = { w, c };
-    if (id_body_each(w->plan->form, p, len, take_id, &t) != 0)
+    enum id_body_form form = target_of(w, c)->form;
+    if (!w->texts[c->target] && id_body_each(form, p, len, take_id, &t) == 0)
+        return;
+    if (id_body_each_text(form, p, len, take_text, &t) == 0)
+        w->texts[c->target] = true;
+    else
         w->r.unreadable++;
 }
 
@@ -276,9 +346,10 @@ static struct got read_slowly(struct worker *w, struct conn *c, char *p, size_t 
         if (body < 0)
             return (struct got){ .used = body };
     } else if (ok && !h.close && head <= SHAPE_BYTES) {
-        memcpy(w->shape.head, p, (size_t)head);
-        w->shape.len = (size_t)head;
-        w->shape.body_len = h.body_len;
+        struct shape *s = &w->shape[c->target];
+        memcpy(s->head, p, (size_t)head);
+        s->len = (size_t)head;
+        s->body_len = h.body_len;
     }
     if (rest < (size_t)body && (w->plan->check || h.close))
         return (struct got){ .used = FIRN_EAGAIN };
@@ -297,7 +368,7 @@ static struct got read_slowly(struct worker *w, struct conn *c, char *p, size_t 
 
 static struct got read_http(struct worker *w, struct conn *c, char *p, size_t len, uint64_t now)
 {
-    const struct shape *s = &w->shape;
+    const struct shape *s = &w->shape[c->target];
     if (s->len == 0 || len < s->len || memcmp(p, s->head, s->len) != 0)
         return read_slowly(w, c, p, len, now);
     size_t whole = s->len + s->body_len;
@@ -317,8 +388,13 @@ static struct got read_http(struct worker *w, struct conn *c, char *p, size_t le
 static struct got read_resp(struct worker *w, struct conn *c, char *p, size_t len, uint64_t now)
 {
     struct taking t = { w, c };
-    struct resp_answer a;
-    ssize_t used = id_body_resp(p, len, w->plan->check ? take_id : NULL, &t, &a);
+    struct resp_answer a = { 0 };
+    bool check = w->plan->check, texts = w->texts[c->target];
+    ssize_t used = texts ? 0 : id_body_resp(p, len, check ? take_id : NULL, &t, &a);
+    if (used >= 0 && check && (texts || (a.other && a.count == 0))) {
+        used = id_body_resp_text(p, len, take_text, &t, &a);
+        w->texts[c->target] = texts || (used >= 0 && a.count > 0);
+    }
     if (used >= 0) {
         if (w->plan->check && !a.error && (a.count == 0 || a.other))
             w->r.unreadable++;
@@ -344,8 +420,8 @@ static bool read_answers(struct worker *w, struct conn *c, size_t len, uint64_t 
         }
         if (c->answered == c->sent)
             return false; /* nobody asked */
-        struct got g = w->plan->resp ? read_resp(w, c, w->buf + at, len - at, now)
-                                     : read_http(w, c, w->buf + at, len - at, now);
+        struct got g = target_of(w, c)->resp ? read_resp(w, c, w->buf + at, len - at, now)
+                                             : read_http(w, c, w->buf + at, len - at, now);
         if (g.used == FIRN_EAGAIN)
             break;
         if (g.used < 0) {
@@ -468,12 +544,13 @@ static uint64_t in_flight(const struct worker *w)
 /* From warming up to measuring to draining. False: all is over. */
 static bool advance(struct worker *w, uint64_t now)
 {
-    bool stop = (w->plan->stop && *w->plan->stop) || w->r.ids_full;
+    bool stop = w->plan->stop && *w->plan->stop;
     bool spent = w->budget == 0;
     if (w->phase == WARMING && now >= w->measure_ns) {
         struct load_result *r = &w->r;
         r->requests = r->errors = r->lost = r->reconnects = r->bytes_in = r->bytes_out = 0;
         histogram_reset(&r->latency);
+        memset(r->share, 0, sizeof r->share);
         w->phase = MEASURING;
     }
     uint64_t waiting = spent || w->phase == DRAINING || now >= w->end_ns || stop ? in_flight(w) : 1;
@@ -497,6 +574,8 @@ static uint64_t wake_ns(const struct worker *w, uint64_t now)
         at = next_due_ns(w);
     if (w->down > 0 && at > w->retry_ns)
         at = w->retry_ns;
+    if (at > w->glimpse_ns)
+        at = w->glimpse_ns;
     return at > now ? at - now : 0;
 }
 
@@ -511,6 +590,21 @@ static void count_unanswered(struct worker *w, uint64_t now)
             w->r.unanswered++;
         }
     }
+}
+
+/* Let the waiting thread see how it goes. */
+static void let_see(struct worker *w, uint64_t now)
+{
+    struct glimpse *g = &w->glimpse;
+    if (now < w->glimpse_ns)
+        return;
+    atomic_store_explicit(&g->requests, w->r.requests, memory_order_relaxed);
+    atomic_store_explicit(&g->errors, w->r.errors, memory_order_relaxed);
+    atomic_store_explicit(&g->lost, w->r.lost, memory_order_relaxed);
+    atomic_store_explicit(&g->p50_ns, histogram_at(&w->recent, 500000), memory_order_relaxed);
+    atomic_store_explicit(&g->p99_ns, histogram_at(&w->recent, 990000), memory_order_relaxed);
+    histogram_reset(&w->recent);
+    w->glimpse_ns = now + LIVE_NS;
 }
 
 static void *work(void *user)
@@ -536,6 +630,7 @@ static void *work(void *user)
         if (plan->rate)
             release_due(w, now);
         reopen(w, now);
+        let_see(w, now);
         uint64_t wait = wake_ns(w, now);
         struct timespec limit = { .tv_sec = (time_t)(wait / SECOND_NS),
                                   .tv_nsec = (long)(wait % SECOND_NS) };
@@ -549,6 +644,7 @@ static void *work(void *user)
         }
     }
     count_unanswered(w, now);
+    atomic_store(&w->glimpse.over, true);
     return NULL;
 }
 
@@ -568,7 +664,8 @@ static void worker_done(struct worker *w)
         munmap(w->ids, w->ids_room * sizeof *w->ids);
     free(w->conn);
     free(w->dirty);
-    free(w->batch);
+    for (uint32_t t = 0; t < w->plan->targets; t++)
+        free(w->batch[t]);
     free(w->buf);
 }
 
@@ -586,15 +683,21 @@ static int worker_init(struct worker *w, const struct load_plan *plan, uint32_t 
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     w->conn = calloc(w->conns, sizeof *w->conn);
     w->dirty = calloc(w->conns, sizeof *w->dirty);
-    w->batch = malloc((plan->depth + 1) * plan->request_len);
-    if (w->epoll < 0 || !w->conn || !w->dirty || !w->batch)
+    w->glimpse_ns = plan->live ? 0 : UINT64_MAX;
+    if (w->epoll < 0 || !w->conn || !w->dirty)
         return FIRN_ENOMEM;
     for (uint32_t i = 0; i < w->conns; i++) /* worker_done() must not close 0 */
         w->conn[i].fd = -1;
-    for (uint32_t i = 0; i <= plan->depth; i++)
-        memcpy(w->batch + i * plan->request_len, plan->request, plan->request_len);
+    for (uint32_t t = 0; t < plan->targets; t++) {
+        size_t len = plan->target[t].request_len;
+        w->batch[t] = malloc((plan->depth + 1) * len);
+        if (!w->batch[t])
+            return FIRN_ENOMEM;
+        for (uint32_t i = 0; i <= plan->depth; i++)
+            memcpy(w->batch[t] + i * len, plan->target[t].request, len);
+    }
     if (plan->check) {
-        w->ids_room = LOAD_IDS_MAX / threads;
+        w->ids_room = (plan->ids_max ? plan->ids_max : LOAD_IDS_MAX) / threads + 1;
         void *p = mmap(NULL, w->ids_room * sizeof *w->ids, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
@@ -604,11 +707,14 @@ static int worker_init(struct worker *w, const struct load_plan *plan, uint32_t 
     for (uint32_t i = 0; i < w->conns; i++) {
         struct conn *c = &w->conn[i];
         c->number = i;
+        c->target = (i * threads + number) % plan->targets;
         c->ring = plan->rate ? NULL : calloc(plan->depth, sizeof *c->ring);
         if (!plan->rate && !c->ring)
             return FIRN_ENOMEM;
-        if (!conn_open(w, c))
+        if (!conn_open(w, c)) {
+            w->r.failed_target = c->target;
             return FIRN_EIO;
+        }
     }
     return 0;
 }
@@ -637,10 +743,46 @@ static bool server_usage(uint32_t pid, uint64_t *out_cpu_ns, uint64_t *out_rss_b
     return true;
 }
 
-/* Returns early if the workers are all told to stop. */
-static void sleep_until(const struct load_plan *plan, uint64_t at_ns)
+struct watch {
+    const struct load_plan *plan;
+    struct worker *w;
+    uint32_t threads;
+    uint64_t measure_ns, last_ns, next_ns, last_requests;
+};
+
+static void watch_show(struct watch *t, uint64_t now)
 {
-    for (uint64_t now = now_ns(); now < at_ns && !(plan->stop && *plan->stop); now = now_ns()) {
+    struct load_live l = { .elapsed_ns = now > t->measure_ns ? now - t->measure_ns : 0 };
+    for (uint32_t i = 0; i < t->threads; i++) {
+        struct glimpse *g = &t->w[i].glimpse;
+        uint64_t p50 = atomic_load_explicit(&g->p50_ns, memory_order_relaxed);
+        uint64_t p99 = atomic_load_explicit(&g->p99_ns, memory_order_relaxed);
+        l.requests += atomic_load_explicit(&g->requests, memory_order_relaxed);
+        l.errors += atomic_load_explicit(&g->errors, memory_order_relaxed);
+        l.lost += atomic_load_explicit(&g->lost, memory_order_relaxed);
+        l.p50_ns = p50 > l.p50_ns ? p50 : l.p50_ns; /* the worst of the threads */
+        l.p99_ns = p99 > l.p99_ns ? p99 : l.p99_ns;
+    }
+    if (l.requests >= t->last_requests && now > t->last_ns)
+        l.per_second = (uint64_t)((double)(l.requests - t->last_requests) * 1e9 /
+                                  (double)(now - t->last_ns));
+    t->last_requests = l.requests;
+    t->last_ns = now;
+    t->next_ns = now + LIVE_NS;
+    t->plan->live(&l, t->plan->live_user);
+}
+
+/* Wait, showing how it goes; returns early if all workers are through or told to stop. */
+static void watch_until(struct watch *t, uint64_t at_ns)
+{
+    for (uint64_t now = now_ns(); now < at_ns; now = now_ns()) {
+        bool over = true;
+        for (uint32_t i = 0; i < t->threads; i++)
+            over = over && atomic_load(&t->w[i].glimpse.over);
+        if (over || (t->plan->stop && *t->plan->stop))
+            return;
+        if (t->plan->live && now >= t->next_ns)
+            watch_show(t, now);
         uint64_t wait = at_ns - now < SECOND_NS / 10 ? at_ns - now : SECOND_NS / 10;
         nanosleep(&(struct timespec){ .tv_nsec = (long)wait }, NULL);
     }
@@ -685,7 +827,13 @@ static void add_up(struct load_result *out, const struct worker *w)
     out->bytes_out += r->bytes_out;
     out->falls += r->falls;
     out->unreadable += r->unreadable;
-    out->ids_full = out->ids_full || r->ids_full;
+    out->hashed += r->hashed;
+    out->unchecked += r->unchecked;
+    for (uint32_t t = 0; t < w->plan->targets; t++) {
+        out->share[t].requests += r->share[t].requests;
+        out->share[t].errors += r->share[t].errors;
+        out->share[t].lost += r->share[t].lost;
+    }
     if (r->sample_len > 0) {
         out->sample_len = r->sample_len;
         memcpy(out->sample, r->sample, r->sample_len);
@@ -698,7 +846,7 @@ static void add_up(struct load_result *out, const struct worker *w)
 static int open_idle(const struct load_plan *plan, int *fd)
 {
     for (uint32_t i = 0; i < plan->idle; i++)
-        if ((fd[i] = dial(plan)) < 0)
+        if ((fd[i] = dial(&plan->target[i % plan->targets])) < 0)
             return FIRN_EIO;
     return 0;
 }
@@ -720,11 +868,14 @@ static void run_workers(const struct load_plan *plan, struct worker *w, struct l
             break;
         }
     }
-    if (plan->pid) {
-        sleep_until(plan, start + plan->warmup_ns);
-        out->has_cpu = server_usage(plan->pid, &cpu0, &rss);
-        if (!plan->requests_max)
-            sleep_until(plan, start + plan->warmup_ns + plan->run_ns);
+    struct watch t = { .plan = plan, .w = w, .threads = started };
+    t.measure_ns = t.last_ns = start + plan->warmup_ns;
+    t.next_ns = start + LIVE_NS + SECOND_NS / 20; /* a moment after the workers have shown theirs */
+    if (plan->pid || plan->live) {
+        watch_until(&t, start + plan->warmup_ns);
+        out->has_cpu = plan->pid && server_usage(plan->pid, &cpu0, &rss);
+        if (!plan->requests_max || plan->live)
+            watch_until(&t, start + plan->warmup_ns + plan->run_ns);
     }
     if (plan->pid && !plan->requests_max)
         out->has_cpu = out->has_cpu && server_usage(plan->pid, &cpu1, &out->rss_bytes);
@@ -755,6 +906,7 @@ int load_run(const struct load_plan *plan, struct load_result *out)
         r = open_idle(plan, idle);
     if (r != 0) {
         snprintf(out->why, sizeof out->why, "%s", strerror(r == FIRN_EIO ? errno : ENOMEM));
+        out->failed_target = ready > 0 ? w[ready - 1].r.failed_target : 0;
         goto done;
     }
     run_workers(plan, w, out);

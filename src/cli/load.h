@@ -21,25 +21,48 @@ enum {
     LOAD_DEPTH_MAX = 10000,
     LOAD_THREADS_MAX = 64,
     LOAD_SECONDS_MAX = 3600,
-    LOAD_IDS_MAX = 50 * 1000 * 1000, /* that --check remembers: 400 MB, touched as they come */
+    LOAD_IDS_MAX = 50 * 1000 * 1000, /* remembered if the plan says nothing: 400 MB, touched as
+                                        they come */
+    LOAD_TARGETS_MAX = 16,
 };
 
-struct load_plan {
+/* A server, and what it is asked. */
+struct load_target {
     struct sockaddr_storage address;
     socklen_t address_len;
     bool resp;           /* the Redis protocol; otherwise HTTP/1.1 */
     const char *request; /* borrowed: the bytes of one */
     size_t request_len;
+    enum id_body_form form; /* how HTTP bodies carry IDs */
+};
+
+/* How it goes, about twice a second, from the thread that called load_run(). */
+struct load_live {
+    uint64_t elapsed_ns; /* since measuring began; 0 while warming up */
+    uint64_t requests, errors, lost;
+    uint64_t per_second, p50_ns, p99_ns; /* of the time since the call before */
+};
+typedef void load_live_fn(const struct load_live *now, void *user);
+
+struct load_plan {
+    const struct load_target *target; /* borrowed; connection i talks to target i mod targets */
+    uint32_t targets;
     uint32_t connections, depth, threads;
     uint32_t idle; /* further connections that say nothing */
     int cpu;       /* thread i runs on core cpu + i; -1: anywhere */
     uint64_t warmup_ns, run_ns;
-    uint64_t requests_max;             /* stop after so many were sent; 0: at the end of the time */
-    uint64_t rate;                     /* per second over all connections; 0: closed loop */
-    bool check;                        /* look at the IDs */
-    enum id_body_form form;            /* how HTTP bodies carry them */
+    uint64_t requests_max; /* stop after so many were sent; 0: at the end of the time */
+    uint64_t rate;         /* per second over all connections; 0: closed loop */
+    bool check;            /* look at the IDs */
+    uint64_t ids_max;      /* that check remembers; 0: LOAD_IDS_MAX */
+    load_live_fn *live;    /* or NULL */
+    void *live_user;
     uint32_t pid;                      /* the server's, for its CPU time; 0: unknown */
     const volatile sig_atomic_t *stop; /* not 0: end now; may be NULL */
+};
+
+struct load_share { /* of one target */
+    uint64_t requests, errors, lost;
 };
 
 struct load_result {
@@ -56,14 +79,19 @@ struct load_result {
     uint64_t cpu_ns;    /* that the server used in elapsed_ns */
     uint64_t rss_bytes; /* that it occupied at the end */
 
-    uint64_t ids, distinct; /* check */
+    struct load_share share[LOAD_TARGETS_MAX];
+
+    uint64_t ids, distinct; /* check: of those that were remembered */
+    uint64_t hashed;        /* of these, texts; remembered by a 64-bit hash: if all are distinct, so
+                               are the texts, but two texts might have one hash */
+    uint64_t unchecked;     /* IDs for which there was no memory any more */
     uint64_t falls;         /* IDs not above the one before on their connection */
     uint64_t unreadable;    /* answers in which no IDs were found */
     uint64_t repeated;      /* an ID that came twice, if distinct < ids */
-    bool ids_full;          /* LOAD_IDS_MAX was reached, the run ended there */
     char sample[240];       /* one of the errors, or its beginning; not text necessarily */
     size_t sample_len;
-    char why[240]; /* on error, for people */
+    char why[240];          /* on error, for people */
+    uint32_t failed_target; /* FIRN_EIO: which */
 };
 
 /* FIRN_EIO: could not connect at the start. FIRN_ENOMEM. `out->why` tells. A server that goes away

@@ -8,10 +8,15 @@
 
 static struct load_plan plan_for(const struct stub *s, const char *request)
 {
+    static struct load_target t;
+    t = (struct load_target){ .resp = request[0] == '*',
+                              .request = request,
+                              .request_len = strlen(request),
+                              .address_len = sizeof s->address };
+    memcpy(&t.address, &s->address, sizeof s->address);
     struct load_plan p = {
-        .resp = request[0] == '*',
-        .request = request,
-        .request_len = strlen(request),
+        .target = &t,
+        .targets = 1,
         .connections = 4,
         .depth = 3,
         .threads = 1,
@@ -19,9 +24,7 @@ static struct load_plan plan_for(const struct stub *s, const char *request)
         .run_ns = 20 * SECOND_NS,
         .requests_max = 200,
         .check = true,
-        .address_len = sizeof s->address,
     };
-    memcpy(&p.address, &s->address, sizeof s->address);
     return p;
 }
 
@@ -47,7 +50,7 @@ static void check_all_is_well(const struct load_plan *p, uint64_t ids)
     T_EQ(r.distinct, ids);
     T_EQ(r.falls, 0);
     T_EQ(r.latency.total, 200);
-    T_EQ(r.bytes_out, 200 * p->request_len);
+    T_EQ(r.bytes_out, 200 * p->target->request_len);
     T_OK(r.latency.max > 0 && r.elapsed_ns > 0);
 }
 
@@ -198,4 +201,93 @@ T_TEST(nobody_there)
     stub_stop(&s);
     T_EQ(load_run(&p, &r), FIRN_EIO);
     T_OK(r.why[0]);
+}
+
+static size_t text_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    char body[64];
+    int len = snprintf(body, sizeof body, "{\"id\":\"x-%08x\"}", n < 150 ? n : n - 50);
+    return (size_t)snprintf(out, STUB_ANSWER_BYTES,
+                            "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len, body);
+}
+
+T_TEST(texts_are_compared_by_their_hashes)
+{
+    static struct stub s = { .answer = text_answer };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    T_EQ(load_run(&p, &r), 0);
+    T_EQ(r.unreadable, 0);
+    T_EQ(r.ids, 200);
+    T_EQ(r.hashed, 200);
+    T_EQ(r.distinct, 150);
+    stub_stop(&s);
+}
+
+static size_t resp_text_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    return (size_t)snprintf(out, STUB_ANSWER_BYTES,
+                            n % 2 ? "$5\r\nx%04u\r\n" : "*1\r\n$5\r\nx%04u\r\n", n);
+}
+
+T_TEST(texts_of_resp)
+{
+    static struct stub s = { .answer = resp_text_answer, .crumb = 3 };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, incr);
+    check_all_is_well(&p, 200);
+    T_EQ(r.hashed, 200);
+    stub_stop(&s);
+}
+
+T_TEST(memory_is_bounded)
+{
+    static struct stub s = { .answer = json_id_answer };
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    p.ids_max = 49;
+    T_EQ(load_run(&p, &r), 0);
+    T_EQ(r.requests, 200); /* the run goes on */
+    T_EQ(r.ids, 50);
+    T_EQ(r.unchecked, 150);
+    stub_stop(&s);
+}
+
+static uint64_t live_calls, live_requests;
+
+static void note_live(const struct load_live *l, void *user)
+{
+    (void)user;
+    live_calls++;
+    T_OK(l->requests >= live_requests && l->p50_ns <= l->p99_ns);
+    live_requests = l->requests;
+}
+
+T_TEST(two_targets_while_somebody_looks)
+{
+    static struct stub a = { .answer = json_id_answer }, b = { .answer = resp_answer };
+    stub_start(&a);
+    stub_start(&b);
+    struct load_plan p = plan_for(&a, get);
+    struct load_target t[2];
+    t[0] = *p.target;
+    t[1] = (struct load_target){
+        .resp = true, .request = incr, .request_len = strlen(incr), .address_len = sizeof b.address
+    };
+    memcpy(&t[1].address, &b.address, sizeof b.address);
+    p.target = t;
+    p.targets = 2;
+    p.threads = 2;
+    p.rate = 200;
+    p.live = note_live;
+    p.requests_max = 0;
+    p.run_ns = 2 * SECOND_NS;
+    T_EQ(load_run(&p, &r), 0, "%s", r.why);
+    T_EQ(r.errors + r.lost + r.unanswered + r.unreadable, 0);
+    T_EQ(r.share[0].requests + r.share[1].requests, r.requests);
+    T_OK(r.share[0].requests > 0 && r.share[1].requests > 0);
+    T_OK(live_calls > 0 && live_requests > 0);
+    stub_stop(&a);
+    stub_stop(&b);
+    T_EQ(load_run(&p, &r), FIRN_EIO);
 }
