@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -55,6 +56,16 @@ def can_unshare():
     except (OSError, subprocess.SubprocessError) as e:
         return str(e)
     return None if r.returncode == 0 else r.stderr.strip() or "unshare --net failed"
+
+
+def again_inside(program, words):
+    """This program once more, in namespaces; its exit status. With `unshare` the kernel ends all that it started."""
+    again = subprocess.Popen([*UNSHARE, sys.executable, "-B", program, *words, "--inside"])
+    try:
+        return again.wait()
+    finally:
+        again.kill()
+        again.wait()
 
 
 def free_port():
@@ -177,6 +188,14 @@ class Net:
             return
         for chain in ("in", "out"):
             run(*self.enter(i), "nft", "flush", "chain", "inet", "chaos", chain)
+
+    def part(self, i, others, way="both"):
+        """Nodes i and those others do not reach each other, until mend(i). One way: i does not hear ("in"), or is not
+        heard ("out"). In namespaces alone."""
+        hosts = ",".join(self.host(o) for o in others if o != i)
+        for chain, field in (("in", "saddr"), ("out", "daddr")):
+            if way in ("both", chain):
+                run(*self.enter(i), "nft", f"add rule inet chaos {chain} ip {field} {{ {hosts} }} drop")
 
     def end(self):
         for p in self.holders:
