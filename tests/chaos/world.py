@@ -174,11 +174,12 @@ class Net:
                 out.append(f"127.0.0.1:{mine}")
         return out
 
-    def cut(self, i):
+    def cut(self, i, which=None):
+        """Node i from the store, or from those of its endpoints whose numbers are in `which`."""
         if not self.separate:
             self.relays.cut(i, True)
             return
-        ports = ",".join(str(p) for p in self.ports)
+        ports = ",".join(str(p) for k, p in enumerate(self.ports) if which is None or k in which)
         run(*self.enter(i), "nft", f"add rule inet chaos out tcp dport {{ {ports} }} drop")
         run(*self.enter(i), "nft", f"add rule inet chaos in tcp sport {{ {ports} }} drop")
 
@@ -241,7 +242,8 @@ class Node:
     def __init__(self, net, i, folder, command, ready, clock=True):
         self.net, self.i, self.folder, self.command, self.is_ready = net, i, folder, command, ready
         self.clock = Clock(os.path.join(folder, f"clock-{i}")) if clock else None
-        self.process, self.logs = None, []
+        self.process, self.logs, self.stopped = None, [], False
+        self.lock = threading.RLock()  # one fault at a time
         self.ports = [9000, 9001, 9002] if net.separate else [free_port() for _ in range(3)]
 
     def address(self, which=1):
@@ -264,11 +266,13 @@ class Node:
 
     def signal(self, number):
         if self.alive():
+            self.stopped = number == signal.SIGSTOP or (self.stopped and number != signal.SIGCONT)
             self.process.send_signal(number)
 
     def kill(self):
         self.signal(signal.SIGKILL)
         self.process.wait(LIMIT)
+        self.stopped = False
 
     def stop(self):
         """SIGTERM; the exit status."""
