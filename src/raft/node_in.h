@@ -75,7 +75,12 @@ struct node {
                 struct raft_entry *entries[], size_t *n_entries);
     int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
                   unsigned n, raft_io_append_cb cb);
-    bool stalled; /* the log cannot be written */
+    int (*put)(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
+               const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
+    int (*send)(struct raft_io *io, struct raft_io_send *req, const struct raft_message *message,
+                raft_io_send_cb cb);
+    struct raft_io_snapshot_put put_req, *put_theirs; /* a leader's snapshot, under way */
+    bool stalled;                                     /* the log cannot be written */
     unsigned held;
     uint64_t flee_ms;
     struct raft_transfer flee_req;
@@ -157,6 +162,9 @@ FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_di
 /* disk.c */
 void disk_watch(struct node *n); /* before libraft starts */
 void disk_flee(struct node *n);  /* gives the lead away if the log cannot be written */
+
+/* install.c */
+void install_watch(struct node *n); /* before libraft starts */
 
 /* member.c */
 FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);

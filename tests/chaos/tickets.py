@@ -88,9 +88,10 @@ def read(path):
 def judge(entries, first):
     """
     What is wrong with these answers of one gapless sequence that began at `first`, as texts; and how many holes there are.
-    None may come twice. What was asked for after another had its answer gets a higher one. And every number below
-    the highest is somebody's: a hole must be one that a request took which got no answer, so for each number k of holes
-    that were there by some time, k such requests must have begun before it.
+    None may come twice. Every number below the highest is somebody's: one that is missing must have been taken by a
+    request that got no answer, which began before any answer with a higher number. The same holds for one that comes
+    late, to a request that was made after a higher one was there: firnd hands out what it finds that it had taken for
+    somebody who has gone. So by each time there must be at least as many requests without an answer as such numbers.
     """
     wrong = []
     given = sorted((e[3], e[0], e[1]) for e in entries if e[3] is not None)
@@ -101,26 +102,22 @@ def judge(entries, first):
         wrong.append(f"{len(twice)} tickets come twice: {twice[:10]}")
     if given[0][0] < first:
         wrong.append(f"ticket {given[0][0]} is below the first one, {first}")
-    soonest = float("inf")  # of the answers with a higher number
+    taken, holes = [], 0  # by when each number that needs a cause was taken
+    by, above = float("inf"), None  # the first answer with a higher number; that number
     for number, asked, answered in reversed(given):
-        if asked > soonest:
-            wrong.append(f"ticket {number} was asked for {asked - soonest:.6f} s after a higher one was there")
-            break
-        soonest = min(soonest, answered)
-    # By when a hole was taken: before any answer with a higher number.
-    holes, by, below = [], float("inf"), None
-    for number, _, answered in reversed(given):
-        if below is not None:
-            holes += [by] * (below - number - 1)
-        by, below = min(by, answered), number
-    holes += [by] * (given[0][0] - first)
+        missing = above - number - 1 if above is not None else 0
+        taken += [by] * (max(missing, 0) + (asked > by))
+        holes += max(missing, 0)
+        by, above = min(by, answered), number
+    holes += given[0][0] - first
+    taken += [by] * (given[0][0] - first)
     silent = sorted(e[0] for e in entries if e[3] is None)
-    for k, when in enumerate(sorted(holes)):
+    for k, when in enumerate(sorted(taken)):
         if k >= len(silent) or silent[k] > when:
-            wrong.append(f"{len(holes)} holes, but at one time {k + 1} of them with only "
-                         f"{sum(s <= when for s in silent)} requests that got no number")
+            wrong.append(f"{len(taken)} tickets are missing or late; {k + 1} of them at a time when only "
+                         f"{sum(s <= when for s in silent)} requests had got no number")
             break
-    return wrong, len(holes)
+    return wrong, holes
 
 
 def main():

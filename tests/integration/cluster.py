@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
 
 KILLS = int(os.environ.get("FIRN_CLUSTER_KILLS", "10"))
 SEQ = "invoice"
+INSTALLS = 3
 
 
 class Cluster(raft.Raft):
@@ -69,6 +71,13 @@ class Cluster(raft.Raft):
                         return m["id"]
             time.sleep(0.05)
         raise f.NotThere(f"member {i} is not in the status")
+
+    def fill(self, registers):
+        """So that a snapshot takes a while."""
+        named = self._ask(raft.IDENTITY)
+        for k in range(registers):
+            self._ask(raft.CAS, bytes(8) + named + bytes(25) + b"\0\0\0\1" + raft.text(b"fill\0%d" % k) + raft.text(None) +
+                      raft.text(bytes(1800)))
 
     def sequence(self):
         end = time.monotonic() + f.LIMIT
@@ -284,6 +293,41 @@ def a_wiped_member(t):
         load.check(t)
 
 
+def alone_with_a_snapshot(t):
+    """The others end while a member stores the snapshot that it was sent: it waits until it has it, and goes on."""
+    with Cluster(t, "install", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
+        c.start()
+        c.sequence()
+        c.fill(400)
+        for _ in range(INSTALLS):
+            late = (c.leader() + 1) % 3
+            c.kill(late)
+            load = Load(c)
+            load.wait(120)
+            load.end()
+            log = os.path.join(c.data(late), "log")
+            before = set(os.listdir(log))
+            c.spawn(late)
+            end = time.monotonic() + f.LIMIT
+            while not any("snapshot" in n or n.startswith("tmp") for n in set(os.listdir(log)) - before):
+                if time.monotonic() > end or c.process[late].poll() is not None:
+                    raise f.NotThere("a snapshot of the leader's")
+            c.process[late].send_signal(signal.SIGSTOP)
+            for i in range(3):
+                if i != late:
+                    c.kill(i)
+            time.sleep(0.7)  # more than any election's time
+            c.resume(late)
+            f.wait_for("it to look for a leader, or to end", lambda m=late: c.process[m].poll() is not None or
+                       (c.status(m) or {}).get("state") == "candidate")
+            if not t.check(c.process[late].poll() is None, f"it lives on: {c.process[late].returncode}"):
+                return
+            for i in range(3):
+                if i != late:
+                    c.spawn(i)
+            c.wait(range(3))
+
+
 def a_full_disk(t):
     """Of the leader, then of a follower: the others go on, it passes on what it is asked, and recovers by a restart."""
     # What libraft waits for when a log cannot be written is never given back: it ends with the process.
@@ -471,6 +515,6 @@ def refused(t):
 
 
 with f.Test("cluster") as test:
-    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
-                 a_lying_disk, restored, sealed):
+    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member,
+                 alone_with_a_snapshot, a_full_disk, a_lying_disk, restored, sealed):
         test.section(part)
