@@ -225,6 +225,7 @@ static void on_tick(uv_timer_t *t)
         return;
     watch_lead(n);
     node_listen_up(n);
+    node_look(n);
     node_pump(n);
     node_expire(n);
     node_join(n);
@@ -349,6 +350,7 @@ static void node_free(struct node *n)
     fsm_done(&n->fsm);
     wire_tls_free(n->tls);
     pthread_mutex_destroy(&n->mutex);
+    pthread_mutex_destroy(&n->view_mutex);
     free(n->address);
     free(n->dir);
     free(n->room);
@@ -364,6 +366,7 @@ static struct node *node_new(const struct node_opts *o)
     n->lock_fd = -1;
     n->in_last = &n->in_first;
     pthread_mutex_init(&n->mutex, NULL);
+    pthread_mutex_init(&n->view_mutex, NULL);
     n->address = strdup(o->address && *o->address ? o->address : o->listen);
     n->dir = strdup(o->dir);
     n->room = malloc(FRAME_MAX);

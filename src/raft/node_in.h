@@ -15,8 +15,8 @@
 enum {
     NODE_TICK_MS = 10,
     PROPOSALS_MAX = 2, /* entries on their way: one is written while the next one collects */
-    MEMBERS_MAX = 16,  /* that the status tells about; more are no cluster any more */
-    HEARD_MS = 1000,   /* longer ago: it is not there */
+    MEMBERS_MAX = NODE_PEERS_MAX, /* that the status tells about; more are no cluster any more */
+    HEARD_MS = 1000,              /* longer ago: it is not there */
     SNAPSHOT_EVERY = 8192,
     SNAPSHOT_KEEP = 2048,
 };
@@ -117,7 +117,14 @@ struct node {
     uint64_t join_ms;
     char **join;
 
-    uint64_t snapshots; /* taken or received since the start */
+    uint64_t snapshots;                /* taken or received since the start */
+    uint64_t entries, writes;          /* proposed */
+    uint64_t forwarded[2];             /* [1] writes */
+    uint64_t leader_changes, led_term; /* seen to begin */
+    raft_id led_by;
+
+    pthread_mutex_t view_mutex;
+    struct node_view view; /* guarded by view_mutex */
 
     pthread_mutex_t mutex;
     struct hand_in *in_first, **in_last; /* guarded */
@@ -152,8 +159,12 @@ void node_join(struct node *n); /* called again and again until it is a member *
 const struct raft_server *node_server(const struct node *n, uint64_t id);
 
 /* status.c */
-void node_listen_up(struct node *n); /* notes whom the leader heard of */
+void node_listen_up(struct node *n);               /* notes whom the leader heard of */
+bool node_heard(const struct node *n, unsigned i); /* of the member at i, of late */
 size_t node_status(struct node *n, bool lines, char *to, size_t cap);
+
+/* view.c */
+void node_look(struct node *n);
 
 /* transport.c */
 void node_transport(struct node *n);

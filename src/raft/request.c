@@ -279,6 +279,8 @@ static void propose(struct node *n)
     int r = p->count ? raft_apply(&n->raft, &p->req, &b, 1, proposal_done) : RAFT_NOTFOUND;
     if (r == 0) {
         n->proposals++;
+        n->entries++;
+        n->writes += p->count;
         return;
     }
     raft_free(b.base);
@@ -455,6 +457,7 @@ static void forward(struct node *n, const char *address)
         if (!due(n, q) || (q->frame.flags & FRAME_FORWARDED))
             continue;
         q->state = REQUEST_FORWARDED;
+        n->forwarded[q->frame.type == FRAME_CAS]++;
         memcpy(n->room, q->bytes, q->len);
         n->room[5] = raft_state(&n->raft) == RAFT_UNAVAILABLE ? FRAME_PASSED : FRAME_FORWARDED;
         store_be32(n->room + 8, (uint32_t)(q->deadline_ms > now ? q->deadline_ms - now : 1));

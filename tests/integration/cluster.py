@@ -231,6 +231,58 @@ def leaders_killed(t):
           f"{back[-1] * 1000:.0f} ms (longest)")
 
 
+def numbers_to_watch(t):
+    """firn_raft_* at /metrics of each member."""
+    with Cluster(t, "metrics", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(150)
+        load.end()
+        leader = c.leader()
+        follower = (leader + 1) % 3
+
+        def of(i):
+            found = {}
+            for line in f.get(c.home[i], "/metrics")[1].splitlines():
+                if line.startswith("firn_raft_"):
+                    name, value = line.rsplit(" ", 1)
+                    if name in found:
+                        raise f.NotThere(f"{name} is there twice")
+                    found[name] = float(value)
+            return found
+
+        def settled():
+            seen = [of(i) for i in range(3)]
+            return len({(m["firn_raft_applied_index"], m["firn_raft_last_index"], m["firn_raft_commit_index"])
+                        for m in seen}) == 1 and seen
+        seen = f.wait_for("all members to have everything", settled)
+        for i, m in enumerate(seen):
+            leads = i == leader
+            t.equal((m["firn_raft_is_leader"], m['firn_raft_state{state="leader"}'], m['firn_raft_state{state="follower"}'],
+                     m["firn_raft_has_leader"], m["firn_raft_log_writable"]), (leads, leads, not leads, 1, 1), "the role")
+            t.equal((m['firn_raft_members{role="voter"}'], m['firn_raft_members{role="standby"}']), (3, 0), "members")
+            t.equal(m["firn_raft_term"], seen[0]["firn_raft_term"], "the term is everybody's")
+            t.check(m["firn_raft_last_index"] > 50 and m["firn_raft_snapshot_index"] > 0 and
+                    m["firn_raft_snapshots_total"] > 0 and m["firn_raft_leader_changes_total"] >= 1 and
+                    m["firn_raft_registers"] > 1000, f"there are entries, registers and snapshots: {m}")
+            lags = {n: v for n, v in m.items() if n.startswith("firn_raft_peer_lag")}
+            t.equal((len(lags), sum(lags.values())), (2 if leads else 0, 0), f"the leader knows of two who lack nothing: {lags}")
+            if leads:
+                t.check(m["firn_raft_writes_total"] >= m["firn_raft_entries_total"] > 50, f"writes share entries: {m}")
+                t.check(all(f'member="{c.id_of(k)}"' in " ".join(lags) for k in range(3) if k != leader), "by their ids")
+        forwarded = 'firn_raft_forwarded_total{kind="write"}'
+        t.equal(f.get(c.ticket[follower], f"/generate?seq={SEQ}")[0], 200, "a ticket of a follower")
+        f.wait_for("it to be counted as passed on", lambda: of(follower)[forwarded] > seen[follower][forwarded])
+        c.kill(leader)
+        f.wait_for("the change to be counted", lambda: of(follower)["firn_raft_leader_changes_total"] >
+                   seen[follower]["firn_raft_leader_changes_total"] and of(follower)["firn_raft_has_leader"] == 1)
+        t.check(of(follower)["firn_raft_term"] > seen[follower]["firn_raft_term"], "and the term is another")
+        now = c.leader()
+        f.wait_for("the lost one to be seen as lost", lambda: min(
+            v for n, v in of(now).items() if n.startswith("firn_raft_peer_seen")) == 0)
+
+
 def minority_alone(t):
     """Two of three stand still: the third serves out its window, says that it is not ready, and recovers."""
     with Cluster(t, "minority", 3, "--cluster-window-ms=4000") as c:
@@ -515,6 +567,6 @@ def refused(t):
 
 
 with f.Test("cluster") as test:
-    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member,
+    for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone, a_wiped_member,
                  alone_with_a_snapshot, a_full_disk, a_lying_disk, restored, sealed):
         test.section(part)
