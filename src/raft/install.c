@@ -1,9 +1,8 @@
 /*
  * A snapshot that the leader sent, while it is being stored. libraft counts it as its log from the first moment,
  * but its state machine has it only when it is on the disk. In between it must not stand for election: as a
- * candidate it would answer with bytes of another state in place of the leader's address, and as a leader go
- * on from a state that it does not have. So the time to an election does not end meanwhile. An answer for
- * which there is no leader any more, for a snapshot or for entries, is not sent.
+ * leader it would go on from a state that it does not have. So the time to an election does not end
+ * meanwhile.
  */
 #include "raft/node_in.h"
 
@@ -19,6 +18,8 @@ static void stored(struct raft_io_snapshot_put *req, int status)
     struct node *n = req->data;
     struct raft_io_snapshot_put *theirs = n->put_theirs;
     n->put_theirs = NULL;
+    if (status == 0)
+        match_show(&n->match, n->put_shows.term, n->put_shows.index);
     theirs->cb(theirs, status);
     unsigned *timeout = &n->raft.follower_state.randomized_election_timeout;
     if (raft_state(&n->raft) == RAFT_FOLLOWER && *timeout == UINT_MAX) {
@@ -37,6 +38,7 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
     req->cb = cb;
     n->put_req.data = n;
     n->put_theirs = req;
+    n->put_shows = n->shows;
     int r = n->put(io, trailing, &n->put_req, snapshot, stored);
     if (r != 0)
         n->put_theirs = NULL;
@@ -45,21 +47,8 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
     return r;
 }
 
-static int on_send(struct raft_io *io, struct raft_io_send *req, const struct raft_message *message,
-                   raft_io_send_cb cb)
-{
-    struct node *n = node_of(io);
-    bool strange = message->server_address == n->raft.follower_state.current_leader.address &&
-                   raft_state(&n->raft) != RAFT_FOLLOWER;
-    if (message->type == RAFT_IO_APPEND_ENTRIES_RESULT && (!message->server_address || strange))
-        return RAFT_NOCONNECTION;
-    return n->send(io, req, message, cb);
-}
-
 void install_watch(struct node *n)
 {
     n->put = n->io.snapshot_put;
-    n->send = n->io.send;
     n->io.snapshot_put = on_put;
-    n->io.send = on_send;
 }

@@ -302,6 +302,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     n->io.load = on_load;
     disk_watch(n);
     install_watch(n);
+    answer_watch(n);
     snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
     r = segment_check(log, d);
     if (r != 0)

@@ -8,6 +8,7 @@
 #include <raft/uv.h>
 
 #include "raft/fsm.h"
+#include "raft/match.h"
 #include "raft/node.h"
 #include "raft/vote.h"
 #include "raft/wire.h"
@@ -79,8 +80,14 @@ struct node {
                const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
     int (*send)(struct raft_io *io, struct raft_io_send *req, const struct raft_message *message,
                 raft_io_send_cb cb);
-    struct raft_io_snapshot_put put_req, *put_theirs; /* a leader's snapshot, under way */
-    bool stalled;                                     /* the log cannot be written */
+    int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv);
+    raft_io_recv_cb recv;
+    struct match match;     /* what the leader is known to have in common with us */
+    struct match shows;     /* that of the message being received, if it fits */
+    bool appended;          /* what is being received is written to the log */
+    struct match put_shows; /* of the leader's snapshot that is under way */
+    struct raft_io_snapshot_put put_req, *put_theirs;
+    bool stalled; /* the log cannot be written */
     unsigned held;
     uint64_t flee_ms;
     struct raft_transfer flee_req;
@@ -174,8 +181,9 @@ FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_di
 void disk_watch(struct node *n); /* before libraft starts */
 void disk_flee(struct node *n);  /* gives the lead away if the log cannot be written */
 
-/* install.c */
+/* install.c, answer.c */
 void install_watch(struct node *n); /* before libraft starts */
+void answer_watch(struct node *n);
 
 /* member.c */
 FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);

@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -380,6 +381,103 @@ def alone_with_a_snapshot(t):
             c.wait(range(3))
 
 
+class Pretender:
+    """Speaks as another member, in libraft's own protocol: a header's type and length, then its numbers, 64 bits each."""
+
+    APPEND, APPENDED = 1, 2
+
+    def __init__(self, c, who):
+        self.c, self.member, self.address = c, int(c.id_of(who), 16), c.endpoints[who]
+        self.links, self.ended = [], threading.Event()
+
+    def __enter__(self):
+        host, port = self.address.rsplit(":", 1)
+        self.listener = socket.create_server((host, int(port)))
+        self.listener.settimeout(f.LIMIT)
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        for s in [self.listener, *self.links]:
+            s.close()
+
+    def dial(self, to):
+        s = socket.create_connection(self.c.endpoints[to].rsplit(":", 1), timeout=f.LIMIT)
+        self.links.append(s)
+        hello = b"firn\x01\x01" + struct.pack(">Q", self.member) + raft.text(self.address.encode())
+        s.sendall(struct.pack(">IBBHIQ", 16 + len(hello), raft.HELLO, 0, 0, 0, 0) + hello)
+        self.take(s, 20)
+        return s
+
+    @staticmethod
+    def take(s, n):
+        got = b""
+        while len(got) < n:
+            some = s.recv(n - len(got))
+            if not some:
+                raise f.Gone("closed")
+            got += some
+        return got
+
+    def beat(self, s, term, prev, prev_term):
+        """Appends without entries, again and again: until the member has dialled, its answers go nowhere."""
+        def run():
+            try:
+                while not self.ended.wait(0.02):
+                    s.sendall(struct.pack("<7Q", self.APPEND, 40, term, prev, prev_term, 0, 0))
+            except OSError:
+                pass
+        threading.Thread(target=run, daemon=True).start()
+
+    def answer(self):
+        """(term, rejected, last index) of the next answer to an append. The member dials for it."""
+        while True:
+            s = self.listener.accept()[0]
+            s.settimeout(f.LIMIT)
+            self.links.append(s)
+            try:
+                hello = self.take(s, struct.unpack(">I", self.take(s, 4))[0])
+                if hello[21] != 1:
+                    continue  # not a member's, but that of one who has something to ask
+                s.sendall(struct.pack(">IBBHIQ", 16, raft.WELCOME, 0, 0, 0, 0))
+                while True:
+                    kind, length = struct.unpack("<QQ", self.take(s, 16))
+                    body = self.take(s, length)
+                    if kind == self.APPENDED:
+                        return struct.unpack("<3Q", body[:24])
+            except f.Gone:
+                pass
+
+
+def says_no_more_than_it_knows(t):
+    """
+    A follower with entries that a lost leader left behind: to the next one it answers for those that it was shown to have
+    in common. Were it all, the leader would take its own entries of those numbers for safe, and lose what it confirmed.
+    """
+    with Cluster(t, "tail", 3) as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(20)
+        load.end()
+        leader = c.leader()
+        other, late = (leader + 1) % 3, (leader + 2) % 3
+        t.equal(c.status(leader)["term"], 1, "nothing has happened yet; the term")
+
+        def all_there():
+            said = c.status(leader)
+            return {m.get("index") for m in said["members"]} == {said["last_index"]} and said["last_index"]
+        last = f.wait_for("all to have everything", all_there)
+        with_leader = Pretender(c, leader)
+        c.pause(other)
+        c.kill(leader)
+        with with_leader as p:
+            p.beat(p.dial(late), 100, last - 3, 1)
+            term, rejected, index = p.answer()
+            t.equal((term, rejected, index), (100, 0, last - 3), "to a heartbeat behind its end it answers for what that shows")
+        c.resume(other)
+
+
 def a_full_disk(t):
     """Of the leader, then of a follower: the others go on, it passes on what it is asked, and recovers by a restart."""
     # What libraft waits for when a log cannot be written is never given back: it ends with the process.
@@ -568,5 +666,5 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone, a_wiped_member,
-                 alone_with_a_snapshot, a_full_disk, a_lying_disk, restored, sealed):
+                 alone_with_a_snapshot, says_no_more_than_it_knows, a_full_disk, a_lying_disk, restored, sealed):
         test.section(part)
