@@ -36,6 +36,7 @@ chaos: all ## three firnd on each store under kills, partitions, wrong clocks; C
 bench: all ## measure firn beside its peers; writes bench/results/
 	@bench/run
 	@bench/servers
+	@bench/cluster
 
 install: all ## install below PREFIX (default /usr/local)
 	@cmake --install build

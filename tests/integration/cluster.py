@@ -25,7 +25,7 @@ from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
 
 KILLS = int(os.environ.get("FIRN_CLUSTER_KILLS", "10"))
 SEQ = "invoice"
-INSTALLS = 3
+INSTALLS = 2
 
 
 class Cluster(raft.Raft):
