@@ -25,7 +25,9 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
                                 message->install_snapshot.last_index };
     n->shows = shows;
     n->appended = false;
-    n->recv(io, message);
+    lead_look(n);
+    lead_take(n, message);
+    lead_look(n);
     if (append && n->appended) /* into the log; it is answered when that is on the disk */
         match_show(&n->match, shows.term, shows.index);
     n->shows = (struct match){ 0, 0 };

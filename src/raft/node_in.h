@@ -82,6 +82,8 @@ struct node {
                 raft_io_send_cb cb);
     int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv);
     raft_io_recv_cb recv;
+    raft_term lead_term;    /* the last one that it led in, */
+    raft_index lead_first;  /* and the first entry of its own there */
     struct match match;     /* what the leader is known to have in common with us */
     struct match shows;     /* that of the message being received, if it fits */
     bool appended;          /* what is being received is written to the log */
@@ -184,6 +186,11 @@ void disk_flee(struct node *n);  /* gives the lead away if the log cannot be wri
 /* install.c, answer.c */
 void install_watch(struct node *n); /* before libraft starts */
 void answer_watch(struct node *n);
+
+/* lead.c */
+void lead_look(struct node *n);  /* notes where a lead begins; before anything is appended in it */
+bool lead_begun(struct node *n); /* there is an entry of its own term */
+void lead_take(struct node *n, struct raft_message *message); /* hands it to libraft */
 
 /* member.c */
 FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);

@@ -497,6 +497,7 @@ void node_pump(struct node *n)
 {
     if (!n->raft_open || n->closing)
         return;
+    lead_look(n);
     answer_local(n);
     if (!leads(n)) {
         raft_id id;
@@ -519,7 +520,7 @@ void node_pump(struct node *n)
         if (n->proposals == before)
             break;
     }
-    if (!n->barrier && any(n, false) && leads(n))
+    if (!n->barrier && leads(n) && (any(n, false) || !lead_begun(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
         if (due(n, q) && q->frame.type == FRAME_CHANGE) {

@@ -80,6 +80,11 @@ class Cluster(raft.Raft):
             self._ask(raft.CAS, bytes(8) + named + bytes(25) + b"\0\0\0\1" + raft.text(b"fill\0%d" % k) + raft.text(None) +
                       raft.text(bytes(1800)))
 
+    def own(self, i):
+        """The status as that member itself sees it, at once."""
+        with raft.Link(self.endpoints[i]) as link:
+            return link.status(1)
+
     def sequence(self):
         end = time.monotonic() + f.LIMIT
         while True:
@@ -384,11 +389,12 @@ def alone_with_a_snapshot(t):
 class Pretender:
     """Speaks as another member, in libraft's own protocol: a header's type and length, then its numbers, 64 bits each."""
 
-    APPEND, APPENDED = 1, 2
+    APPEND, APPENDED, VOTE, VOTED = range(1, 5)
 
     def __init__(self, c, who):
         self.c, self.member, self.address = c, int(c.id_of(who), 16), c.endpoints[who]
         self.links, self.ended = [], threading.Event()
+        self.has = self.sent = 0
 
     def __enter__(self):
         host, port = self.address.rsplit(":", 1)
@@ -429,9 +435,9 @@ class Pretender:
                 pass
         threading.Thread(target=run, daemon=True).start()
 
-    def answer(self):
-        """(term, rejected, last index) of the next answer to an append. The member dials for it."""
-        while True:
+    def messages(self):
+        """(kind, body) of each message that comes. Who sends one dials for it."""
+        while not self.ended.is_set():
             s = self.listener.accept()[0]
             s.settimeout(f.LIMIT)
             self.links.append(s)
@@ -443,10 +449,75 @@ class Pretender:
                 while True:
                     kind, length = struct.unpack("<QQ", self.take(s, 16))
                     body = self.take(s, length)
-                    if kind == self.APPENDED:
-                        return struct.unpack("<3Q", body[:24])
-            except f.Gone:
+                    if kind == self.APPEND:  # behind the header is the size of the entries' data, each after its sizes
+                        count = struct.unpack_from("<Q", body, 32)[0]
+                        sizes = [struct.unpack_from("<I", body, 40 + 16 * k + 12)[0] for k in range(count)]
+                        self.take(s, sum(sizes))
+                    yield kind, body
+            except (f.Gone, OSError):
                 pass
+
+    def answer(self):
+        """(term, rejected, last index) of the next answer to an append."""
+        return next(struct.unpack("<3Q", body[:24]) for kind, body in self.messages() if kind == self.APPENDED)
+
+    def follow(self, to):
+        """Grants every vote and has every entry, up to `self.has`; notes the last index that it was sent in `self.sent`."""
+        s = self.dial(to)
+
+        def run():
+            for kind, body in self.messages():
+                if kind == self.VOTE:
+                    term, _, _, _, flags = struct.unpack("<5Q", body[:40])
+                    s.sendall(struct.pack("<5Q", self.VOTED, 24, term, 1, flags >> 1 & 1))
+                elif kind == self.APPEND:
+                    term, prev, _, _, count = struct.unpack("<5Q", body[:40])
+                    self.sent = max(self.sent, prev + count)
+                    s.sendall(struct.pack("<5Q", self.APPENDED, 24, term, 0, min(self.has, prev + count)))
+
+        def guarded():
+            try:
+                run()
+            except (OSError, RuntimeError, f.Gone):
+                pass  # the end
+        threading.Thread(target=guarded, daemon=True).start()
+
+
+def counts_its_own_term(t):
+    """
+    A leader with an entry of an earlier term that a majority has now: another leader may still replace it, so it is not
+    safe before one of this term is on a majority, too.
+    """
+    with Cluster(t, "older", 3, "--cluster-election-ms=600") as c:
+        c.start()
+        c.sequence()
+        leader = c.leader()
+        other, late = (leader + 1) % 3, (leader + 2) % 3
+        p = Pretender(c, other)
+        c.pause(other)
+        c.pause(late)
+        ask = f.Http(c.ticket[leader])
+        ask.ask(f"/generate?seq={SEQ}")  # nobody will confirm it
+        f.wait_for("an entry that the leader alone has", lambda: c.own(leader)["last_index"] > c.own(leader)["commit_index"])
+        c.kill(other)
+        c.kill(late)
+        ask.close()
+        f.wait_for("it to lead no more", lambda: c.own(leader)["state"] != "leader")
+        before = c.own(leader)
+        t.check(before["last_index"] > before["commit_index"], f"there is something older, and not safe: {before}")
+        with p:
+            p.has = before["last_index"]
+            p.follow(leader)
+            f.wait_for("it to lead again, in another term", lambda: c.own(leader)["state"] == "leader" and
+                       c.own(leader)["term"] > before["term"])
+            f.wait_for("it to begin its term", lambda: p.sent > p.has)
+            worst = 0
+            for _ in range(20):  # several answers about the older ones
+                worst = max(worst, c.own(leader)["commit_index"])
+                time.sleep(0.02)
+            t.equal(worst, before["commit_index"], "what is older is not safe by itself; safe up to")
+            p.has = 1 << 62
+            f.wait_for("all to be safe with one of its own", lambda: c.own(leader)["commit_index"] > before["last_index"])
 
 
 def says_no_more_than_it_knows(t):
@@ -454,7 +525,7 @@ def says_no_more_than_it_knows(t):
     A follower with entries that a lost leader left behind: to the next one it answers for those that it was shown to have
     in common. Were it all, the leader would take its own entries of those numbers for safe, and lose what it confirmed.
     """
-    with Cluster(t, "tail", 3) as c:
+    with Cluster(t, "tail", 3, "--cluster-election-ms=3000") as c:  # nobody but the first one ever leads
         c.start()
         c.sequence()
         load = Load(c)
@@ -462,19 +533,15 @@ def says_no_more_than_it_knows(t):
         load.end()
         leader = c.leader()
         other, late = (leader + 1) % 3, (leader + 2) % 3
-        t.equal(c.status(leader)["term"], 1, "nothing has happened yet; the term")
-
-        def all_there():
-            said = c.status(leader)
-            return {m.get("index") for m in said["members"]} == {said["last_index"]} and said["last_index"]
-        last = f.wait_for("all to have everything", all_there)
-        with_leader = Pretender(c, leader)
+        p = Pretender(c, leader)
+        f.wait_for("it to have everything", lambda: c.own(late)["last_index"] >= c.own(leader)["commit_index"] > 20)
         c.pause(other)
         c.kill(leader)
-        with with_leader as p:
-            p.beat(p.dial(late), 100, last - 3, 1)
-            term, rejected, index = p.answer()
-            t.equal((term, rejected, index), (100, 0, last - 3), "to a heartbeat behind its end it answers for what that shows")
+        has = c.own(late)
+        t.equal(has["term"], 1, "all entries are of one term")
+        with p:
+            p.beat(p.dial(late), 100, has["last_index"] - 3, 1)
+            t.equal(p.answer(), (100, 0, has["last_index"] - 3), "to a heartbeat behind its end it answers for what that shows")
         c.resume(other)
 
 
@@ -666,5 +733,6 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone, a_wiped_member,
-                 alone_with_a_snapshot, says_no_more_than_it_knows, a_full_disk, a_lying_disk, restored, sealed):
+                 alone_with_a_snapshot, says_no_more_than_it_knows, counts_its_own_term,
+                 a_full_disk, a_lying_disk, restored, sealed):
         test.section(part)
