@@ -53,6 +53,7 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
     struct node *n = node_of(io);
     struct append *a = n->stalled ? NULL : calloc(1, sizeof *a);
     req->cb = cb;
+    n->appended = true;
     if (a) {
         *a = (struct append){ .req.data = a, .theirs = req, .node = n };
         int r = n->append(io, &a->req, entries, count, appended);

@@ -229,6 +229,7 @@ static void on_tick(uv_timer_t *t)
         return;
     watch_lead(n);
     node_listen_up(n);
+    node_look(n);
     node_pump(n);
     node_expire(n);
     node_join(n);
@@ -304,6 +305,8 @@ static int start_raft(struct node *n, struct firn_diag *d)
     n->load = n->io.load;
     n->io.load = on_load;
     disk_watch(n);
+    install_watch(n);
+    answer_watch(n);
     snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
     r = segment_check(log, d);
     if (r != 0)
@@ -353,6 +356,7 @@ static void node_free(struct node *n)
     wire_tls_free(n->tls);
     wire_tls_free(n->fresh_tls);
     pthread_mutex_destroy(&n->mutex);
+    pthread_mutex_destroy(&n->view_mutex);
     free(n->address);
     free(n->dir);
     free(n->room);
@@ -368,6 +372,7 @@ static struct node *node_new(const struct node_opts *o)
     n->lock_fd = -1;
     n->in_last = &n->in_first;
     pthread_mutex_init(&n->mutex, NULL);
+    pthread_mutex_init(&n->view_mutex, NULL);
     n->address = strdup(o->address && *o->address ? o->address : o->listen);
     n->dir = strdup(o->dir);
     n->room = malloc(FRAME_MAX);

@@ -54,4 +54,29 @@ void node_submit(struct node *n, const char *frame, size_t len,
 
 uint64_t node_id(const struct node *n);
 
+/* ---- for those who watch ---- */
+
+enum node_state { NODE_UNAVAILABLE, NODE_FOLLOWER, NODE_CANDIDATE, NODE_LEADER };
+enum node_role { NODE_VOTER, NODE_STANDBY, NODE_SPARE, NODE_ROLES };
+enum { NODE_PEERS_MAX = 16 };
+
+struct node_peer {
+    uint64_t id, lag; /* lag: entries that it lacks */
+    bool seen;        /* of late */
+};
+
+struct node_view {
+    enum node_state state;
+    bool has_leader, stalled; /* stalled: the log cannot be written */
+    uint64_t term, last_index, commit_index, applied_index, snapshot_index, registers;
+    unsigned count[NODE_ROLES]; /* members, by role */
+    /* Since the start. Entries and writes are what it proposed itself; forwarded: [1] writes, [0] the rest. */
+    uint64_t leader_changes, snapshots, entries, writes, forwarded[2];
+    unsigned peers; /* the others; only where it leads */
+    struct node_peer peer[NODE_PEERS_MAX];
+};
+
+/* As of the last tick; from any thread. */
+void node_view(struct node *n, struct node_view *out);
+
 #endif

@@ -8,6 +8,7 @@
 #include <raft/uv.h>
 
 #include "raft/fsm.h"
+#include "raft/match.h"
 #include "raft/node.h"
 #include "raft/vote.h"
 #include "raft/wire.h"
@@ -15,8 +16,8 @@
 enum {
     NODE_TICK_MS = 10,
     PROPOSALS_MAX = 2, /* entries on their way: one is written while the next one collects */
-    MEMBERS_MAX = 16,  /* that the status tells about; more are no cluster any more */
-    HEARD_MS = 1000,   /* longer ago: it is not there */
+    MEMBERS_MAX = NODE_PEERS_MAX, /* that the status tells about; more are no cluster any more */
+    HEARD_MS = 1000,              /* longer ago: it is not there */
     SNAPSHOT_EVERY = 8192,
     SNAPSHOT_KEEP = 2048,
 };
@@ -75,6 +76,19 @@ struct node {
                 struct raft_entry *entries[], size_t *n_entries);
     int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
                   unsigned n, raft_io_append_cb cb);
+    int (*put)(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
+               const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
+    int (*send)(struct raft_io *io, struct raft_io_send *req, const struct raft_message *message,
+                raft_io_send_cb cb);
+    int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv);
+    raft_io_recv_cb recv;
+    raft_term lead_term;    /* the last one that it led in, */
+    raft_index lead_first;  /* and the first entry of its own there */
+    struct match match;     /* what the leader is known to have in common with us */
+    struct match shows;     /* that of the message being received, if it fits */
+    bool appended;          /* what is being received is written to the log */
+    struct match put_shows; /* of the leader's snapshot that is under way */
+    struct raft_io_snapshot_put put_req, *put_theirs;
     bool stalled; /* the log cannot be written */
     unsigned held;
     uint64_t flee_ms;
@@ -113,7 +127,14 @@ struct node {
     uint64_t join_ms;
     char **join;
 
-    uint64_t snapshots; /* taken or received since the start */
+    uint64_t snapshots;                /* taken or received since the start */
+    uint64_t entries, writes;          /* proposed */
+    uint64_t forwarded[2];             /* [1] writes */
+    uint64_t leader_changes, led_term; /* seen to begin */
+    raft_id led_by;
+
+    pthread_mutex_t view_mutex;
+    struct node_view view; /* guarded by view_mutex */
 
     pthread_mutex_t mutex;
     struct hand_in *in_first, **in_last; /* guarded */
@@ -149,8 +170,12 @@ void node_join(struct node *n); /* called again and again until it is a member *
 const struct raft_server *node_server(const struct node *n, uint64_t id);
 
 /* status.c */
-void node_listen_up(struct node *n); /* notes whom the leader heard of */
+void node_listen_up(struct node *n);               /* notes whom the leader heard of */
+bool node_heard(const struct node *n, unsigned i); /* of the member at i, of late */
 size_t node_status(struct node *n, bool lines, char *to, size_t cap);
+
+/* view.c */
+void node_look(struct node *n);
 
 /* transport.c */
 void node_transport(struct node *n);
@@ -159,6 +184,15 @@ FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_di
 /* disk.c */
 void disk_watch(struct node *n); /* before libraft starts */
 void disk_flee(struct node *n);  /* gives the lead away if the log cannot be written */
+
+/* install.c, answer.c */
+void install_watch(struct node *n); /* before libraft starts */
+void answer_watch(struct node *n);
+
+/* lead.c */
+void lead_look(struct node *n);  /* notes where a lead begins; before anything is appended in it */
+bool lead_begun(struct node *n); /* there is an entry of its own term */
+void lead_take(struct node *n, struct raft_message *message); /* hands it to libraft */
 
 /* member.c */
 FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);

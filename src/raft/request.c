@@ -281,6 +281,8 @@ static void propose(struct node *n)
     int r = p->count ? raft_apply(&n->raft, &p->req, &b, 1, proposal_done) : RAFT_NOTFOUND;
     if (r == 0) {
         n->proposals++;
+        n->entries++;
+        n->writes += p->count;
         return;
     }
     raft_free(b.base);
@@ -460,6 +462,7 @@ static void forward(struct node *n, const char *address)
         if (!due(n, q) || (q->frame.flags & FRAME_FORWARDED))
             continue;
         q->state = REQUEST_FORWARDED;
+        n->forwarded[q->frame.type == FRAME_CAS]++;
         memcpy(n->room, q->bytes, q->len);
         n->room[5] = raft_state(&n->raft) == RAFT_UNAVAILABLE ? FRAME_PASSED : FRAME_FORWARDED;
         store_be32(n->room + 8, (uint32_t)(q->deadline_ms > now ? q->deadline_ms - now : 1));
@@ -499,6 +502,7 @@ void node_pump(struct node *n)
 {
     if (!n->raft_open || n->closing)
         return;
+    lead_look(n);
     answer_local(n);
     if (!leads(n)) {
         raft_id id;
@@ -521,7 +525,7 @@ void node_pump(struct node *n)
         if (n->proposals == before)
             break;
     }
-    if (!n->barrier && any(n, false) && leads(n))
+    if (!n->barrier && leads(n) && (any(n, false) || !lead_begun(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
         if (due(n, q) && q->frame.type == FRAME_CHANGE) {

@@ -34,7 +34,7 @@ void node_listen_up(struct node *n)
     }
 }
 
-static bool heard(const struct node *n, unsigned i)
+bool node_heard(const struct node *n, unsigned i)
 {
     return i < MEMBERS_MAX && n->heard[i].ms && n->heard[i].ms + HEARD_MS > uv_now(&n->loop);
 }
@@ -52,7 +52,7 @@ static void add_member(struct out *o, struct node *n, unsigned i, raft_id leader
         const struct raft_progress *p = &n->raft.leader_state.progress[i];
         raft_index last = raft_last_index(&n->raft);
         add(o, ",\"index\":%llu,\"lag\":%llu,\"seen\":%s", p->match_index,
-            last > p->match_index ? last - p->match_index : 0, heard(n, i) ? "true" : "false");
+            last > p->match_index ? last - p->match_index : 0, node_heard(n, i) ? "true" : "false");
     }
     add(o, "}");
 }
@@ -72,7 +72,7 @@ static void add_line(struct out *o, struct node *n, unsigned i, raft_id leader)
     const struct raft_progress *p = me ? NULL : &n->raft.leader_state.progress[i];
     raft_index index = p ? p->match_index : last;
     add(o, "%llu\t%llu\t%s\n", index, last > index ? last - index : 0,
-        me || heard(n, i) ? "yes" : "NO");
+        me || node_heard(n, i) ? "yes" : "NO");
 }
 
 static size_t status_lines(struct node *n, struct out *o, raft_id leader)

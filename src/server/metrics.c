@@ -1,18 +1,18 @@
 /* /metrics in the Prometheus text format. Counters are summed over the loops when they are asked for. */
-#include "server/app.h"
+#include "server/metrics.h"
 
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-static void head(struct buf *out, const char *name, const char *type, const char *help)
+void metric_head(struct buf *out, const char *name, const char *type, const char *help)
 {
     buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void one(struct buf *out, const char *name, const char *type, const char *help, double value)
+void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
 {
-    head(out, name, type, help);
+    metric_head(out, name, type, help);
     buf_addf(out, "%s %.15g\n", name, value);
 }
 
@@ -20,7 +20,7 @@ static void ids(struct app *app, struct buf *out)
 {
     size_t n;
     const struct firn_kind *kind = firn_kinds(&n);
-    head(out, "firn_ids_total", "counter", "IDs handed out, by kind.");
+    metric_head(out, "firn_ids_total", "counter", "IDs handed out, by kind.");
     for (size_t k = 0; k < n; k++) {
         uint64_t sum = 0;
         if (!(kind[k].flags & FIRN_KIND_MAKES))
@@ -51,34 +51,34 @@ static void network(struct app *app, struct buf *out)
         sum.tls_handshakes += s.tls_handshakes;
         sum.tls_errors += s.tls_errors;
     }
-    one(out, "firn_connections", "gauge", "Connections open now.", (double)sum.conns);
-    one(out, "firn_connections_accepted_total", "counter", "Connections accepted.",
-        (double)sum.accepted);
-    one(out, "firn_connections_refused_total", "counter", "Connections refused: too many.",
-        (double)sum.refused);
-    head(out, "firn_requests_total", "counter", "Requests, by protocol.");
+    metric(out, "firn_connections", "gauge", "Connections open now.", (double)sum.conns);
+    metric(out, "firn_connections_accepted_total", "counter", "Connections accepted.",
+           (double)sum.accepted);
+    metric(out, "firn_connections_refused_total", "counter", "Connections refused: too many.",
+           (double)sum.refused);
+    metric_head(out, "firn_requests_total", "counter", "Requests, by protocol.");
     buf_addf(out, "firn_requests_total{protocol=\"http\"} %llu\n",
              (unsigned long long)sum.http_requests);
     buf_addf(out, "firn_requests_total{protocol=\"resp\"} %llu\n",
              (unsigned long long)sum.resp_requests);
-    head(out, "firn_protocol_errors_total", "counter", "Requests that the parsers refused.");
+    metric_head(out, "firn_protocol_errors_total", "counter", "Requests that the parsers refused.");
     buf_addf(out, "firn_protocol_errors_total{protocol=\"http\"} %llu\n",
              (unsigned long long)sum.http_errors);
     buf_addf(out, "firn_protocol_errors_total{protocol=\"resp\"} %llu\n",
              (unsigned long long)sum.resp_errors);
-    one(out, "firn_timeouts_total", "counter", "Connections closed by a deadline.",
-        (double)sum.timeouts);
-    one(out, "firn_overruns_total", "counter", "Connections closed because they did not read.",
-        (double)sum.overruns);
-    one(out, "firn_requests_waiting", "gauge", "Requests that wait for the store.",
-        (double)sum.deferred);
-    one(out, "firn_received_bytes_total", "counter", "Bytes received.", (double)sum.bytes_in);
-    one(out, "firn_sent_bytes_total", "counter", "Bytes sent.", (double)sum.bytes_out);
-    one(out, "firn_tls_handshakes_total", "counter", "TLS handshakes that succeeded.",
-        (double)sum.tls_handshakes);
-    one(out, "firn_tls_errors_total", "counter",
-        "Connections that were no good TLS, or plaintext where TLS is spoken.",
-        (double)sum.tls_errors);
+    metric(out, "firn_timeouts_total", "counter", "Connections closed by a deadline.",
+           (double)sum.timeouts);
+    metric(out, "firn_overruns_total", "counter", "Connections closed because they did not read.",
+           (double)sum.overruns);
+    metric(out, "firn_requests_waiting", "gauge", "Requests that wait for the store.",
+           (double)sum.deferred);
+    metric(out, "firn_received_bytes_total", "counter", "Bytes received.", (double)sum.bytes_in);
+    metric(out, "firn_sent_bytes_total", "counter", "Bytes sent.", (double)sum.bytes_out);
+    metric(out, "firn_tls_handshakes_total", "counter", "TLS handshakes that succeeded.",
+           (double)sum.tls_handshakes);
+    metric(out, "firn_tls_errors_total", "counter",
+           "Connections that were no good TLS, or plaintext where TLS is spoken.",
+           (double)sum.tls_errors);
 }
 
 /* By route of the HTTP API; "none" is what had no route: 404 and 405. */
@@ -86,8 +86,9 @@ static void routes(struct app *app, struct buf *out)
 {
     static const char *const names[] = { "firn_http_requests_total", "firn_http_errors_total" };
     for (int which = 0; which < 2; which++) {
-        head(out, names[which], "counter",
-             which ? "HTTP answers that were problems, by route." : "HTTP requests, by route.");
+        metric_head(out, names[which], "counter",
+                    which ? "HTTP answers that were problems, by route."
+                          : "HTTP requests, by route.");
         for (size_t k = 0; http_route_name(k); k++) {
             uint64_t sum = 0;
             for (size_t i = 0; i < app->loops; i++) {
@@ -115,44 +116,46 @@ static void lease(struct app *app, struct buf *out)
     const char *why;
     board_copy(&app->board, &v);
     double until = (double)firn_layout_unix_us(&app->plan.lease, v.grant.until) / 1e6;
-    one(out, "firn_ready", "gauge", "1 while IDs can be minted and the store extends the window.",
-        app_ready(app, &why));
-    one(out, "firn_slot", "gauge", "The worker slot that this process holds.", v.grant.slot);
-    one(out, "firn_window_seconds", "gauge", "Seconds of timestamps left if the store stays away.",
-        v.grant.gen ? until - f_seconds(app) : 0);
-    head(out, "firn_slot_state", "gauge", "1 for the state that the slot is in.");
+    metric(out, "firn_ready", "gauge",
+           "1 while IDs can be minted and the store extends the window.", app_ready(app, &why));
+    metric(out, "firn_slot", "gauge", "The worker slot that this process holds.", v.grant.slot);
+    metric(out, "firn_window_seconds", "gauge",
+           "Seconds of timestamps left if the store stays away.",
+           v.grant.gen ? until - f_seconds(app) : 0);
+    metric_head(out, "firn_slot_state", "gauge", "1 for the state that the slot is in.");
     for (int s = SLOT_START; s <= SLOT_CLOSED; s++)
         buf_addf(out, "firn_slot_state{state=\"%s\"} %d\n", slot_state_name((enum slot_state)s),
                  (int)v.state == s);
-    head(out, "firn_clock_state", "gauge", "1 for the state that the clock is in.");
+    metric_head(out, "firn_clock_state", "gauge", "1 for the state that the clock is in.");
     for (int s = CLOCK_WAIT; s <= CLOCK_SUSPECT; s++)
         buf_addf(out, "firn_clock_state{state=\"%s\"} %d\n", clocks[s], (int)v.clock == s);
-    one(out, "firn_clock_behind_seconds", "gauge",
-        "System clock minus firn's clock at the last look.", (double)v.behind_ns / 1e9);
-    one(out, "firn_fenced_total", "counter",
-        "Times that the slot was fenced, by another process or by this one.",
-        (double)v.fenced_count);
-    one(out, "firn_twin_total", "counter", "Times that a copy of this process was seen.",
-        (double)v.twin_count);
-    one(out, "firn_store_errors_total", "counter", "Store calls that failed.",
-        (double)v.store_errors);
+    metric(out, "firn_clock_behind_seconds", "gauge",
+           "System clock minus firn's clock at the last look.", (double)v.behind_ns / 1e9);
+    metric(out, "firn_fenced_total", "counter",
+           "Times that the slot was fenced, by another process or by this one.",
+           (double)v.fenced_count);
+    metric(out, "firn_twin_total", "counter", "Times that a copy of this process was seen.",
+           (double)v.twin_count);
+    metric(out, "firn_store_errors_total", "counter", "Store calls that failed.",
+           (double)v.store_errors);
 }
 
 static void tickets(struct app *app, struct buf *out)
 {
     const struct coordinator_stats *s = coordinator_stats(app->coordinator);
-    one(out, "firn_tickets_committed_total", "counter", "Ticket numbers committed to the store.",
-        (double)atomic_load(&s->tickets));
-    one(out, "firn_commits_total", "counter", "Group commits.", (double)atomic_load(&s->commits));
-    one(out, "firn_commit_errors_total", "counter", "Sequences of a commit that failed.",
-        (double)atomic_load(&s->commit_errors));
-    one(out, "firn_keys_kept_total", "counter", "Clients' keys that got numbers or IDs.",
-        (double)atomic_load(&s->keys_kept));
-    one(out, "firn_keys_replayed_total", "counter",
-        "Requests that were answered with what their key has stood for before.",
-        (double)atomic_load(&s->keys_replayed));
-    one(out, "firn_keys_removed_total", "counter", "Keys that were forgotten after the retention.",
-        (double)atomic_load(&s->keys_removed));
+    metric(out, "firn_tickets_committed_total", "counter", "Ticket numbers committed to the store.",
+           (double)atomic_load(&s->tickets));
+    metric(out, "firn_commits_total", "counter", "Group commits.",
+           (double)atomic_load(&s->commits));
+    metric(out, "firn_commit_errors_total", "counter", "Sequences of a commit that failed.",
+           (double)atomic_load(&s->commit_errors));
+    metric(out, "firn_keys_kept_total", "counter", "Clients' keys that got numbers or IDs.",
+           (double)atomic_load(&s->keys_kept));
+    metric(out, "firn_keys_replayed_total", "counter",
+           "Requests that were answered with what their key has stood for before.",
+           (double)atomic_load(&s->keys_replayed));
+    metric(out, "firn_keys_removed_total", "counter",
+           "Keys that were forgotten after the retention.", (double)atomic_load(&s->keys_removed));
 }
 
 static void process(struct app *app, struct buf *out)
@@ -166,12 +169,12 @@ static void process(struct app *app, struct buf *out)
             resident = 0;
         fclose(f);
     }
-    one(out, "process_start_time_seconds", "gauge", "Unix time of the start.",
-        (double)app->started_ms / 1000);
-    one(out, "process_cpu_seconds_total", "counter", "CPU time used.",
-        (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
-    one(out, "process_resident_memory_bytes", "gauge", "Memory in use.",
-        (double)resident * (double)sysconf(_SC_PAGESIZE));
+    metric(out, "process_start_time_seconds", "gauge", "Unix time of the start.",
+           (double)app->started_ms / 1000);
+    metric(out, "process_cpu_seconds_total", "counter", "CPU time used.",
+           (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
+    metric(out, "process_resident_memory_bytes", "gauge", "Memory in use.",
+           (double)resident * (double)sysconf(_SC_PAGESIZE));
 }
 
 void metrics_write(struct app *app, struct buf *out)
@@ -181,5 +184,6 @@ void metrics_write(struct app *app, struct buf *out)
     routes(app, out);
     lease(app, out);
     tickets(app, out);
+    metrics_cluster(app->cluster, out);
     process(app, out);
 }

@@ -9,11 +9,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "integration", "lib")]
 import check  # noqa: E402  pylint: disable=wrong-import-position
 import firnd as lib  # noqa: E402  pylint: disable=wrong-import-position
+import tickets  # noqa: E402  pylint: disable=wrong-import-position
 import world  # noqa: E402  pylint: disable=wrong-import-position
 
 WINDOW_S = 5.0
 SLOTS = 64  # a crash takes one out of use for a while
-ENGINES = {"etcd": "Etcd", "zookeeper": "ZooKeeper", "postgres": "Postgres", "redis": "Redis", "sqlite": "Sqlite"}
+ENGINES = {"etcd": "Etcd", "zookeeper": "ZooKeeper", "postgres": "Postgres", "redis": "Redis", "sqlite": "Sqlite",
+           "quorum": "QuorumRedis", "quorum-sqlite": "QuorumSqlite", "raft": "Raft"}
+TICKETS = "chaos"  # the sequence
 
 
 class Count:
@@ -54,9 +57,24 @@ class File:
         return f"sqlite:{self.path}"
 
 
+class Files:
+    """A quorum of SQLite files: nothing to cut, but each can be locked for a while."""
+
+    def __init__(self, folder, nodes=3):
+        self.inner, self.endpoints, self.count = importlib.import_module("engines.quorum").QuorumSqlite(folder, nodes), [], nodes
+
+    @staticmethod
+    def missing():
+        return None
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
 def engine(name, folder):
     """Not started yet."""
-    kind = File if name == "sqlite" else getattr(importlib.import_module(f"engines.{name}"), ENGINES[name])
+    kind = File if name == "sqlite" else Files if name == "quorum-sqlite" else getattr(
+        importlib.import_module(f"engines.{name}"), ENGINES[name])
     missing = kind.missing()
     if missing:
         raise world.NotThere(missing)
@@ -112,6 +130,48 @@ class Clients:
                 p.kill()
                 p.wait()
         self.processes = []
+
+
+class Tickets:
+    """A process that takes gapless tickets from all nodes."""
+
+    def __init__(self, folder, nodes, seed):
+        world.wait_for("a gapless sequence", lambda: self._sequence(nodes[0]))
+        self.path = os.path.join(folder, "tickets")
+        self.process = subprocess.Popen([sys.executable, "-B", os.path.join(HERE, "tickets.py"), self.path, str(seed), TICKETS,
+                                         *(n.address(2) for n in nodes)], stdin=subprocess.DEVNULL)
+
+    @staticmethod
+    def _sequence(node):
+        try:
+            c = lib.Http(node.address(0))
+            try:
+                return c.post("/v1/sequences", {"name": TICKETS, "mode": "gapless", "start": "1"})[0] in (200, 201)
+            finally:
+                c.close()
+        except (lib.Gone, lib.NotThere, OSError):
+            return False
+
+    def end(self):
+        if self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(world.LIMIT)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+
+    def judge(self, count):
+        """(tickets, requests without one, holes)"""
+        entries = tickets.read(self.path)
+        wrong, holes = tickets.judge(entries, 1)
+        for what in wrong:
+            count.check(False, what)
+        given = sum(e[3] is not None for e in entries)
+        count.check(given > 100, f"enough tickets to tell anything: {given}")
+        count.check(not wrong, "gapless tickets: none twice, and what is missing or late has its cause")
+        return given, len(entries) - given, holes
 
 
 def seen(*clients):

@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -55,6 +56,16 @@ def can_unshare():
     except (OSError, subprocess.SubprocessError) as e:
         return str(e)
     return None if r.returncode == 0 else r.stderr.strip() or "unshare --net failed"
+
+
+def again_inside(program, words):
+    """This program once more, in namespaces; its exit status. With `unshare` the kernel ends all that it started."""
+    again = subprocess.Popen([*UNSHARE, sys.executable, "-B", program, *words, "--inside"])
+    try:
+        return again.wait()
+    finally:
+        again.kill()
+        again.wait()
 
 
 def free_port():
@@ -163,11 +174,12 @@ class Net:
                 out.append(f"127.0.0.1:{mine}")
         return out
 
-    def cut(self, i):
+    def cut(self, i, which=None):
+        """Node i from the store, or from those of its endpoints whose numbers are in `which`."""
         if not self.separate:
             self.relays.cut(i, True)
             return
-        ports = ",".join(str(p) for p in self.ports)
+        ports = ",".join(str(p) for k, p in enumerate(self.ports) if which is None or k in which)
         run(*self.enter(i), "nft", f"add rule inet chaos out tcp dport {{ {ports} }} drop")
         run(*self.enter(i), "nft", f"add rule inet chaos in tcp sport {{ {ports} }} drop")
 
@@ -177,6 +189,14 @@ class Net:
             return
         for chain in ("in", "out"):
             run(*self.enter(i), "nft", "flush", "chain", "inet", "chaos", chain)
+
+    def part(self, i, others, way="both"):
+        """Nodes i and those others do not reach each other, until mend(i). One way: i does not hear ("in"), or is not
+        heard ("out"). In namespaces alone."""
+        hosts = ",".join(self.host(o) for o in others if o != i)
+        for chain, field in (("in", "saddr"), ("out", "daddr")):
+            if way in ("both", chain):
+                run(*self.enter(i), "nft", f"add rule inet chaos {chain} ip {field} {{ {hosts} }} drop")
 
     def end(self):
         for p in self.holders:
@@ -222,7 +242,8 @@ class Node:
     def __init__(self, net, i, folder, command, ready, clock=True):
         self.net, self.i, self.folder, self.command, self.is_ready = net, i, folder, command, ready
         self.clock = Clock(os.path.join(folder, f"clock-{i}")) if clock else None
-        self.process, self.logs = None, []
+        self.process, self.logs, self.stopped = None, [], False
+        self.lock = threading.RLock()  # one fault at a time
         self.ports = [9000, 9001, 9002] if net.separate else [free_port() for _ in range(3)]
 
     def address(self, which=1):
@@ -245,11 +266,13 @@ class Node:
 
     def signal(self, number):
         if self.alive():
+            self.stopped = number == signal.SIGSTOP or (self.stopped and number != signal.SIGCONT)
             self.process.send_signal(number)
 
     def kill(self):
         self.signal(signal.SIGKILL)
         self.process.wait(LIMIT)
+        self.stopped = False
 
     def stop(self):
         """SIGTERM; the exit status."""

@@ -4,8 +4,9 @@ A cluster of firnds of our own, as a store: members on free loopback ports, in o
     e = Raft(folder, nodes=3)
     e.start() ... e.stop()
 FIRN_BIN_DIR names the folder of firnd. `options` are more flags for every member. `tls` makes members and clients
-speak it: {"ca": FILE, "cert": FILE, "key": FILE}, the certificate good for 127.0.0.1. The peer protocol is spoken here
-once more (see src/store/raft_frame.h), so that tests can look behind firn's back.
+speak it: {"ca": FILE, "cert": FILE, "key": FILE}, the certificate good for 127.0.0.1. `net` (chaos/world.py) gives each
+member a network of its own, which can be cut. The peer protocol is spoken here once more (see src/store/raft_frame.h),
+so that tests can look behind firn's back.
 """
 import json
 import os
@@ -113,16 +114,18 @@ class Raft:
                            timeout=60, check=False)
         return None if p.returncode == 0 else p.stderr.decode().strip()
 
-    def __init__(self, folder, nodes=3, options=(), tls=None):
+    def __init__(self, folder, nodes=3, options=(), tls=None, net=None):
         self.folder, self.nodes, self.options, self.tls = folder, nodes, tuple(options), tls
+        self.net = net if net and net.separate else None
+        if self.net:
+            self.options += ("--cluster-plain",)
         if tls:
             self.options += ("--cluster-tls-ca", tls["ca"], "--cluster-tls-cert", tls["cert"], "--cluster-tls-key",
                              tls["key"])
         ports = free_ports(4 * nodes)
-        self.endpoints = [f"127.0.0.1:{p}" for p in ports[:nodes]]
-        self.home = [f"127.0.0.1:{p}" for p in ports[nodes:2 * nodes]]
-        self.snowflake = [f"127.0.0.1:{p}" for p in ports[2 * nodes:3 * nodes]]
-        self.ticket = [f"127.0.0.1:{p}" for p in ports[3 * nodes:]]
+        hosts = [self.net.host(i) if self.net else "127.0.0.1" for i in range(nodes)]
+        self.endpoints, self.home, self.snowflake, self.ticket = (
+            [f"{h}:{p}" for h, p in zip(hosts, ports[k * nodes:])] for k in range(4))
         self.process = [None] * nodes
         self.env = {}  # more variables for members that are started
 
@@ -281,7 +284,7 @@ class Raft:
     def spawn(self, i, *more):
         if self.process[i]:
             raise RaftError(f"member {i} runs already")
-        args = [self.firnd(), "--no-config", "--store=raft:", "--state-dir", os.path.join(self.folder, f"n{i}"),
+        args = [*(self.net.enter(i) if self.net else ()), self.firnd(), "--no-config", "--store=raft:", "--state-dir", os.path.join(self.folder, f"n{i}"),
                 "--name", f"n{i}", "--cluster-listen", self.endpoints[i], "--listen-home", self.home[i],
                 "--listen-snowflake", self.snowflake[i], "--listen-ticket", self.ticket[i], "--loops=1",
                 *self.options, *more]

@@ -489,6 +489,7 @@ def prometheus(t):
     text = curl(f"http://{f.home}/metrics")[0].decode()
     t.equal(prometheus_errors(text), [], "what is wrong with /metrics")
     t.check('firn_ids_total{kind="ticket"} 21\n' in text, "21 tickets are counted")
+    t.check("firn_raft_" not in text, "no cluster, no numbers of one")
     end(t, f)
 
 

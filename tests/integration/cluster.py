@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
 
 KILLS = int(os.environ.get("FIRN_CLUSTER_KILLS", "10"))
 SEQ = "invoice"
+INSTALLS = 2
 
 
 class Cluster(raft.Raft):
@@ -71,6 +73,18 @@ class Cluster(raft.Raft):
                         return m["id"]
             time.sleep(0.05)
         raise f.NotThere(f"member {i} is not in the status")
+
+    def fill(self, registers):
+        """So that a snapshot takes a while."""
+        named = self._ask(raft.IDENTITY)
+        for k in range(registers):
+            self._ask(raft.CAS, bytes(8) + named + bytes(25) + b"\0\0\0\1" + raft.text(b"fill\0%d" % k) + raft.text(None) +
+                      raft.text(bytes(1800)))
+
+    def own(self, i):
+        """The status as that member itself sees it, at once."""
+        with raft.Link(self.endpoints[i]) as link:
+            return link.status(1)
 
     def sequence(self):
         end = time.monotonic() + f.LIMIT
@@ -224,6 +238,58 @@ def leaders_killed(t):
           f"{back[-1] * 1000:.0f} ms (longest)")
 
 
+def numbers_to_watch(t):
+    """firn_raft_* at /metrics of each member."""
+    with Cluster(t, "metrics", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        load.wait(150)
+        load.end()
+        leader = c.leader()
+        follower = (leader + 1) % 3
+
+        def of(i):
+            found = {}
+            for line in f.get(c.home[i], "/metrics")[1].splitlines():
+                if line.startswith("firn_raft_"):
+                    name, value = line.rsplit(" ", 1)
+                    if name in found:
+                        raise f.NotThere(f"{name} is there twice")
+                    found[name] = float(value)
+            return found
+
+        def settled():
+            seen = [of(i) for i in range(3)]
+            return len({(m["firn_raft_applied_index"], m["firn_raft_last_index"], m["firn_raft_commit_index"])
+                        for m in seen}) == 1 and seen
+        seen = f.wait_for("all members to have everything", settled)
+        for i, m in enumerate(seen):
+            leads = i == leader
+            t.equal((m["firn_raft_is_leader"], m['firn_raft_state{state="leader"}'], m['firn_raft_state{state="follower"}'],
+                     m["firn_raft_has_leader"], m["firn_raft_log_writable"]), (leads, leads, not leads, 1, 1), "the role")
+            t.equal((m['firn_raft_members{role="voter"}'], m['firn_raft_members{role="standby"}']), (3, 0), "members")
+            t.equal(m["firn_raft_term"], seen[0]["firn_raft_term"], "the term is everybody's")
+            t.check(m["firn_raft_last_index"] > 50 and m["firn_raft_snapshot_index"] > 0 and
+                    m["firn_raft_snapshots_total"] > 0 and m["firn_raft_leader_changes_total"] >= 1 and
+                    m["firn_raft_registers"] > 1000, f"there are entries, registers and snapshots: {m}")
+            lags = {n: v for n, v in m.items() if n.startswith("firn_raft_peer_lag")}
+            t.equal((len(lags), sum(lags.values())), (2 if leads else 0, 0), f"the leader knows of two who lack nothing: {lags}")
+            if leads:
+                t.check(m["firn_raft_writes_total"] >= m["firn_raft_entries_total"] > 50, f"writes share entries: {m}")
+                t.check(all(f'member="{c.id_of(k)}"' in " ".join(lags) for k in range(3) if k != leader), "by their ids")
+        forwarded = 'firn_raft_forwarded_total{kind="write"}'
+        t.equal(f.get(c.ticket[follower], f"/generate?seq={SEQ}")[0], 200, "a ticket of a follower")
+        f.wait_for("it to be counted as passed on", lambda: of(follower)[forwarded] > seen[follower][forwarded])
+        c.kill(leader)
+        f.wait_for("the change to be counted", lambda: of(follower)["firn_raft_leader_changes_total"] >
+                   seen[follower]["firn_raft_leader_changes_total"] and of(follower)["firn_raft_has_leader"] == 1)
+        t.check(of(follower)["firn_raft_term"] > seen[follower]["firn_raft_term"], "and the term is another")
+        now = c.leader()
+        f.wait_for("the lost one to be seen as lost", lambda: min(
+            v for n, v in of(now).items() if n.startswith("firn_raft_peer_seen")) == 0)
+
+
 def minority_alone(t):
     """Two of three stand still: the third serves out its window, says that it is not ready, and recovers."""
     with Cluster(t, "minority", 3, "--cluster-window-ms=4000") as c:
@@ -284,6 +350,206 @@ def a_wiped_member(t):
         load.wait(20)
         load.end()
         load.check(t)
+
+
+def alone_with_a_snapshot(t):
+    """The others end while a member stores the snapshot that it was sent: it waits until it has it, and goes on."""
+    with Cluster(t, "install", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
+        c.start()
+        c.sequence()
+        c.fill(400)
+        for _ in range(INSTALLS):
+            late = (c.leader() + 1) % 3
+            c.kill(late)
+            load = Load(c)
+            load.wait(120)
+            load.end()
+            log = os.path.join(c.data(late), "log")
+            before = set(os.listdir(log))
+            c.spawn(late)
+            end = time.monotonic() + f.LIMIT
+            while not any("snapshot" in n or n.startswith("tmp") for n in set(os.listdir(log)) - before):
+                if time.monotonic() > end or c.process[late].poll() is not None:
+                    raise f.NotThere("a snapshot of the leader's")
+            c.process[late].send_signal(signal.SIGSTOP)
+            for i in range(3):
+                if i != late:
+                    c.kill(i)
+            time.sleep(0.7)  # more than any election's time
+            c.resume(late)
+            f.wait_for("it to look for a leader, or to end", lambda m=late: c.process[m].poll() is not None or
+                       (c.status(m) or {}).get("state") == "candidate")
+            if not t.check(c.process[late].poll() is None, f"it lives on: {c.process[late].returncode}"):
+                return
+            for i in range(3):
+                if i != late:
+                    c.spawn(i)
+            c.wait(range(3))
+
+
+class Pretender:
+    """Speaks as another member, in libraft's own protocol: a header's type and length, then its numbers, 64 bits each."""
+
+    APPEND, APPENDED, VOTE, VOTED = range(1, 5)
+
+    def __init__(self, c, who):
+        self.c, self.member, self.address = c, int(c.id_of(who), 16), c.endpoints[who]
+        self.links, self.ended = [], threading.Event()
+        self.has = self.sent = 0
+
+    def __enter__(self):
+        host, port = self.address.rsplit(":", 1)
+        self.listener = socket.create_server((host, int(port)))
+        self.listener.settimeout(f.LIMIT)
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        for s in [self.listener, *self.links]:
+            s.close()
+
+    def dial(self, to):
+        s = socket.create_connection(self.c.endpoints[to].rsplit(":", 1), timeout=f.LIMIT)
+        self.links.append(s)
+        hello = b"firn\x01\x01" + struct.pack(">Q", self.member) + raft.text(self.address.encode())
+        s.sendall(struct.pack(">IBBHIQ", 16 + len(hello), raft.HELLO, 0, 0, 0, 0) + hello)
+        self.take(s, 20)
+        return s
+
+    @staticmethod
+    def take(s, n):
+        got = b""
+        while len(got) < n:
+            some = s.recv(n - len(got))
+            if not some:
+                raise f.Gone("closed")
+            got += some
+        return got
+
+    def beat(self, s, term, prev, prev_term):
+        """Appends without entries, again and again: until the member has dialled, its answers go nowhere."""
+        def run():
+            try:
+                while not self.ended.wait(0.02):
+                    s.sendall(struct.pack("<7Q", self.APPEND, 40, term, prev, prev_term, 0, 0))
+            except OSError:
+                pass
+        threading.Thread(target=run, daemon=True).start()
+
+    def messages(self):
+        """(kind, body) of each message that comes. Who sends one dials for it."""
+        while not self.ended.is_set():
+            s = self.listener.accept()[0]
+            s.settimeout(f.LIMIT)
+            self.links.append(s)
+            try:
+                hello = self.take(s, struct.unpack(">I", self.take(s, 4))[0])
+                if hello[21] != 1:
+                    continue  # not a member's, but that of one who has something to ask
+                s.sendall(struct.pack(">IBBHIQ", 16, raft.WELCOME, 0, 0, 0, 0))
+                while True:
+                    kind, length = struct.unpack("<QQ", self.take(s, 16))
+                    body = self.take(s, length)
+                    if kind == self.APPEND:  # behind the header is the size of the entries' data, each after its sizes
+                        count = struct.unpack_from("<Q", body, 32)[0]
+                        sizes = [struct.unpack_from("<I", body, 40 + 16 * k + 12)[0] for k in range(count)]
+                        self.take(s, sum(sizes))
+                    yield kind, body
+            except (f.Gone, OSError):
+                pass
+
+    def answer(self):
+        """(term, rejected, last index) of the next answer to an append."""
+        return next(struct.unpack("<3Q", body[:24]) for kind, body in self.messages() if kind == self.APPENDED)
+
+    def follow(self, to):
+        """Grants every vote and has every entry, up to `self.has`; notes the last index that it was sent in `self.sent`."""
+        s = self.dial(to)
+
+        def run():
+            for kind, body in self.messages():
+                if kind == self.VOTE:
+                    term, _, _, _, flags = struct.unpack("<5Q", body[:40])
+                    s.sendall(struct.pack("<5Q", self.VOTED, 24, term, 1, flags >> 1 & 1))
+                elif kind == self.APPEND:
+                    term, prev, _, _, count = struct.unpack("<5Q", body[:40])
+                    self.sent = max(self.sent, prev + count)
+                    s.sendall(struct.pack("<5Q", self.APPENDED, 24, term, 0, min(self.has, prev + count)))
+
+        def guarded():
+            try:
+                run()
+            except (OSError, RuntimeError, f.Gone):
+                pass  # the end
+        threading.Thread(target=guarded, daemon=True).start()
+
+
+def counts_its_own_term(t):
+    """
+    A leader with an entry of an earlier term that a majority has now: another leader may still replace it, so it is not
+    safe before one of this term is on a majority, too.
+    """
+    with Cluster(t, "older", 3, "--cluster-election-ms=600") as c:
+        c.start()
+        c.sequence()
+        leader = c.leader()
+        other, late = (leader + 1) % 3, (leader + 2) % 3
+        p = Pretender(c, other)
+        c.pause(other)
+        c.pause(late)
+        ask = f.Http(c.ticket[leader])
+        ask.ask(f"/generate?seq={SEQ}")  # nobody will confirm it
+        f.wait_for("an entry that the leader alone has", lambda: c.own(leader)["last_index"] > c.own(leader)["commit_index"])
+        c.kill(other)
+        c.kill(late)
+        ask.close()
+        f.wait_for("it to lead no more", lambda: c.own(leader)["state"] != "leader")
+        before = c.own(leader)
+        t.check(before["last_index"] > before["commit_index"], f"there is something older, and not safe: {before}")
+        with p:
+            p.has = before["last_index"]
+            p.follow(leader)
+            f.wait_for("it to lead again, in another term", lambda: c.own(leader)["state"] == "leader" and
+                       c.own(leader)["term"] > before["term"])
+            f.wait_for("it to begin its term", lambda: p.sent > p.has)
+            worst = 0
+            for _ in range(20):  # several answers about the older ones
+                worst = max(worst, c.own(leader)["commit_index"])
+                time.sleep(0.02)
+            t.equal(worst, before["commit_index"], "what is older is not safe by itself; safe up to")
+            p.has = 1 << 62
+            f.wait_for("all to be safe with one of its own", lambda: c.own(leader)["commit_index"] > before["last_index"])
+
+
+def says_no_more_than_it_knows(t):
+    """
+    A follower with entries that a lost leader left behind: to the next one it answers for those that it was shown to have
+    in common. Were it all, the leader would take its own entries of those numbers for safe, and lose what it confirmed.
+    """
+    with Cluster(t, "tail", 3, "--cluster-election-ms=1500") as c:
+        c.start()
+        c.sequence()
+
+        def written_in_one_term():
+            leader = c.leader()
+            term = c.own(leader)["term"]
+            load = Load(c)
+            load.wait(20)
+            load.end()
+            said = c.own(leader)
+            return said["state"] == "leader" and said["term"] == term and (leader, term)
+        leader, term = f.wait_for("entries of one term", written_in_one_term)
+        other, late = (leader + 1) % 3, (leader + 2) % 3
+        p = Pretender(c, leader)
+        f.wait_for("it to have everything", lambda: c.own(late)["last_index"] >= c.own(leader)["commit_index"])
+        c.pause(other)
+        c.kill(leader)
+        has = c.own(late)
+        with p:
+            next_term, prev = has["term"] + 100, has["last_index"] - 3
+            p.beat(p.dial(late), next_term, prev, term)
+            t.equal(p.answer(), (next_term, 0, prev), "to a heartbeat behind its end it answers for what that shows")
+        c.resume(other)
 
 
 def a_full_disk(t):
@@ -590,7 +856,7 @@ def refused(t):
 
 
 with f.Test("cluster") as test:
-    for part in (refused, grows_and_shrinks, leaders_killed, minority_alone, a_wiped_member, a_full_disk,
-                 a_lying_disk, restored, sealed, renewed,
-                 init_left, rude_peers):
+    for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone, a_wiped_member,
+                 alone_with_a_snapshot, says_no_more_than_it_knows, counts_its_own_term, a_full_disk, a_lying_disk,
+                 restored, sealed, renewed, init_left, rude_peers):
         test.section(part)

@@ -1,0 +1,54 @@
+/*
+ * A snapshot that the leader sent, while it is being stored. libraft counts it as its log from the first moment,
+ * but its state machine has it only when it is on the disk. In between it must not stand for election: as a
+ * leader it would go on from a state that it does not have. So the time to an election does not end
+ * meanwhile.
+ */
+#include "raft/node_in.h"
+
+#include <limits.h>
+
+static struct node *node_of(struct raft_io *io)
+{
+    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
+}
+
+static void stored(struct raft_io_snapshot_put *req, int status)
+{
+    struct node *n = req->data;
+    struct raft_io_snapshot_put *theirs = n->put_theirs;
+    n->put_theirs = NULL;
+    if (status == 0)
+        match_show(&n->match, n->put_shows.term, n->put_shows.index);
+    theirs->cb(theirs, status);
+    unsigned *timeout = &n->raft.follower_state.randomized_election_timeout;
+    if (raft_state(&n->raft) == RAFT_FOLLOWER && *timeout == UINT_MAX) {
+        int least = (int)n->raft.election_timeout;
+        *timeout = (unsigned)n->io.random(&n->io, least, 2 * least);
+        n->raft.election_timer_start = n->io.time(&n->io);
+    }
+}
+
+static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
+                  const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb)
+{
+    struct node *n = node_of(io);
+    if (trailing != 0 || n->put_theirs) /* its own: entries stay behind it */
+        return n->put(io, trailing, req, snapshot, cb);
+    req->cb = cb;
+    n->put_req.data = n;
+    n->put_theirs = req;
+    n->put_shows = n->shows;
+    int r = n->put(io, trailing, &n->put_req, snapshot, stored);
+    if (r != 0)
+        n->put_theirs = NULL;
+    else if (raft_state(&n->raft) == RAFT_FOLLOWER)
+        n->raft.follower_state.randomized_election_timeout = UINT_MAX;
+    return r;
+}
+
+void install_watch(struct node *n)
+{
+    n->put = n->io.snapshot_put;
+    n->io.snapshot_put = on_put;
+}

@@ -1,0 +1,68 @@
+/* What this member knows, for whoever counts: the loop's thread writes it down at each tick, others copy it. The
+ * mutex is for the two of them alone, so that no request waits for a reader. */
+#include "raft/node_in.h"
+
+_Static_assert((int)NODE_UNAVAILABLE == RAFT_UNAVAILABLE && (int)NODE_FOLLOWER == RAFT_FOLLOWER &&
+                   (int)NODE_CANDIDATE == RAFT_CANDIDATE && (int)NODE_LEADER == RAFT_LEADER,
+               "a state of libraft's is taken as it is");
+
+/* libraft tells nobody when the lead changes: it has when another one leads, or the same one in another term. */
+static void count_changes(struct node *n, raft_id leader)
+{
+    if (leader == 0 || (leader == n->led_by && n->raft.current_term == n->led_term))
+        return;
+    n->leader_changes++;
+    n->led_by = leader;
+    n->led_term = n->raft.current_term;
+}
+
+static void view_members(struct node *n, struct node_view *v)
+{
+    static const enum node_role roles[] = { NODE_STANDBY, NODE_VOTER, NODE_SPARE };
+    const struct raft_configuration *c = &n->raft.configuration;
+    bool leads = raft_state(&n->raft) == RAFT_LEADER;
+    for (unsigned i = 0; i < c->n; i++) {
+        enum node_role role = roles[c->servers[i].role % 3];
+        v->count[role]++;
+        if (!leads || i >= NODE_PEERS_MAX || c->servers[i].id == n->id)
+            continue;
+        raft_index match = n->raft.leader_state.progress[i].match_index;
+        struct node_peer *p = &v->peer[v->peers++];
+        p->id = c->servers[i].id;
+        p->lag = v->last_index > match ? v->last_index - match : 0;
+        p->seen = node_heard(n, i);
+    }
+}
+
+void node_look(struct node *n)
+{
+    struct node_view v = { .state = (enum node_state)(raft_state(&n->raft) & 3),
+                           .term = n->raft.current_term,
+                           .last_index = raft_last_index(&n->raft),
+                           .commit_index = n->raft.commit_index,
+                           .applied_index = raft_last_applied(&n->raft),
+                           .snapshot_index = n->raft.log.snapshot.last_index,
+                           .registers = n->fsm.map.count,
+                           .snapshots = n->snapshots,
+                           .entries = n->entries,
+                           .writes = n->writes,
+                           .forwarded = { n->forwarded[0], n->forwarded[1] },
+                           .stalled = n->stalled || n->broken };
+    raft_id leader = 0;
+    const char *address;
+    raft_leader(&n->raft, &leader, &address);
+    v.has_leader = leader != 0;
+    count_changes(n, leader);
+    v.leader_changes = n->leader_changes;
+    view_members(n, &v);
+    pthread_mutex_lock(&n->view_mutex);
+    n->view = v;
+    pthread_mutex_unlock(&n->view_mutex);
+}
+
+void node_view(struct node *n, struct node_view *out)
+{
+    pthread_mutex_lock(&n->view_mutex);
+    *out = n->view;
+    pthread_mutex_unlock(&n->view_mutex);
+}

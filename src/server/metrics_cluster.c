@@ -1,0 +1,87 @@
+/* The part of /metrics that a member of a Raft cluster has: what it saw at its last tick, some 10 ms ago. */
+#include "server/metrics.h"
+
+#ifdef FIRN_HAVE_RAFT
+#include "raft/node.h"
+
+#include <inttypes.h>
+
+static void positions(const struct node_view *v, struct buf *out)
+{
+    metric(out, "firn_raft_term", "gauge", "The term that this member is in.", (double)v->term);
+    metric(out, "firn_raft_last_index", "gauge", "The last entry in this member's log.",
+           (double)v->last_index);
+    metric(out, "firn_raft_commit_index", "gauge",
+           "The last entry that this member knows to be on a majority.", (double)v->commit_index);
+    metric(out, "firn_raft_applied_index", "gauge",
+           "The last entry that is in this member's registers.", (double)v->applied_index);
+    metric(out, "firn_raft_snapshot_index", "gauge", "The last entry in this member's snapshot.",
+           (double)v->snapshot_index);
+    metric(out, "firn_raft_registers", "gauge", "Registers that this member has.",
+           (double)v->registers);
+}
+
+static void roles(const struct node_view *v, struct buf *out)
+{
+    static const char *const states[] = { "unavailable", "follower", "candidate", "leader" };
+    static const char *const kinds[] = { "voter", "standby", "spare" };
+    metric_head(out, "firn_raft_state", "gauge", "1 for what this member is now.");
+    for (int i = NODE_UNAVAILABLE; i <= NODE_LEADER; i++)
+        buf_addf(out, "firn_raft_state{state=\"%s\"} %d\n", states[i], (int)v->state == i);
+    metric(out, "firn_raft_is_leader", "gauge", "1 while this member leads.",
+           v->state == NODE_LEADER);
+    metric(out, "firn_raft_has_leader", "gauge", "1 while this member knows of a leader.",
+           v->has_leader);
+    metric(out, "firn_raft_log_writable", "gauge",
+           "0 after the log could not be written: make room, restart firnd.", !v->stalled);
+    metric_head(out, "firn_raft_members", "gauge", "Members of the cluster, by role.");
+    for (int i = 0; i < NODE_ROLES; i++)
+        buf_addf(out, "firn_raft_members{role=\"%s\"} %u\n", kinds[i], v->count[i]);
+}
+
+/* Only the leader knows. */
+static void peers(const struct node_view *v, struct buf *out)
+{
+    if (v->peers == 0)
+        return;
+    metric_head(out, "firn_raft_peer_lag", "gauge",
+                "Entries that another member lacks; the leader alone knows.");
+    for (unsigned i = 0; i < v->peers; i++)
+        buf_addf(out, "firn_raft_peer_lag{member=\"%016" PRIx64 "\"} %" PRIu64 "\n", v->peer[i].id,
+                 v->peer[i].lag);
+    metric_head(out, "firn_raft_peer_seen", "gauge",
+                "1 if the leader heard of that member within a second.");
+    for (unsigned i = 0; i < v->peers; i++)
+        buf_addf(out, "firn_raft_peer_seen{member=\"%016" PRIx64 "\"} %d\n", v->peer[i].id,
+                 v->peer[i].seen);
+}
+
+void metrics_cluster(struct node *n, struct buf *out)
+{
+    struct node_view v;
+    if (!n)
+        return;
+    node_view(n, &v);
+    roles(&v, out);
+    positions(&v, out);
+    metric(out, "firn_raft_leader_changes_total", "counter",
+           "Leaders, and terms of the same one, that this member saw begin.",
+           (double)v.leader_changes);
+    metric(out, "firn_raft_snapshots_total", "counter",
+           "Snapshots that this member took or received.", (double)v.snapshots);
+    metric(out, "firn_raft_entries_total", "counter",
+           "Entries of writes that this member proposed as the leader.", (double)v.entries);
+    metric(out, "firn_raft_writes_total", "counter",
+           "Requests to write in those entries: how many share one.", (double)v.writes);
+    metric_head(out, "firn_raft_forwarded_total", "counter",
+                "Requests that this member passed on to the leader.");
+    buf_addf(out, "firn_raft_forwarded_total{kind=\"read\"} %" PRIu64 "\n", v.forwarded[0]);
+    buf_addf(out, "firn_raft_forwarded_total{kind=\"write\"} %" PRIu64 "\n", v.forwarded[1]);
+    peers(&v, out);
+}
+#else
+void metrics_cluster(struct node *n, struct buf *out)
+{
+    (void)n, (void)out;
+}
+#endif
