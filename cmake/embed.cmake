@@ -1,9 +1,10 @@
-# Makes a C file of any file: cmake -DFROM=web/index.html -DTO=out.c -DNAME=web_index_html -P embed.cmake
+# Makes a C file of any file: cmake -DFROM=web/index.html -DTO=out.c -DNAME=web_index_html
+#     -DHEADER=server/web.h -P embed.cmake; the header declares NAME and NAME_len.
 file(READ ${FROM} hex HEX)
 string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
 file(WRITE ${TO} "/* ${NAME}: made by cmake/embed.cmake */
-#include \"server/web.h\"
+#include \"${HEADER}\"
 
 const unsigned char ${NAME}[] = {
 ${bytes} 0
