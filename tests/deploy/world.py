@@ -4,6 +4,7 @@ Three firnds and a load balancer made of the very files in deploy/, for tests/de
 The files name fixed addresses, 127.0.0.1:9000 to 9032; here they are moved to a stretch of free ports, and
 nothing else is changed but where nginx keeps its files. Processes are ended by their id.
 """
+import ctypes
 import json
 import os
 import random
@@ -42,13 +43,18 @@ def free_base():
     raise NotThere("no forty free ports in a row")
 
 
+def end_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
 class Process:
     """Something that runs, with a log."""
 
     def __init__(self, name, command, log, stdout=None):
         self.name, self.log_path = name, log
         with open(log, "ab") as f:
-            self.popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or f, stderr=f)
+            self.popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or f, stderr=f,
+                                          preexec_fn=end_with_parent)
 
     def alive(self):
         return self.popen.poll() is None
@@ -95,7 +101,9 @@ class World:
             command += ["--store", "sqlite:" + os.path.join(self.dir, "firn.db"), "--store-init"]
         else:
             command += ["--store", "raft:", "--cluster-listen", self.at(10 * n + 3)]
-            command += ["--cluster-init", "--cluster-fresh"] if n == 1 else ["--cluster-join", self.at(13)]
+            command += ["--cluster-init"] if n == 1 else ["--cluster-join", self.at(13)]
+            if n == 1 and not os.path.exists(os.path.join(self.dir, "node1", "raft", "member")):
+                command += ["--cluster-fresh"]
         self.node[n] = Process(f"node{n}", command, os.path.join(self.dir, f"node{n}.log"))
 
     def ready(self, n):
