@@ -316,12 +316,21 @@ static int plan(struct site *s)
 
 /* ---- asking them ---- */
 
-/* One GET of a path on a port; whether it was answered with 200, and how often `word` is in the body. */
+static size_t occurrences(const char *p, size_t len, const char *word)
+{
+    size_t count = 0, n = strlen(word);
+    for (const char *end = p + len; (p = memmem(p, (size_t)(end - p), word, n)); p += n)
+        count++;
+    return count;
+}
+
+/* One GET of a path on a port; whether it was answered with 200, and how often `word`, if there is one, is
+ * in the answer. */
 static bool probe(uint32_t port, const char *path, const char *word, size_t *out_count)
 {
     char url[128];
-    const char *body;
-    size_t len, count = 0;
+    const char *body = "";
+    size_t len = 0;
     struct http_client c;
     snprintf(url, sizeof url, "http://127.0.0.1:%u%s", port, path);
     bool good = http_client_init(&c, url) == 0;
@@ -329,13 +338,8 @@ static bool probe(uint32_t port, const char *path, const char *word, size_t *out
     c.timeout_ms = PROBE_MS;
     c.accept = "text/plain";
     good = good && http_client_get(&c, &body, &len) == 0;
-    for (const char *p = body, *end = good ? body + len : NULL; good && word && p;) {
-        p = memmem(p, (size_t)(end - p), word, strlen(word));
-        count += p != NULL;
-        p = p ? p + strlen(word) : NULL;
-    }
-    if (good && out_count)
-        *out_count = count;
+    if (good && word)
+        *out_count = occurrences(body, len, word);
     http_client_done(&c);
     return good;
 }
