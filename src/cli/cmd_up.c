@@ -247,15 +247,14 @@ static void find_firnd(struct site *s)
         memcpy(s->firnd, "firnd", sizeof "firnd");
 }
 
-static void plan_member(struct site *s, size_t i)
+/* Its flags as of now: a member that has data neither makes records nor may say that there were none. */
+static void member_args(struct site *s, size_t i)
 {
     static const char *const flag[] = { "--listen-home", "--listen-snowflake", "--listen-ticket",
                                         "--cluster-listen" };
     struct member *m = &s->member[i];
     size_t n = 0;
     char known[PATH_BUF + 16];
-    snprintf(m->name, sizeof m->name, "node%zu", i + 1);
-    snprintf(m->dir, sizeof m->dir, "%.4000s/%zu", s->dir, i + 1);
     const char *const first[] = { s->firnd,      "--no-config",
                                   "--name",      m->name,
                                   "--state-dir", m->dir,
@@ -263,7 +262,6 @@ static void plan_member(struct site *s, size_t i)
     for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
         m->argv[n++] = first[k];
     for (size_t k = 0; k < (s->o->store ? 3 : 4); k++) {
-        snprintf(m->address[k], ADDRESS_BUF, "127.0.0.1:%u", port_of(s, i + 1, (enum port)k));
         m->argv[n++] = flag[k];
         m->argv[n++] = m->address[k];
     }
@@ -276,10 +274,20 @@ static void plan_member(struct site *s, size_t i)
     } else {
         m->argv[n++] = "--cluster-init";
         s->fresh = access(known, F_OK) != 0;
-        if (s->fresh) /* nothing can have been granted before */
+        if (s->fresh)
             m->argv[n++] = "--cluster-fresh";
     }
     m->argv[n] = NULL;
+}
+
+static void plan_member(struct site *s, size_t i)
+{
+    struct member *m = &s->member[i];
+    snprintf(m->name, sizeof m->name, "node%zu", i + 1);
+    snprintf(m->dir, sizeof m->dir, "%.4000s/%zu", s->dir, i + 1);
+    for (size_t k = 0; k < sizeof m->address / sizeof m->address[0]; k++)
+        snprintf(m->address[k], ADDRESS_BUF, "127.0.0.1:%u", port_of(s, i + 1, (enum port)k));
+    member_args(s, i);
     snprintf(s->log[i], sizeof s->log[i], "%.4000s/%zu.log", s->dir, i + 1);
     s->child[i] = (struct child){ .name = m->name, .log = s->log[i], .argv = m->argv };
 }
@@ -530,6 +538,8 @@ static void look_after(struct site *s)
                         RESTART_MS / 1000);
         } else if (c->pid == 0 && child_now_ms() >= c->ended_ms + RESTART_MS) {
             c->ended_ms = child_now_ms(); /* of this attempt, should it fail */
+            if (i < MEMBERS)
+                member_args(s, i);
             if (child_start(c) == 0) {
                 clear_line();
                 say_warning("%s runs again, pid %d", c->name, (int)c->pid);

@@ -173,7 +173,7 @@ class World:
         i = len(self.loads)
         base = os.path.join(self.dir, f"load{i}")
         out = open(base + ".json", "wb")
-        process = Process(f"load{i}", [os.path.join(self.bin, "..", "tests", "deploy_load"), self.at(port), protocol,
+        process = Process(f"load{i}", [os.path.join(self.bin, "..", "bench", "soak_load"), self.at(port), protocol,
                                        what, str(rate), str(seconds), str(connections), base + ".ids", str(timeout_ms)],
                           base + ".log", stdout=out)
         out.close()

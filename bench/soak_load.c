@@ -1,5 +1,5 @@
 /*
- * A load of clients that never give up an ID: for tests/deploy/run and bench/soak.
+ * A load of clients that never give up an ID: for bench/soak and tests/deploy/run.
  *
  * Open loop: request number i is due at start + i / rate, whether or not the server keeps up, and its
  * latency counts from then to its answer, retry included. A connection has one request at a time. A
@@ -7,7 +7,7 @@
  * more, on a new connection; one that fails twice is a failed request. Every ID that was answered goes to the
  * log, a line each, so that somebody can look for duplicates in all of them.
  *
- * Usage: deploy_load ADDRESS:PORT http|resp WHAT RATE SECONDS CONNECTIONS LOG [TIMEOUT_MS]
+ * Usage: soak_load ADDRESS:PORT http|resp WHAT RATE SECONDS CONNECTIONS LOG [TIMEOUT_MS]
  * WHAT is a path, or a command with its words separated by blanks. TIMEOUT_MS is for each attempt, 2000. SIGTERM and SIGINT end it early.
  * Prints one line of JSON a second (the totals so far) and a last one; status 0 unless it could not run.
  */
