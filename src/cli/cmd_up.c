@@ -129,28 +129,25 @@ const struct usage up_usage = {
 
 /* ---- signals ---- */
 
+/* Those that mean "stop"; blocked, and asked for where it suits. */
+static sigset_t stop_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
 /* Wait for `ms`, or until somebody wants us to stop; whether somebody does, from then on. */
 static bool stopped(struct site *s, uint64_t ms)
 {
-    sigset_t set;
+    sigset_t set = stop_signals();
     struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
     if (!s->stop && sigtimedwait(&set, NULL, &t) > 0)
         s->stop = true;
     return s->stop;
-}
-
-static void block_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 /* ---- the folder ---- */
@@ -230,6 +227,23 @@ static int check_ports(const struct site *s)
         for (enum port p = PORT_HOME; p <= PORT_PEERS && r < 0; p++)
             r = check_port(s, port_of(s, m, p));
     return r;
+}
+
+/* FIRN_… in the environment are settings of somebody's firnd, and not meant for these three. */
+static void forget_settings(void)
+{
+    char name[64];
+    for (char **e = environ; *e;) {
+        size_t len = strcspn(*e, "=");
+        if (strncmp(*e, "FIRN_", 5) == 0 && len < sizeof name) {
+            memcpy(name, *e, len);
+            name[len] = '\0';
+            unsetenv(name);
+            e = environ; /* it has moved up */
+        } else {
+            e++;
+        }
+    }
 }
 
 /* Beside firn itself, as it is built and installed, or in PATH. */
@@ -600,7 +614,9 @@ int cmd_up(int argc, char **argv)
     s->o = &o;
     s->lock = -1;
     s->snowflake.fd = s->ticket.fd = -1;
-    block_signals();
+    sigset_t set = stop_signals();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    forget_settings();
     r = make_folder(s);
     if (r < 0)
         r = plan(s);

@@ -29,7 +29,7 @@ class Up:
         self.out_path, self.err_path = (os.path.join(t.dir, f"up-{self.base}.{k}") for k in ("out", "err"))
         self.said = b""
         self.master = None
-        env = {**os.environ, "TMPDIR": t.dir}
+        env = {**os.environ, "TMPDIR": t.dir, "FIRN_STORE": "memory:", "FIRN_LIMITS_CONNECTIONS": "1"}  # not for these
         command = [os.path.join(t.bin, "firn"), "up", "--port", str(self.base), *args]
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             slave = None
