@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run run-cluster compare test sim model chaos bench install clean help format tidy
+.PHONY: all run run-cluster compare test sim model chaos bench soak install clean help format tidy
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
@@ -37,6 +37,10 @@ bench: all ## measure firn beside its peers; writes bench/results/
 	@bench/run
 	@bench/servers
 	@bench/cluster
+
+soak: all ## 20,000 requests/s on three firnds behind HAProxy, a fault a minute; MINUTES (10), bench/results/soak.md
+	@scripts/install-deps bench
+	@bench/soak --minutes $(or $(MINUTES),10)
 
 install: all ## install below PREFIX (default /usr/local)
 	@cmake --install build

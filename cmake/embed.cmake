@@ -1,8 +1,5 @@
-# Makes a C file of any file: cmake -DFROM=web/index.html -DTO=out.c -DNAME=web_index_html -P embed.cmake
-# -DHEADER= names the header that declares it.
-if(NOT HEADER)
-  set(HEADER server/web.h)
-endif()
+# Makes a C file of any file: cmake -DFROM=web/index.html -DTO=out.c -DNAME=web_index_html
+#     -DHEADER=server/web.h -P embed.cmake; the header declares NAME and NAME_len.
 file(READ ${FROM} hex HEX)
 string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")

@@ -30,12 +30,13 @@ int cmd_nodes(int argc, char **argv);
 int cmd_seal(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_unseal(int argc, char **argv);
+int cmd_up(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 extern const struct usage admin_usage, audit_usage, bench_usage, choose_usage, cluster_usage,
     compare_usage, completion_usage, config_usage, convert_usage, elect_usage, gen_usage,
     help_usage, inspect_usage, lab_usage, layout_usage, lock_usage, nodes_usage, seal_usage,
-    top_usage, unseal_usage, verify_usage, version_usage;
+    top_usage, unseal_usage, up_usage, verify_usage, version_usage;
 
 #endif

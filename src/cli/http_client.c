@@ -274,7 +274,7 @@ int http_client_get(struct http_client *c, const char **out_body, size_t *out_le
     int r;
     for (c->retries = 0;; c->retries++) {
         r = exchange(c, out_body, out_len);
-        if ((r != FIRN_EIO && r != FIRN_EAGAIN) || c->retries == HTTP_CLIENT_RETRIES)
+        if ((r != FIRN_EIO && r != FIRN_EAGAIN) || c->once || c->retries == HTTP_CLIENT_RETRIES)
             break;
         struct timespec pause = { .tv_sec = HTTP_CLIENT_PAUSE_MS / 1000 };
         while (nanosleep(&pause, &pause) != 0 && errno == EINTR)

@@ -11,6 +11,7 @@
 #include "firn/error.h"
 
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -24,6 +25,7 @@ struct http_client {
     /* Borrowed; set them after http_client_init(). NULL: GET, JSON, no token. */
     const char *post, *accept, *token;
     uint32_t timeout_ms; /* for one answer */
+    bool once;           /* GET without retries */
     struct addrinfo *where;
     int fd; /* -1: not connected */
     char *buf;

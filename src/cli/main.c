@@ -19,6 +19,7 @@ const struct command commands[] = {
     { "choose", "which kind of ID suits you, and why", cmd_choose, &choose_usage },
     { "compare", "ask a Snowflake and a ticket server in turn, and compare them", cmd_compare,
       &compare_usage },
+    { "up", "three servers, a balancer and a client on this machine, to try", cmd_up, &up_usage },
     { "admin", "set up, look at and mend the store that servers share", cmd_admin, &admin_usage },
     { "cluster", "who belongs to a cluster of firnds, and changes of that", cmd_cluster,
       &cluster_usage },

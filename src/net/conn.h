@@ -92,7 +92,9 @@ struct loop {
     uv_timer_t sweep;
     struct listener *listeners;
     struct loop_task *_Atomic tasks; /* newest first */
-    atomic_bool drain_asked;
+    atomic_bool leave_asked, drain_asked;
+    unsigned drain_turns; /* turns until draining begins, which read what has arrived */
+    bool leaving;         /* HTTP answers end their connections */
     bool draining, stopped, handed_over;
     uint64_t drain_until_ms;
 

@@ -17,6 +17,7 @@ enum {
     SWEEP_MS = 1000,
     LISTEN_BACKLOG = 4096, /* the kernel cuts it to somaxconn */
     OUT_MAX_EXTRA = 64 * 1024,
+    DRAIN_TURNS = 3, /* one poll accepts what waits in the backlog, the next reads what it sent */
 };
 
 static void loop_date(struct loop *l)
@@ -61,6 +62,12 @@ void loop_call(struct loop *l, struct loop_task *t)
         uv_async_send(&l->wake);
 }
 
+void loop_leave(struct loop *l)
+{
+    atomic_store(&l->leave_asked, true);
+    uv_async_send(&l->wake);
+}
+
 void loop_drain(struct loop *l)
 {
     atomic_store(&l->drain_asked, true);
@@ -84,8 +91,10 @@ static void on_wake(uv_async_t *h)
 {
     struct loop *l = h->data;
     run_tasks(l);
-    if (atomic_load(&l->drain_asked) && !l->draining)
-        loop_begin_drain(l);
+    bool drain = atomic_load(&l->drain_asked);
+    l->leaving |= drain || atomic_load(&l->leave_asked);
+    if (drain && !l->draining && l->drain_turns == 0)
+        l->drain_turns = DRAIN_TURNS;
 }
 
 static void on_busy(uv_idle_t *h)
@@ -106,9 +115,11 @@ static void on_prepare(uv_prepare_t *h)
     if (l->handed_over && l->service->turn)
         l->service->turn(l->service->ctx);
     l->handed_over = false;
+    if (l->drain_turns > 0 && --l->drain_turns == 0)
+        loop_begin_drain(l);
     if (l->draining && l->slots_len == 0 && l->stats.deferred == 0)
         uv_stop(&l->uv);
-    if (l->todo)
+    if (l->todo || l->drain_turns > 0)
         uv_idle_start(&l->busy, on_busy);
     else
         uv_idle_stop(&l->busy);

@@ -108,7 +108,7 @@ static void add_head(struct reply *r, unsigned status, const char *fields)
 {
     struct buf *b = r->out;
     const struct loop *l = r->loop;
-    bool keep = r->keep_alive && !r->close && (!l->draining || r->follows);
+    bool keep = r->keep_alive && !r->close && (!l->leaving || r->follows);
     r->close = !keep;
     if (status == 200) {
         static const char ok[] = "HTTP/1.1 200 OK\r\n";
@@ -164,7 +164,7 @@ void reply_ok(struct reply *r, const char *fields, size_t fields_len, const char
 {
     static const char ok[17] = "HTTP/1.1 200 OK\r\n", length[16] = "Content-Length: ";
     const struct loop *l = r->loop;
-    if (!r->keep_alive || r->close || (l->draining && !r->follows) || r->minor == 0 || len > 999) {
+    if (!r->keep_alive || r->close || (l->leaving && !r->follows) || r->minor == 0 || len > 999) {
         reply_http(r, 200, fields, body, len);
         return;
     }

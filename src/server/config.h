@@ -80,7 +80,7 @@ struct config {
     } cluster;                             /* for the store raft: */
     struct {
         uint64_t connections, ids_per_request;
-        uint64_t header_ms, idle_ms, drain_ms;
+        uint64_t header_ms, idle_ms, notice_ms, drain_ms;
     } limits;
     struct {
         int level;  /* enum log_level */

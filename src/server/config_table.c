@@ -193,6 +193,8 @@ const struct setting settings[] = {
       .help = "time for a request to arrive, from its first byte on" },
     { "limits.idle_ms", SETTING_UINT, 0, AT(limits.idle_ms), "60000", RANGE(10, YEAR_MS),
       .help = "time between requests before a connection is closed" },
+    { "limits.notice_ms", SETTING_UINT, 0, AT(limits.notice_ms), "0", RANGE(0, YEAR_MS),
+      .help = "time after SIGTERM in which /readyz says no and requests are still served" },
     { "limits.drain_ms", SETTING_UINT, 0, AT(limits.drain_ms), "10000", RANGE(1, YEAR_MS),
       .help = "time for open requests to end when the server stops" },
 

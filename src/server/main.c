@@ -1,6 +1,7 @@
 /*
  * firnd: start in this order: settings, sockets, store and coordinator, loops; end in the reverse one.
- * The main thread only waits for signals. SIGTERM and SIGINT drain, SIGHUP reads the settings again.
+ * The main thread only waits for signals. SIGTERM gives notice and drains, SIGINT drains, SIGHUP reads
+ * the settings again.
  */
 #include "net/tls.h"
 #include "server/app.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -345,9 +347,9 @@ static void reload(void)
     systemd_ready("serving");
 }
 
-/* Until a signal says to end. The watchdog is fed while the board moves: a coordinator that hangs in
+/* Until a signal says to end; which one. The watchdog is fed while the board moves: a coordinator that hangs in
  * the store must be seen. */
-static void wait_for_end(const sigset_t *set)
+static int wait_for_end(const sigset_t *set)
 {
     bool was_ready = false;
     uint64_t version = 0;
@@ -355,7 +357,7 @@ static void wait_for_end(const sigset_t *set)
         struct timespec second = { 1, 0 };
         int sig = sigtimedwait(set, NULL, &second);
         if (sig == SIGTERM || sig == SIGINT)
-            return;
+            return sig;
         if (sig == SIGHUP)
             reload();
         const char *why;
@@ -373,11 +375,38 @@ static void wait_for_end(const sigset_t *set)
     }
 }
 
-static void stop(void)
+/* /readyz says no, and requests are served until load balancers have seen it. Another signal: now. */
+static void give_notice(const sigset_t *set, uint64_t ms)
 {
-    log_info("draining", "connections=%u", (unsigned)atomic_load(&app.conns_open));
+    struct timespec now, end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)(ms / 1000);
+    end.tv_nsec += (long)(ms % 1000) * 1000000;
+    log_info("leaving", "notice_ms=%" PRIu64, ms);
+    log_flush();
+    for (size_t i = 0; i < app.loops; i++)
+        loop_leave(app.ctx[i].loop);
+    for (;;) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t left_ns = (int64_t)(end.tv_sec - now.tv_sec) * 1000000000 + end.tv_nsec -
+                          now.tv_nsec;
+        if (left_ns <= 0)
+            return;
+        struct timespec left = { 0, left_ns < 100000000 ? (long)left_ns : 100000000 };
+        int sig = sigtimedwait(set, NULL, &left);
+        if (sig == SIGTERM || sig == SIGINT)
+            return;
+        systemd_watchdog();
+    }
+}
+
+static void stop(const sigset_t *set, int sig)
+{
     systemd_stopping("draining");
     atomic_store(&app.draining, true);
+    if (sig == SIGTERM && app.config.limits.notice_ms > 0)
+        give_notice(set, app.config.limits.notice_ms);
+    log_info("draining", "connections=%u", (unsigned)atomic_load(&app.conns_open));
     for (size_t i = 0; i < app.loops; i++)
         loop_drain(app.ctx[i].loop);
     uint64_t last = 0;
@@ -449,8 +478,7 @@ static int run(void)
         return fail("threads", r, &d);
     warn_exposed();
     greet();
-    wait_for_end(&set);
-    stop();
+    stop(&set, wait_for_end(&set));
     return 0;
 }
 

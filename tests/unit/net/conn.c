@@ -226,6 +226,23 @@ static void hear_end(int fd)
     close(fd);
 }
 
+/* An answer that says that it is the last, and the end. */
+static void hear_last_number(int fd, unsigned n)
+{
+    char got[4096] = "";
+    size_t at = 0;
+    ssize_t more;
+    while (at < sizeof got - 1 && (more = recv(fd, got + at, sizeof got - 1 - at, 0)) > 0)
+        at += (size_t)more;
+    T_OK(more == 0, "after '%s': %s", got, strerror(errno));
+    T_OK(strstr(got, "HTTP/1.1 200 OK\r\n") == got, "%s", got);
+    T_OK(strstr(got, "\r\nConnection: close\r\n"), "%s", got);
+    const char *body = strstr(got, "\r\n\r\n");
+    T_OK(body, "%s", got);
+    T_EQ(strtoul(body + 4, NULL, 10), n);
+    close(fd);
+}
+
 static bool silent(int fd, int ms)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -256,6 +273,12 @@ static void ask(struct world *w, void (*fn)(struct world *w, void *arg), void *a
     while (sem_wait(&q.done) < 0)
         continue;
     sem_destroy(&q.done);
+}
+
+static void nothing(struct world *w, void *arg)
+{
+    (void)w;
+    (void)arg;
 }
 
 static void count_deferred(struct world *w, void *arg)
@@ -785,6 +808,66 @@ T_TEST(conn_drain_finishes_what_is_in_flight)
     ask(&w, release_all_backwards, NULL);
     hear_number(busy, 2);
     hear_end(busy);
+    pthread_join(w.thread, NULL);
+    loop_free(w.loop);
+    T_EQ(w.conns_open, 0);
+}
+
+T_TEST(conn_leave_ends_connections_with_an_answer)
+{
+    static struct world w;
+    world_start(&w, NULL);
+    int kept = dial(&w), redis = dial(&w);
+    say(kept, GET("/n/1"));
+    hear_number(kept, 1);
+    say(redis, "PING\r\n");
+    hear(redis, "+PONG\r\n");
+    loop_leave(w.loop);
+    ask(&w, nothing, NULL); /* the loop has seen it */
+    T_OK(silent(kept, 20), "a connection without a request stays");
+    say(kept, GET("/n/2"));
+    hear_last_number(kept, 2);
+    int late = dial(&w);
+    say(late, GET("/n/3"));
+    hear_last_number(late, 3);
+    say(redis, "PING\r\n");
+    hear(redis, "+PONG\r\n");
+    loop_drain(w.loop);
+    hear_end(redis);
+    pthread_join(w.thread, NULL);
+    loop_free(w.loop);
+    T_EQ(w.conns_open, 0);
+}
+
+struct arrived {
+    int kept, late, redis;
+};
+
+/* On the loop's thread: it sees nothing of this before it hears that it is to drain. */
+static void arrive_and_drain(struct world *w, void *arg)
+{
+    struct arrived *a = arg;
+    say(a->kept, GET("/n/7"));
+    say(a->redis, "PING\r\n");
+    a->late = dial(w);
+    say(a->late, GET("/n/8"));
+    loop_drain(w->loop);
+}
+
+T_TEST(conn_drain_answers_what_had_arrived)
+{
+    static struct world w;
+    world_start(&w, NULL);
+    struct arrived a = { .kept = dial(&w), .redis = dial(&w) };
+    say(a.kept, GET("/n/1"));
+    hear_number(a.kept, 1);
+    say(a.redis, "PING\r\n");
+    hear(a.redis, "+PONG\r\n");
+    ask(&w, arrive_and_drain, &a);
+    hear_last_number(a.kept, 7);
+    hear_last_number(a.late, 8);
+    hear(a.redis, "+PONG\r\n");
+    hear_end(a.redis);
     pthread_join(w.thread, NULL);
     loop_free(w.loop);
     T_EQ(w.conns_open, 0);

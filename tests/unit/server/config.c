@@ -119,6 +119,7 @@ T_TEST(config_defaults)
     T_EQ(c.limits.ids_per_request, 100000);
     T_EQ(c.limits.header_ms, 10000);
     T_EQ(c.limits.idle_ms, 60000);
+    T_EQ(c.limits.notice_ms, 0);
     T_EQ(c.limits.drain_ms, 10000);
     T_EQ(c.log.level, LOG_LEVEL_INFO);
     T_EQ(c.log.format, LOG_FORMAT_TEXT);
