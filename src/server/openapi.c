@@ -198,7 +198,9 @@ static void write_success(struct buf *b, const struct route *t)
         buf_add_str(b,
                     ",\"text/plain\":{\"schema\":{\"type\":\"string\",\"description\":"
                     "\"A line each.\"}},\"application/octet-stream\":{\"schema\":{\"description\":"
-                    "\"64-bit integers, high byte first; for 64-bit kinds.\"}}");
+                    "\"64-bit integers, high byte first; for 64-bit kinds.\"}},"
+                    "\"application/vnd.firn.runs\":{\"schema\":{\"description\":\"Three 64-bit "
+                    "integers for each run of numbers: the first, the step, how many.\"}}");
     buf_add_str(b, "}}");
 }
 
