@@ -153,7 +153,7 @@ static int start(struct lending *l, uint32_t drift_ms)
 /* --- what the server says --- */
 
 struct grant {
-    uint64_t number, slot, from, until, now, window, drift;
+    uint64_t number, slot, from, until, now, window, floor, drift;
     struct firn_layout layout;
 };
 
@@ -166,9 +166,9 @@ static int read_grant(const char *p, size_t len, struct grant *g)
     const struct {
         const char *name;
         uint64_t *to;
-    } numbers[] = { { "grant", &g->number },  { "slot", &g->slot }, { "from", &g->from },
-                    { "until", &g->until },   { "now", &g->now },   { "window_ms", &g->window },
-                    { "drift_ms", &g->drift } };
+    } numbers[] = { { "grant", &g->number }, { "slot", &g->slot },     { "from", &g->from },
+                    { "until", &g->until },  { "now", &g->now },       { "window_ms", &g->window },
+                    { "floor", &g->floor },  { "drift_ms", &g->drift } };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && r == 0; i++)
         r = json_pick_u64(p, len, numbers[i].name, numbers[i].to);
     if (r || !layout || g->from >= g->until || g->slot > UINT32_MAX || g->drift > UINT32_MAX ||
@@ -231,6 +231,8 @@ static void granted(struct core *c, struct lending *l, const struct trip *t)
         if (r && r != FIRN_EWINDOW)
             failed(l, r, "no generator on this lease");
     }
+    if (l->gen && g.floor) /* a new store's slots, or a fenced one's, begin ahead of the clock */
+        firn_shared_set_floor(l->gen, lease_ticks_until(&l->layout, &l->ticks, g.floor));
 }
 
 static void trip_over(struct core *c, struct lending *l)

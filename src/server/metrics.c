@@ -155,6 +155,23 @@ static void tickets(struct app *app, struct buf *out)
         (double)atomic_load(&s->keys_removed));
 }
 
+static void leases(struct app *app, struct buf *out)
+{
+    const struct leases_stats *s = coordinator_leases(app->coordinator);
+    one(out, "firn_leases", "gauge", "Slots held for clients now.", (double)atomic_load(&s->held));
+    one(out, "firn_leases_max", "gauge", "Slots that may be.", (double)app->config.leases.max);
+    one(out, "firn_leases_granted_total", "counter", "Slots lent to clients.",
+        (double)atomic_load(&s->granted));
+    one(out, "firn_leases_extended_total", "counter", "Windows of clients extended.",
+        (double)atomic_load(&s->extended));
+    one(out, "firn_leases_refused_total", "counter", "Clients that got no slot.",
+        (double)atomic_load(&s->refused));
+    one(out, "firn_leases_returned_total", "counter", "Slots that clients gave back.",
+        (double)atomic_load(&s->returned));
+    one(out, "firn_leases_expired_total", "counter", "Leases that nobody extended.",
+        (double)atomic_load(&s->expired));
+}
+
 static void process(struct app *app, struct buf *out)
 {
     struct timespec cpu;
@@ -181,5 +198,6 @@ void metrics_write(struct app *app, struct buf *out)
     routes(app, out);
     lease(app, out);
     tickets(app, out);
+    leases(app, out);
     process(app, out);
 }
