@@ -15,11 +15,10 @@
 #include <string.h>
 
 /* A thread's own part of a block, for each of the few handles that it uses. It is in thread-local storage, so a
- * thread that ends leaves nothing behind; what was in it is skipped. A child of fork() has another era. */
+ * thread that ends leaves nothing behind; what was in it is skipped. */
 struct lane {
-    uint64_t serial; /* of the handle that it belongs to */
-    uint64_t era;
-    uint64_t next, step, left;
+    uint64_t tag; /* whose it is: handle and process (a child of fork() is another one) */
+    uint64_t next, end, step;
     uint64_t stale_ms;
 };
 
@@ -27,40 +26,64 @@ enum { LANES = 4 };
 
 static _Thread_local struct lane lanes[LANES] __attribute__((tls_model("initial-exec")));
 
-static uint64_t coarse_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static inline struct lane *lane_of(const struct firn_client *f)
 {
     return &lanes[f->serial % LANES];
 }
 
-/* Whether there is a number in the lane that may be given out now. */
-static inline bool lane_good(const struct lane *l, const struct firn_client *f)
+/* Eras are random and never 0, so no handle's tag is another's, nor that of a lane never used. */
+static inline uint64_t lane_tag(const struct firn_client *f)
 {
-    return l->serial == f->serial && l->left > 0 && l->era == fork_era() &&
-           (l->stale_ms == NEVER_MS || coarse_ms() < l->stale_ms);
+    return f->serial ^ fork_era_seen();
+}
+
+/* Whether the lane has a number for the handle; how old it is is another question. */
+static inline bool lane_has(const struct lane *l, const struct firn_client *f)
+{
+    return l->tag == lane_tag(f) && l->next != l->end;
+}
+
+static bool lane_fresh(const struct lane *l)
+{
+    struct timespec t;
+    if (l->stale_ms == NEVER_MS)
+        return true;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 < l->stale_ms;
 }
 
 static int next_slowly(struct firn_client *f, uint64_t *out);
 
+/* The next three are apart so that the shortest way needs no room on the stack. */
+__attribute__((noinline)) static int next_leased(struct firn_client *f, struct firn_shared *g,
+                                                 uint64_t *out)
+{
+    return firn_shared_next(g, out) == 0 ? 0 : next_slowly(f, out);
+}
+
+__attribute__((noinline)) static int next_fresh(struct firn_client *f, struct lane *l,
+                                                uint64_t *out)
+{
+    if (!lane_fresh(l))
+        return next_slowly(f, out);
+    *out = l->next;
+    l->next += l->step;
+    return 0;
+}
+
 int firn_client_next(struct firn_client *f, uint64_t *out)
 {
     struct firn_shared *g = atomic_load_explicit(&f->gen, memory_order_acquire);
-    if (g && firn_shared_next(g, out) == 0)
-        return 0;
     struct lane *l = lane_of(f);
-    if (__builtin_expect(lane_good(l, f), 1)) {
-        *out = l->next;
-        l->next += l->step;
-        l->left--;
-        return 0;
-    }
-    return next_slowly(f, out);
+    if (g)
+        return next_leased(f, g, out);
+    if (!lane_has(l, f))
+        return next_slowly(f, out);
+    if (l->stale_ms != NEVER_MS)
+        return next_fresh(f, l, out);
+    *out = l->next;
+    l->next += l->step;
+    return 0;
 }
 
 /* --- slowly --- */
@@ -96,21 +119,23 @@ static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out)
     struct lane *l = lane_of(f);
     struct run run;
     uint64_t stale = NEVER_MS;
-    if (l->serial == f->serial && l->era == c->era && l->left > 0)
-        atomic_fetch_add_explicit(&c->stats.stale_ids, l->left, memory_order_relaxed);
-    l->left = 0;
+    if (l->tag == lane_tag(f) && l->next != l->end)
+        atomic_fetch_add_explicit(&c->stats.stale_ids, (l->end - l->next) / l->step,
+                                  memory_order_relaxed);
+    l->tag = 0;
     pthread_mutex_lock(&c->mutex);
     discover_tend(c);
     int r = prefetch_take(c, block_pool_slice(&c->pool), deadline(c), &run, &stale);
     pthread_mutex_unlock(&c->mutex);
     if (r)
         return r;
-    *l = (struct lane){ f->serial, c->era, run.first + run.step, run.step, run.count - 1, stale };
+    *l = (struct lane){ lane_tag(f), run.first + run.step, run.first + run.count * run.step,
+                        run.step, stale };
     *out = run.first;
     return 0;
 }
 
-static int next_slowly(struct firn_client *f, uint64_t *out)
+__attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t *out)
 {
     struct core *c;
     struct trip t;
@@ -141,13 +166,11 @@ static int next_slowly(struct firn_client *f, uint64_t *out)
 /* Numbers of blocks, the lane's first: a thread's IDs of one block rise. */
 static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, size_t n)
 {
-    struct lane *l = lane_of(f);
     uint64_t end = deadline(c);
     size_t have = 0;
-    for (; have < n && lane_good(l, f); have++) {
+    for (struct lane *l = lane_of(f); have < n && lane_has(l, f) && lane_fresh(l); have++) {
         ids[have] = l->next;
         l->next += l->step;
-        l->left--;
     }
     pthread_mutex_lock(&c->mutex);
     int r = 0;
@@ -275,8 +298,7 @@ int handle_question(const struct firn_client *f, enum question_what what, uint64
 {
     *out = (struct question){ .what = what, .n = n };
     if (what == ASK_NUMBERS && !is_number(f->opts.kind))
-        return troublef(FIRN_ENOTSUP, "kind %s is a text: use firn_client_next_text()",
-                        f->opts.kind);
+        return trouble(FIRN_ENOTSUP, "this kind is a text: use firn_client_next_text()");
     if (!key)
         return 0;
     size_t len = strlen(key);
@@ -284,8 +306,7 @@ int handle_question(const struct firn_client *f, enum question_what what, uint64
         if (key[i] <= ' ' || key[i] > '~')
             len = KEY_MAX + 1;
     if (len == 0 || len > KEY_MAX)
-        return troublef(FIRN_EINVAL, "a key has 1 to %d printable characters without spaces",
-                        KEY_MAX);
+        return trouble(FIRN_EINVAL, "a key has 1 to 255 printable characters without spaces");
     memcpy(out->key, key, len + 1);
     return 0;
 }

@@ -13,11 +13,11 @@ enum { IDLE_MAX = 64, IDLE_MS = 30000 }; /* firnd closes after 60 s; before that
 
 /* --- eras --- */
 
-static _Atomic uint64_t *era_page; /* the child of a fork() finds zero in it */
+_Atomic uint64_t *firn__era_page;
 
 static void make_era_page(void)
 {
-    era_page = wipe_page_new(sizeof *era_page);
+    firn__era_page = wipe_page_new(sizeof *firn__era_page);
 }
 
 /* Called when the first handle is opened, before anything can ask for the era. */
@@ -25,19 +25,19 @@ static bool era_ready(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_era_page);
-    return era_page != NULL;
+    return firn__era_page != NULL;
 }
 
 uint64_t fork_era(void)
 {
-    uint64_t era = atomic_load_explicit(era_page, memory_order_relaxed);
+    uint64_t era = fork_era_seen();
     if (__builtin_expect(era != 0, 1))
         return era;
     uint64_t fresh, none = 0;
     do
         firn__entropy(&fresh, sizeof fresh);
     while (fresh == 0);
-    return atomic_compare_exchange_strong(era_page, &none, fresh) ? fresh : none;
+    return atomic_compare_exchange_strong(firn__era_page, &none, fresh) ? fresh : none;
 }
 
 /* --- servers --- */

@@ -74,7 +74,16 @@ struct core {
 FIRN_MUSTUSE int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d);
 void core_free(struct core *c);
 
-/* This process's era: another number in every child of a fork(), never 0. */
+/* This process's era: another number in every child of a fork(). It stands on a page that fork() wipes; 0: a
+ * child that has not been here yet. */
+extern _Atomic uint64_t *firn__era_page __attribute__((visibility("hidden")));
+
+static inline uint64_t fork_era_seen(void)
+{
+    return atomic_load_explicit(firn__era_page, memory_order_relaxed);
+}
+
+/* The same, never 0: a child's first call draws one. */
 uint64_t fork_era(void);
 
 /* --- for trips --- */

@@ -10,8 +10,14 @@
 
 /* --- trouble.c: why this thread's last call failed --- */
 
-int trouble(int error, const char *text);
-__attribute__((format(printf, 2, 3))) int troublef(int error, const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void trouble_say(const char *fmt, ...);
+
+/* Returns the error, so that a check reads: return trouble(E, text). */
+static inline int trouble(int error, const char *text)
+{
+    trouble_say("%s: %s", firn_error_message(error), text);
+    return error;
+}
 
 /* --- waiting.c --- */
 

@@ -6,18 +6,12 @@
 
 static _Thread_local char said[TROUBLE_BUF + 256];
 
-int troublef(int error, const char *fmt, ...)
+void trouble_say(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(said, sizeof said, fmt, ap);
     va_end(ap);
-    return error;
-}
-
-int trouble(int error, const char *text)
-{
-    return troublef(error, "%s: %s", firn_error_message(error), text);
 }
 
 const char *firn_client_trouble(void)
