@@ -17,6 +17,7 @@ struct channel {
     SSL *ssl; /* NULL: plain */
     enum { CHANNEL_CONNECTING, CHANNEL_GREETING, CHANNEL_OPEN } state;
     short wants;  /* POLLIN or POLLOUT: what the last step waits for */
+    bool resp;    /* which protocol is spoken on it */
     bool used;    /* it has brought an answer before */
     bool greeted; /* RESP: AUTH was sent on it */
     int watch;    /* epoll that watches it, or -1 */

@@ -51,11 +51,11 @@ static uint64_t next_random(struct core *c)
 }
 
 /* An idle connection that the server has not closed meanwhile. */
-static struct channel *take_idle(struct server *s, uint64_t now, struct channel **dead)
+static struct channel *take_idle(struct server *s, bool resp, uint64_t now, struct channel **dead)
 {
-    while (s->idle) {
-        struct channel *ch = s->idle;
-        s->idle = ch->next;
+    while (s->idle[resp]) {
+        struct channel *ch = s->idle[resp];
+        s->idle[resp] = ch->next;
         s->idle_n--;
         if (now < ch->idle_since_ms + IDLE_MS && channel_is_quiet(ch))
             return ch;
@@ -65,7 +65,7 @@ static struct channel *take_idle(struct server *s, uint64_t now, struct channel 
     return NULL;
 }
 
-bool core_pick(struct core *c, uint64_t tried, size_t pin, size_t *out_server,
+bool core_pick(struct core *c, uint64_t tried, size_t pin, bool resp, size_t *out_server,
                struct server_name *out_name, struct channel **out)
 {
     uint64_t now = mono_ms();
@@ -79,7 +79,7 @@ bool core_pick(struct core *c, uint64_t tried, size_t pin, size_t *out_server,
         balance_begin(&c->health[i]);
         *out_server = i;
         *out_name = s->name;
-        *out = take_idle(s, now, &dead);
+        *out = take_idle(s, resp, now, &dead);
     }
     pthread_mutex_unlock(&c->desk);
     while (dead) {
@@ -101,15 +101,18 @@ void core_done(struct core *c, size_t server, enum verdict v, uint64_t took_us, 
     pthread_mutex_lock(&c->desk);
     struct server *s = &c->server[server];
     balance_end(&c->health[server], v, took_us, now);
-    if (v == SERVER_DOWN) { /* what is kept to it is dead, too */
-        drop = s->idle;
-        s->idle = NULL;
-        s->idle_n = 0;
-    }
+    for (int k = 0; v == SERVER_DOWN && k < 2; k++) /* what is kept to it is dead, too */
+        while (s->idle[k]) {
+            struct channel *kept = s->idle[k];
+            s->idle[k] = kept->next;
+            s->idle_n--;
+            kept->next = drop;
+            drop = kept;
+        }
     if (ch && s->idle_n < IDLE_MAX) {
         ch->idle_since_ms = now;
-        ch->next = s->idle;
-        s->idle = ch;
+        ch->next = s->idle[ch->resp];
+        s->idle[ch->resp] = ch;
         s->idle_n++;
     } else if (ch) {
         ch->next = drop;
@@ -199,11 +202,12 @@ void core_free(struct core *c)
     drop_trip(c->discovery);
     lending_free(c);
     for (size_t i = 0; i < c->servers; i++)
-        while (c->server[i].idle) {
-            struct channel *ch = c->server[i].idle;
-            c->server[i].idle = ch->next;
-            channel_close(ch);
-        }
+        for (int k = 0; k < 2; k++)
+            while (c->server[i].idle[k]) {
+                struct channel *ch = c->server[i].idle[k];
+                c->server[i].idle[k] = ch->next;
+                channel_close(ch);
+            }
     block_pool_done(&c->pool);
     SSL_CTX_free(c->tls);
     pthread_cond_destroy(&c->news);

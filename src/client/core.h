@@ -20,7 +20,8 @@
 
 struct server {
     struct server_name name;
-    struct channel *idle; /* the one used last first */
+    struct channel
+        *idle[2]; /* by protocol: firnd goes by a connection's first byte; last used first */
     uint32_t idle_n;
 };
 
@@ -90,7 +91,7 @@ uint64_t fork_era(void);
 
 /* A server for an attempt, and an idle connection to it or NULL. Counts as begun; core_done() ends it.
  * False: all are among `tried`. */
-bool core_pick(struct core *c, uint64_t tried, size_t pin, size_t *out_server,
+bool core_pick(struct core *c, uint64_t tried, size_t pin, bool resp, size_t *out_server,
                struct server_name *out_name, struct channel **out);
 /* The attempt is over; `ch` (may be NULL) goes back to the pool if it can be used again. */
 void core_done(struct core *c, size_t server, enum verdict v, uint64_t took_us, struct channel *ch);

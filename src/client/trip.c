@@ -105,14 +105,19 @@ static int attempt_failed(struct trip *t, enum verdict v, const char *said)
     return go_on(t, FIRN_EIO, stale);
 }
 
+static bool speaks_resp(const struct trip *t)
+{
+    return t->core->opts->proto == PROTO_RESP && !question_is_http(&t->question);
+}
+
 static int pick(struct trip *t)
 {
     struct core *c = t->core;
     uint64_t now = mono_ms();
     char why[WHY_BUF] = "";
-    if (!core_pick(c, t->tried, t->pin, &t->server, &t->name, &t->channel)) {
+    if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel)) {
         t->tried = c->servers > 1 ? UINT64_C(1) << t->server : 0; /* another round */
-        if (!core_pick(c, t->tried, t->pin, &t->server, &t->name, &t->channel))
+        if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel))
             return finish(t, FIRN_EIO);
     }
     t->began_us = mono_us();
@@ -146,7 +151,7 @@ static int opening(struct trip *t)
         return attempt_failed(t, SERVER_DOWN, why);
     }
     const struct client_opts *o = t->core->opts;
-    bool resp = o->proto == PROTO_RESP && !question_is_http(&t->question);
+    bool resp = t->channel->resp = speaks_resp(t);
     if (resp && !t->channel->greeted)
         t->out_len = resp2_auth(o, t->out, sizeof t->out);
     size_t room = sizeof t->out - t->out_len;
@@ -197,7 +202,7 @@ static int answered(struct trip *t, long used)
     }
     a->body = NULL;
     ch->used = true;
-    ch->greeted = t->core->opts->proto == PROTO_RESP;
+    ch->greeted = ch->resp;
     bool keep = !a->close && (size_t)used == ch->in_len;
     ch->in_len = 0;
     if (!keep)
@@ -230,13 +235,12 @@ static int hearing(struct trip *t)
                                   : r == FIRN_ENOMEM ? "out of memory"
                                                      : why);
         }
-        bool resp = o->proto == PROTO_RESP && !question_is_http(&t->question);
         struct answer_in *a = &t->answer;
         runs_clear(&a->numbers);
         *a = (struct answer_in){ .numbers = a->numbers };
-        long used = resp ? resp2_hear(ch->in, ch->in_len, !ch->greeted && o->token[0], &t->question,
-                                      a)
-                         : http1_hear(ch->in, ch->in_len, &t->question, a);
+        long used = ch->resp ? resp2_hear(ch->in, ch->in_len, !ch->greeted && o->token[0],
+                                          &t->question, a)
+                             : http1_hear(ch->in, ch->in_len, &t->question, a);
         if (used == FIRN_EAGAIN)
             continue;
         t->attempts++;
