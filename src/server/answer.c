@@ -20,7 +20,10 @@ static const char *const fields[][2] = {
     [ANSWER_JSON] = BOTH("application/json"),
     [ANSWER_TEXT] = BOTH("text/plain; charset=utf-8"),
     [ANSWER_OCTETS] = BOTH("application/octet-stream"),
+    [ANSWER_RUNS] = BOTH("application/vnd.firn.runs"),
 };
+
+enum { RUN_BYTES = 24 };
 
 enum { FRAME_BYTES = sizeof "{\"ids\":[]}\n" - 1, NUMBER_CHUNK = 512 };
 
@@ -30,6 +33,8 @@ enum answer_format answer_format(struct slice accept)
         return ANSWER_JSON;
     if (http_names_type(accept, "application/json"))
         return ANSWER_JSON;
+    if (http_names_type(accept, "application/vnd.firn.runs"))
+        return ANSWER_RUNS;
     if (http_names_type(accept, "application/octet-stream"))
         return ANSWER_OCTETS;
     return http_names_type(accept, "text/plain") ? ANSWER_TEXT : ANSWER_JSON;
@@ -43,7 +48,9 @@ size_t answer_number_max(const struct answer *a)
 
 uint64_t answer_bytes(const struct answer *a, uint64_t n, size_t text_max)
 {
-    uint64_t each = a->format == ANSWER_OCTETS ? 8 : text_max + (a->format == ANSWER_JSON ? 3 : 1);
+    uint64_t each = a->format == ANSWER_OCTETS ? 8
+                    : a->format == ANSWER_RUNS ? RUN_BYTES
+                                               : text_max + (a->format == ANSWER_JSON ? 3 : 1);
     return n * each + FRAME_BYTES;
 }
 
@@ -119,12 +126,30 @@ static char *put_octets(char *p, const uint64_t *ids, size_t n)
     return p + n * 8;
 }
 
+static char *put_run(char *p, uint64_t first, uint64_t step, uint64_t count)
+{
+    return put_octets(p, (const uint64_t[]){ first, step, count }, 3);
+}
+
+static char *put_runs(char *p, const uint64_t *ids, size_t n)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        uint64_t step = i + 1 < n && ids[i + 1] > ids[i] ? ids[i + 1] - ids[i] : 1;
+        for (end = i + 1; end < n && ids[end] > ids[end - 1] && ids[end] - ids[end - 1] == step;)
+            end++;
+        p = put_run(p, ids[i], step, end - i);
+    }
+    return p;
+}
+
 /* Texts with their separators behind each other; there is room. `digits` as even_digits() says. */
 static char *put_numbers(char *p, const struct answer *a, const uint64_t *ids, size_t n,
                          size_t digits)
 {
     if (a->format == ANSWER_OCTETS)
         return put_octets(p, ids, n);
+    if (a->format == ANSWER_RUNS)
+        return put_runs(p, ids, n);
     if (!a->codec && !a->prefix)
         return digits ? put_even(p, a->format, ids, n, digits) : put_decimals(p, a->format, ids, n);
     bool json = a->format == ANSWER_JSON;
@@ -154,7 +179,7 @@ static uint64_t body_length(const struct answer *a, uint64_t n, size_t digits)
 {
     if (a->format == ANSWER_OCTETS)
         return n * 8;
-    if (digits == 0)
+    if (digits == 0 || a->format == ANSWER_RUNS)
         return 0;
     if (a->prefix)
         digits += a->prefix_len + 1;
@@ -187,7 +212,7 @@ static void end(struct reply *r, const struct answer *a, uint64_t length)
 void answer_numbers(struct reply *r, const struct answer *a, const uint64_t *ids, size_t n)
 {
     uint64_t least = UINT64_MAX, greatest = 0;
-    for (size_t i = 0; i < n && a->format != ANSWER_OCTETS;
+    for (size_t i = 0; i < n && !answer_is_binary(a->format);
          i++) { /* a layout's IDs need not rise */
         least = ids[i] < least ? ids[i] : least;
         greatest = ids[i] > greatest ? ids[i] : greatest;
@@ -210,11 +235,23 @@ void answer_one(struct reply *r, uint64_t id)
     reply_ok(r, head, sizeof head - 1, body, len + 3);
 }
 
+static void answer_run(struct reply *r, const struct answer *a, const struct seq_range *range)
+{
+    begin(r, a, RUN_BYTES);
+    char *p = buf_room(r->out, RUN_BYTES);
+    if (p)
+        buf_commit(r->out, (size_t)(put_run(p, range->first, range->step, range->count) - p));
+}
+
 void answer_range(struct reply *r, const struct answer *a, const struct seq_range *range)
 {
     if (range->count == 1 && a->format == ANSWER_JSON && !a->list && !a->replayed && !a->codec &&
         !a->prefix) {
         answer_one(r, range->first);
+        return;
+    }
+    if (a->format == ANSWER_RUNS) {
+        answer_run(r, a, range);
         return;
     }
     uint64_t ids[NUMBER_CHUNK], next = range->first;

@@ -1,5 +1,5 @@
 /*
- * answer.h - lists of IDs as HTTP answers: JSON, a line each, or octets. Everything is written straight
+ * answer.h - lists of IDs as HTTP answers: JSON, a line each, octets, or runs. Everything is written straight
  * into the reply's buffer; nothing else is allocated. For the reply's thread.
  */
 #ifndef FIRN_SERVER_ANSWER_H
@@ -10,7 +10,14 @@
 #include "firn/text.h"
 #include "net/service.h"
 
-enum answer_format { ANSWER_JSON, ANSWER_TEXT, ANSWER_OCTETS };
+/* Octets: a big-endian 64-bit number each. Runs: three of those for each run of numbers that count up evenly:
+ * the first, the step, how many. That is what numbers made at once look like, and a hundredth of the size. */
+enum answer_format { ANSWER_JSON, ANSWER_TEXT, ANSWER_OCTETS, ANSWER_RUNS };
+
+static inline bool answer_is_binary(enum answer_format f)
+{
+    return f == ANSWER_OCTETS || f == ANSWER_RUNS;
+}
 
 struct answer { /* how it is to be written; zero: one ID as JSON, a decimal number */
     enum answer_format format;
@@ -39,7 +46,7 @@ void answer_range(struct reply *r, const struct answer *a, const struct seq_rang
 
 /* Texts that write(user, i, out) makes, each at most FIRN_MINT_TEXT_BUF - 1 bytes and free of what JSON
  * would have to escape. It returns the length, or negative: then the answer is taken back, nothing is
- * in the reply, and that is what this returns too. Not for octets. */
+ * in the reply, and that is what this returns too. Not for binary formats. */
 typedef int answer_text_fn(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF]);
 FIRN_MUSTUSE int answer_texts(struct reply *r, const struct answer *a, size_t n,
                               answer_text_fn *write, void *user);

@@ -72,6 +72,9 @@ struct config {
         uint64_t idem_retention_s;
     } tickets;
     struct {
+        uint64_t max; /* slots lent to clients at once */
+    } leases;
+    struct {
         char *listen, *address, *dir;
         struct config_addrs join;
         bool init, fresh, restore, plain;

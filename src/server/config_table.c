@@ -152,6 +152,9 @@ const struct setting settings[] = {
     { "tickets.idem_retention_s", SETTING_UINT, 0, AT(tickets.idem_retention_s), "86400",
       RANGE(1, 31 * 86400), .help = "seconds that a client's key stands for the same IDs" },
 
+    { "leases.max", SETTING_UINT, 0, AT(leases.max), "256", RANGE(0, 1023),
+      .help = "slots lent to clients that make IDs in their own processes (mode=leased)" },
+
     { "cluster.listen", SETTING_STRING, 0, AT(cluster.listen), "127.0.0.1:9003",
       .check = check_peer, .help = "with store raft: address of the peer port" },
     { "cluster.address", SETTING_STRING, 0, AT(cluster.address), .check = check_peer,

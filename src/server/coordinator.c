@@ -79,8 +79,27 @@ int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record
     return r == FIRN_ECONFLICT ? 0 : r; /* another process was faster: *out is what it made */
 }
 
-void coordinator_run_other(struct coordinator *c, struct job *j)
+static void lease_done(struct lease_ask *a, int result)
 {
+    struct job *j = (struct job *)(void *)((char *)a - offsetof(struct job, lease));
+    j->diag = a->diag;
+    job_return(j, result);
+}
+
+static void run_lease(struct coordinator *c, struct job *j)
+{
+    j->lease.done = lease_done;
+    j->lease.deadline_ms = j->deadline_ms;
+    j->lease.diag.text[0] = '\0';
+    leases_ask(c->leases, c->store, &j->lease);
+}
+
+bool coordinator_run_other(struct coordinator *c, struct job *j)
+{
+    if (j->what == JOB_LEASE) {
+        run_lease(c, j);
+        return false;
+    }
     if (j->what == JOB_LIST)
         run_list(c, j);
     else if (j->what == JOB_NODES)
@@ -90,6 +109,7 @@ void coordinator_run_other(struct coordinator *c, struct job *j)
                                   &j->diag);
     else
         j->result = coordinator_describe(c, j, &j->record);
+    return true;
 }
 
 /* --- the inbox --- */
@@ -253,10 +273,13 @@ static void *run(void *arg)
             goto stop;
     if (jobs)
         group_commit_run(c, jobs);
-    uint64_t due_ms = step(c), sweep_ms = mono_ms(), nodes_ms = sweep_ms;
-    while (wait_for_work(c, earliest(due_ms, earliest(sweep_ms, nodes_ms)), &jobs)) {
+    uint64_t due_ms = step(c), sweep_ms = mono_ms(), nodes_ms = sweep_ms, leases_ms = sweep_ms;
+    while (wait_for_work(c, earliest(earliest(due_ms, leases_ms), earliest(sweep_ms, nodes_ms)),
+                         &jobs)) {
         if (jobs)
             group_commit_run(c, jobs);
+        if (jobs || mono_ms() >= leases_ms) /* a job may have left a question that waits */
+            leases_ms = leases_step(c->leases, c->store);
         if (mono_ms() >= due_ms)
             due_ms = step(c);
         if (mono_ms() >= sweep_ms)
@@ -288,6 +311,7 @@ static void free_all(struct coordinator *c)
     pthread_mutex_destroy(&c->mutex);
     pthread_cond_destroy(&c->wake);
     nodes_free(c->nodes);
+    leases_free(c->leases, NULL);
     free(c->lease);
     free(c);
 }
@@ -316,6 +340,11 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     pthread_mutex_init(&c->mutex, NULL);
     c->lease = calloc(1, sizeof *c->lease);
     int r = nodes_new(o->lease.name, o->addresses, &c->nodes);
+    struct leases_opts lent = { .max = o->leases_max, .params = o->lease };
+    if (strncmp(o->store, "sqlite:", 7) == 0)
+        lent.lock_path = o->store + 7;
+    if (r == 0)
+        r = leases_new(&lent, &c->leases);
     if (r == 0)
         r = c->lease ? open_store(c, d) : FIRN_ENOMEM;
     if (r == FIRN_EIO && is_shared(c) && !c->store) {
@@ -337,6 +366,11 @@ const struct coordinator_stats *coordinator_stats(const struct coordinator *c)
     return &c->stats;
 }
 
+const struct leases_stats *coordinator_leases(const struct coordinator *c)
+{
+    return leases_stats(c->leases);
+}
+
 struct ranges *coordinator_ranges(struct coordinator *c)
 {
     return &c->ranges;
@@ -350,6 +384,8 @@ void coordinator_stop(struct coordinator *c, uint64_t last)
     pthread_cond_signal(&c->wake);
     pthread_join(c->thread, NULL);
     nodes_leave(c->nodes);
+    leases_free(c->leases, c->store);
+    c->leases = NULL;
     int r = c->store ? lease_release(c->lease, last, 2000) : FIRN_EIO;
     if (r)
         log_warn("release_failed", "error=%s", firn_error_name(r));

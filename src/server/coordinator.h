@@ -12,6 +12,7 @@
 #include "coord/ticket.h"
 #include "net/loop.h"
 #include "coord/board.h"
+#include "server/leases.h"
 #include "server/nodes.h"
 #include "server/ranges.h"
 
@@ -24,7 +25,8 @@ enum job_what {
     JOB_CREATE,   /* a sequence as `spec` says */
     JOB_DESCRIBE, /* the record of a sequence */
     JOB_LIST,     /* all sequences */
-    JOB_NODES     /* all members of the store */
+    JOB_NODES,    /* all members of the store */
+    JOB_LEASE     /* a slot for a client, as `lease` says */
 };
 
 struct job_listed {
@@ -68,6 +70,8 @@ struct job {
     uint64_t deadline_ms;
     bool taken; /* what keyed->idem says is to be kept */
     bool tried; /* a write for it was sent, and nobody knows what became of that */
+
+    struct lease_ask lease; /* JOB_LEASE: what, id, last; the terms come back in it */
 };
 
 struct coordinator;
@@ -83,6 +87,7 @@ struct coordinator_opts {
     const char *addresses; /* of the ports, for the other nodes; borrowed for the call */
     struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
     uint64_t retention_s;  /* how long a key is kept */
+    uint32_t leases_max;   /* slots lent to clients */
     uint64_t wait_ms;      /* how long a ticket waits for a store that fails; default 5,000 */
     _Atomic uint64_t *const *last; /* highest tick (lease ticks) stamped, one for each loop */
     size_t last_n;
@@ -99,6 +104,8 @@ FIRN_MUSTUSE int coordinator_start(const struct coordinator_opts *o, struct boar
                                    struct coordinator **out, struct firn_diag *d);
 
 const struct coordinator_stats *coordinator_stats(const struct coordinator *c);
+
+const struct leases_stats *coordinator_leases(const struct coordinator *c);
 
 /* The numbers in hand of range sequences; any thread. */
 struct ranges *coordinator_ranges(struct coordinator *c);

@@ -30,6 +30,7 @@ struct coordinator {
     struct ranges ranges;
     struct lease *lease;
     struct nodes *nodes;
+    struct leases *leases;
     struct lease_world world;
     int lock_fd;
     struct coordinator_stats stats;
@@ -57,8 +58,8 @@ void job_hand_back(struct job *j);
 /* A sequence's record; the default one comes into being when somebody looks for it. */
 FIRN_MUSTUSE int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record *out);
 
-/* A job that neither takes numbers nor keeps a key. */
-void coordinator_run_other(struct coordinator *c, struct job *j);
+/* A job that neither takes numbers nor keeps a key. False: it is not done yet and will hand itself back. */
+bool coordinator_run_other(struct coordinator *c, struct job *j);
 
 /* group_commit.c: all these jobs. What cannot be served now goes back in front of the inbox. */
 void group_commit_run(struct coordinator *c, struct job *j);

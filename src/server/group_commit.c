@@ -517,8 +517,8 @@ static struct job *gather(struct coordinator *c, struct job *j, struct group *gr
         if (*n > 0 && (!take || total + j->want > SEQ_TAKE_MAX))
             break;
         if (!take) {
-            coordinator_run_other(c, j);
-            job_hand_back(j);
+            if (coordinator_run_other(c, j))
+                job_hand_back(j);
         } else if (add_to_group(c, group, n, j)) {
             total += j->want;
         }

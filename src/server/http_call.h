@@ -63,7 +63,7 @@ enum route_flag {
     ROUTE_GUARDED = 32 /* asks call_allowed() */
 };
 
-enum { ALLOW_GET = 1, ALLOW_POST = 2 };
+enum { ALLOW_GET = 1, ALLOW_POST = 2, ALLOW_DELETE = 4 };
 
 struct route {
     uint8_t allow;
@@ -130,6 +130,11 @@ void route_sequence_next(struct call *c);
 void route_sequences(struct call *c);
 void route_sequence_create(struct call *c);
 void route_sequence(struct call *c);
+
+/* http_leases.c */
+void route_lease_take(struct call *c);
+void route_lease_extend(struct call *c);
+void route_lease_return(struct call *c);
 
 /* http_cluster.c */
 void route_cluster(struct call *c);

@@ -145,15 +145,14 @@ static bool read_prefix(struct call *c, struct order *o)
 static bool check_format(struct call *c, const struct order *o)
 {
     const struct answer *a = &o->answer;
-    if (a->format == ANSWER_OCTETS && o->kind->bits != 64) {
-        call_fail(
-            c, PROBLEM_ACCEPT,
-            "application/octet-stream is for 64-bit IDs (snowflake, sonyflake, tsid, ticket), "
-            "not for %s; ask for text/plain or application/json",
-            o->kind->name);
+    if (answer_is_binary(a->format) && o->kind->bits != 64) {
+        call_fail(c, PROBLEM_ACCEPT,
+                  "octets and runs are for 64-bit IDs (snowflake, sonyflake, tsid, ticket), "
+                  "not for %s; ask for text/plain or application/json",
+                  o->kind->name);
         return false;
     }
-    if (a->format == ANSWER_OCTETS && (a->codec || a->prefix)) {
+    if (answer_is_binary(a->format) && (a->codec || a->prefix)) {
         call_fail(c, PROBLEM_ACCEPT,
                   "octets have no encoding and no prefix: leave them out, or ask for text/plain");
         return false;
@@ -267,7 +266,7 @@ static void write_numbers(struct reply *r, const struct answer *a, enum leased w
                           const uint64_t *ids, size_t n)
 {
     struct tsid_texts t = { a, ids };
-    if (which != LEASED_TSID || a->format == ANSWER_OCTETS)
+    if (which != LEASED_TSID || answer_is_binary(a->format))
         answer_numbers(r, a, ids, n);
     else if (answer_texts(r, a, n, tsid_text, &t) != 0)
         problem_reply(r, PROBLEM_INTERNAL, "", "a TSID could not be written");
@@ -598,7 +597,7 @@ static void take(struct call *c, const struct order *o)
     w->ticket.job.want = o->n + w->repeats;
     w->ticket.job.partial = true; /* the last numbers of a sequence shall not be lost */
     w->ticket.done = ticket_came;
-    if (o->answer.format == ANSWER_OCTETS || o->answer.codec) {
+    if (answer_is_binary(o->answer.format) || o->answer.codec) {
         w->ticket.job.what = JOB_DESCRIBE;
         if (http_wait_submit(c, w, described))
             reply_expect(w->reply, o->n * NUMBER_BYTES);

@@ -32,6 +32,15 @@ static const struct route routes[] = {
     { ALLOW_GET, ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0, "/v1/sequences/{name}",
       route_sequence, 0, "describeSequence", "Sequences",
       "One sequence: its settings and how far it is", "Sequence" },
+    { ALLOW_POST, ROUTE_BODY | ROUTE_READY | ROUTE_GUARDED, 0, "/v1/leases", route_lease_take, 0,
+      "takeLease", "Leases", "Lend a slot and a window of timestamps to make Snowflake IDs with",
+      "Lease" },
+    { ALLOW_POST, ROUTE_BODY | ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0,
+      "/v1/leases/{lease}/extend", route_lease_extend, 0, "extendLease", "Leases",
+      "Extend the window of a lease", "Lease" },
+    { ALLOW_DELETE, ROUTE_READY | ROUTE_GUARDED, 0, "/v1/leases/{lease}", route_lease_return, 0,
+      "returnLease", "Leases", "Give a slot back; its window is not used any more",
+      "LeaseReturned" },
     { ALLOW_GET, 0, 0, "/v1/inspect/{id}", route_inspect, PARAM(KIND) | PARAM(LAYOUT), "inspect",
       "Knowledge", "What a text says when it is read as an ID: all plausible readings, best first",
       "Inspection" },
@@ -83,9 +92,9 @@ static char names[ROUTES_N][64]; /* written before the loops start, then constan
 static void name_routes(void)
 {
     for (size_t i = 0; i < ROUTES_N; i++)
-        snprintf(names[i], sizeof names[i], "%s%s%s %s", routes[i].allow & ALLOW_GET ? "GET" : "",
+        snprintf(names[i], sizeof names[i], "%s%s%s%s %s", routes[i].allow & ALLOW_GET ? "GET" : "",
                  routes[i].allow == BOTH ? "|" : "", routes[i].allow & ALLOW_POST ? "POST" : "",
-                 routes[i].path);
+                 routes[i].allow & ALLOW_DELETE ? "DELETE" : "", routes[i].path);
 }
 
 const char *http_route_name(size_t i)
@@ -146,6 +155,7 @@ const struct route *http_route_find(enum http_method m, struct slice path, int p
 {
     unsigned want = m == METHOD_GET || m == METHOD_HEAD ? ALLOW_GET
                     : m == METHOD_POST                  ? ALLOW_POST
+                    : m == METHOD_DELETE                ? ALLOW_DELETE
                                                         : 0;
     *allow = 0;
     for (size_t i = 0; i < ROUTES_N; i++) {
@@ -326,7 +336,10 @@ static void no_route(struct call *c)
 
 static void wrong_method(struct call *c, unsigned allow)
 {
-    static const char *const texts[] = { "", "GET, HEAD", "POST", "GET, HEAD, POST" };
+    static const char *const texts[] = {
+        "",       "GET, HEAD",         "POST",         "GET, HEAD, POST",
+        "DELETE", "GET, HEAD, DELETE", "POST, DELETE", "all"
+    };
     char field[64];
     snprintf(field, sizeof field, "Allow: %s\r\n", texts[allow]);
     call_count_error(c->ctx, NULL);

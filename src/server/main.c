@@ -229,6 +229,7 @@ static int start_coordinator(struct firn_diag *d)
                                   .store_timeout_ms = (uint32_t)c->store_timeout_ms,
                                   .last = last,
                                   .last_n = app.loops };
+    o.leases_max = (uint32_t)c->leases.max;
     o.retention_s = c->tickets.idem_retention_s;
     o.first.start = c->tickets.default_start;
     o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;

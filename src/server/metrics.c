@@ -158,6 +158,24 @@ static void tickets(struct app *app, struct buf *out)
            "Keys that were forgotten after the retention.", (double)atomic_load(&s->keys_removed));
 }
 
+static void leases(struct app *app, struct buf *out)
+{
+    const struct leases_stats *s = coordinator_leases(app->coordinator);
+    metric(out, "firn_leases", "gauge", "Slots held for clients now.",
+           (double)atomic_load(&s->held));
+    metric(out, "firn_leases_max", "gauge", "Slots that may be.", (double)app->config.leases.max);
+    metric(out, "firn_leases_granted_total", "counter", "Slots lent to clients.",
+           (double)atomic_load(&s->granted));
+    metric(out, "firn_leases_extended_total", "counter", "Windows of clients extended.",
+           (double)atomic_load(&s->extended));
+    metric(out, "firn_leases_refused_total", "counter", "Clients that got no slot.",
+           (double)atomic_load(&s->refused));
+    metric(out, "firn_leases_returned_total", "counter", "Slots that clients gave back.",
+           (double)atomic_load(&s->returned));
+    metric(out, "firn_leases_expired_total", "counter", "Leases that nobody extended.",
+           (double)atomic_load(&s->expired));
+}
+
 static void process(struct app *app, struct buf *out)
 {
     struct timespec cpu;
@@ -185,5 +203,6 @@ void metrics_write(struct app *app, struct buf *out)
     lease(app, out);
     tickets(app, out);
     metrics_cluster(app->cluster, out);
+    leases(app, out);
     process(app, out);
 }

@@ -33,6 +33,7 @@
 #define SEQUENCE_EXAMPLES                                                                  \
     "\"gapless\":{\"value\":{\"name\":\"orders\",\"mode\":\"gapless\",\"start\":100001}}," \
     "\"dated\":{\"value\":{\"name\":\"invoice\",\"dated\":{\"reset\":\"day\",\"digits\":6}}}"
+#define LEASE_EXAMPLES "\"take\":{\"value\":{\"lease\":\"5f0c3a9e7b1d4c8290ab6ef1d2c3b4a5\"}}"
 #define CHANGE_EXAMPLES                                                           \
     "\"remove\":{\"value\":{\"action\":\"remove\",\"id\":\"9c0f3d1e5a7b2468\"}}," \
     "\"transfer\":{\"value\":{\"action\":\"transfer\"}}"
@@ -109,6 +110,15 @@ static const struct {
                                                             ",\"listen\":{\"type\":\"object\",\"additionalProperties\":" STRING
                                                             "},\"started\":" TIME
                                                             ",\"uptime_s\":" INTEGER) },
+    { "LeaseAsk",
+      "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"lease\":{\"type\":"
+      "\"string\",\"pattern\":\"^[0-9a-f]{32}$\"},\"last\":" REF("Number") "}}" },
+    { "Lease",
+      OBJECT("\"lease\",\"grant\",\"slot\",\"from\",\"until\",\"now\",\"layout\"",
+             "\"lease\":" STRING ",\"grant\":" DIGITS ",\"slot\":" INTEGER ",\"from\":" DIGITS
+             ",\"until\":" DIGITS ",\"now\":" DIGITS ",\"window_ms\":" INTEGER ",\"floor\":" DIGITS
+             ",\"drift_ms\":" INTEGER ",\"layout\":" STRING ",\"ends\":" TIME) },
+    { "LeaseReturned", OBJECT("\"returned\"", "\"returned\":" BOOLEAN) },
     { "Cluster",
       OBJECT("\"cluster\",\"state\",\"leader\",\"term\",\"members\"",
              "\"cluster\":" STRING ",\"answered_by\":" STRING ",\"state\":" STRING
@@ -137,6 +147,7 @@ static const struct {
 } tags[] = {
     { "IDs", "Making IDs. Every answer is fresh: no cache may keep it." },
     { "Sequences", "Ticket numbers: gapless, or in ranges; plain or with a date in front." },
+    { "Leases", "Slots for clients that make Snowflake IDs in their own processes." },
     { "Knowledge", "What IDs say, which kinds and layouts there are." },
     { "Operation", "How the server is." },
 };
@@ -163,9 +174,10 @@ static void write_params(struct buf *b, const struct route *t)
     if (open) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(open + 1, "}"), open + 1);
-        const char *about = strcmp(name, "kind") == 0 ? "The kind of ID; /v1/kinds lists them."
-                            : strcmp(name, "id") == 0 ? "The text to read."
-                                                      : "The sequence's name.";
+        const char *about = strcmp(name, "kind") == 0    ? "The kind of ID; /v1/kinds lists them."
+                            : strcmp(name, "id") == 0    ? "The text to read."
+                            : strcmp(name, "lease") == 0 ? "The lease's name."
+                                                         : "The sequence's name.";
         write_param(b, "path", name, about, STRING);
     }
     for (int i = 0; i < PARAMS_N; i++)
@@ -198,7 +210,9 @@ static void write_success(struct buf *b, const struct route *t)
         buf_add_str(b,
                     ",\"text/plain\":{\"schema\":{\"type\":\"string\",\"description\":"
                     "\"A line each.\"}},\"application/octet-stream\":{\"schema\":{\"description\":"
-                    "\"64-bit integers, high byte first; for 64-bit kinds.\"}}");
+                    "\"64-bit integers, high byte first; for 64-bit kinds.\"}},"
+                    "\"application/vnd.firn.runs\":{\"schema\":{\"description\":\"Three 64-bit "
+                    "integers for each run of numbers: the first, the step, how many.\"}}");
     buf_add_str(b, "}}");
 }
 
@@ -257,8 +271,12 @@ static void write_operation(struct buf *b, const struct route *t, const char *me
         buf_addf(b,
                  ",\"requestBody\":{\"required\":true,\"content\":{\"application/json\":{"
                  "\"schema\":{\"$ref\":\"#/components/schemas/%s\"},\"examples\":{%s}}}}",
-                 t->run == route_sequence_create ? "NewSequence" : "ClusterChange",
-                 t->run == route_sequence_create ? SEQUENCE_EXAMPLES : CHANGE_EXAMPLES);
+                 t->run == route_sequence_create  ? "NewSequence"
+                 : t->run == route_cluster_change ? "ClusterChange"
+                                                  : "LeaseAsk",
+                 t->run == route_sequence_create  ? SEQUENCE_EXAMPLES
+                 : t->run == route_cluster_change ? CHANGE_EXAMPLES
+                                                  : LEASE_EXAMPLES);
     write_responses(b, t);
     buf_add(b, "}", 1);
 }
@@ -283,6 +301,8 @@ static void write_paths(struct buf *b)
                 write_operation(b, &all[k], "get");
             if (all[k].allow & ALLOW_POST)
                 write_operation(b, &all[k], "post");
+            if (all[k].allow & ALLOW_DELETE)
+                write_operation(b, &all[k], "delete");
         }
         buf_add(b, "}", 1);
     }

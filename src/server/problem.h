@@ -18,6 +18,7 @@
     X(ROUTE, 404, "no-such-route", "There is nothing at this path")              \
     X(KIND, 404, "no-such-kind", "There is no such kind of ID")                  \
     X(SEQUENCE, 404, "no-such-sequence", "There is no such sequence")            \
+    X(LEASE, 404, "no-such-lease", "There is no such lease")                     \
     X(CLUSTER, 404, "no-such-cluster", "There is no such cluster or member")     \
     X(METHOD, 405, "method-not-allowed", "The path is right, the method is not") \
     X(ACCEPT, 406, "not-acceptable", "These IDs cannot be written that way")     \
@@ -29,6 +30,7 @@
     X(TOO_FAST, 429, "too-fast", "The client's requests come too fast")          \
     X(INTERNAL, 500, "internal", "The server failed")                            \
     X(NOT_READY, 503, "not-ready", "No ID can be made at the moment")            \
+    X(NO_SLOT, 503, "no-slot", "No slot can be lent at the moment")              \
     X(STORE, 503, "store", "The store does not answer")                          \
     X(BUSY, 503, "busy", "The server has too much to do")
 

@@ -174,7 +174,7 @@ class Firnd:
 
     count = 0
 
-    def __init__(self, test, state, *args, env=None, serve=True, config=None):
+    def __init__(self, test, state, *args, env=None, serve=True, config=None, listen=None):
         Firnd.count += 1
         self.log_path = os.path.join(test.dir, f"firnd-{Firnd.count}.log")
         self.state = state
@@ -182,7 +182,7 @@ class Firnd:
         cmd = [os.path.join(test.bin, "firnd"), "--state-dir", state]
         cmd += ["--config", config] if config else ["--no-config"]
         for port in ("home", "snowflake", "ticket"):
-            cmd += [f"--listen-{port}", "127.0.0.1:0"]
+            cmd += [f"--listen-{port}", (listen or {}).get(port, "127.0.0.1:0")]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(cmd + list(args), stderr=log, stdout=log, stdin=subprocess.DEVNULL,
                                             env={**os.environ, **(env or {})}, cwd=test.dir)

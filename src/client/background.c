@@ -1,0 +1,44 @@
+/*
+ * background=1: one thread that keeps blocks filled and the window extended, so that no call has to. It does
+ * what calls do when they come by, only regularly.
+ */
+#include "client/parts.h"
+#include "id/diag.h"
+#include "platform/mono.h"
+
+#include <signal.h>
+
+enum { LOOK_MS = 20 }; /* how long nobody may look after things */
+
+static void *look_after(void *arg)
+{
+    struct core *c = arg;
+    pthread_mutex_lock(&c->mutex);
+    while (!atomic_load(&c->stop)) {
+        struct trip *own[CORE_TRIPS];
+        core_tend(c);
+        size_t n = core_trips(c, own);
+        await_trip(c, n ? own[0] : NULL, mono_ms() + LOOK_MS);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return NULL;
+}
+
+int background_start(struct core *c)
+{
+    sigset_t all, before;
+    sigfillset(&all); /* the program's signals are for its own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    c->has_thread = pthread_create(&c->thread, NULL, look_after, c) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return c->has_thread ? 0 : FIRN_ENOMEM;
+}
+
+void background_stop(struct core *c)
+{
+    if (!c->has_thread)
+        return;
+    atomic_store(&c->stop, true);
+    pthread_join(c->thread, NULL);
+    c->has_thread = false;
+}

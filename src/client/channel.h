@@ -1,0 +1,57 @@
+/*
+ * channel.h - a connection to one server, plain or TLS, that never blocks but for looking up a name. Whoever
+ * took it out of the pool (core.h) owns it; it has no lock.
+ */
+#ifndef FIRN_CLIENT_CHANNEL_H
+#define FIRN_CLIENT_CHANNEL_H
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+
+#include "client/url.h"
+
+struct addrinfo;
+
+struct channel {
+    int fd;
+    SSL *ssl; /* NULL: plain */
+    enum { CHANNEL_CONNECTING, CHANNEL_GREETING, CHANNEL_OPEN } state;
+    short wants;  /* POLLIN or POLLOUT: what the last step waits for */
+    bool resp;    /* which protocol is spoken on it */
+    bool used;    /* it has brought an answer before */
+    bool greeted; /* RESP: AUTH was sent on it */
+    int watch;    /* epoll that watches it, or -1 */
+    uint64_t idle_since_ms;
+    char *in; /* bytes that came and were not yet taken */
+    size_t in_len, in_cap;
+    struct addrinfo *found, *at; /* addresses of the name, and the one in hand */
+    struct channel *next;        /* in the pool */
+    char host[HOST_BUF];
+};
+
+enum { WHY_BUF = 160 };
+
+/* The client's side of TLS: who is trusted (`ca`, or the system's authorities), and our certificate if there
+ * is one. FIRN_EIO: a file cannot be used. */
+FIRN_MUSTUSE int channel_tls_new(const struct client_opts *o, SSL_CTX **out, struct firn_diag *d);
+
+/* Begins to connect. `tls` NULL: plain. FIRN_EIO: `why` says what is wrong; FIRN_ENOMEM. */
+FIRN_MUSTUSE int channel_open(const struct server_name *to, SSL_CTX *tls, struct channel **out,
+                              char why[WHY_BUF]);
+void channel_close(
+    struct channel *c); /* without last words: in a child of fork() it is the parent's, too */
+
+/* Goes on connecting. 0: open. FIRN_EAGAIN: wait for `wants`. FIRN_EIO: `why`. */
+FIRN_MUSTUSE int channel_ready(struct channel *c, char why[WHY_BUF]);
+
+/* How many bytes went, FIRN_EAGAIN or FIRN_EIO. */
+FIRN_MUSTUSE long channel_send(struct channel *c, const char *p, size_t len, char why[WHY_BUF]);
+
+/* Appends what there is to `in`. 0: there is more now. FIRN_EAGAIN, FIRN_ECLOSED (by the server), FIRN_EIO,
+ * FIRN_ENOMEM. */
+FIRN_MUSTUSE int channel_recv(struct channel *c, char why[WHY_BUF]);
+
+/* Whether a channel of the pool can be used: nothing came on it, not even its end. */
+bool channel_is_quiet(struct channel *c);
+
+#endif

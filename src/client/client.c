@@ -1,0 +1,459 @@
+/*
+ * The handle and the calls that wait. The way of an ID: prefetch takes it from this thread's part of a block
+ * (a lane), leased from the generator that all threads share, remote from a trip to a server. All that is
+ * not there at once is below the first function.
+ */
+#include "client/handle.h"
+#include "firn/text.h"
+#include "id/diag.h"
+#include "platform/mono.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread's own part of a block, for each of the few handles that it uses. It is in thread-local storage, so a
+ * thread that ends leaves nothing behind; what was in it is skipped. */
+struct lane {
+    uint64_t tag; /* whose it is: handle and process (a child of fork() is another one) */
+    uint64_t next, end, step;
+    uint64_t stale_ms;
+};
+
+enum { LANES = 4 };
+
+static _Thread_local struct lane lanes[LANES] __attribute__((tls_model("initial-exec")));
+
+static inline struct lane *lane_of(const struct firn_client *f)
+{
+    return &lanes[f->serial % LANES];
+}
+
+/* Eras are random and never 0, so no handle's tag is another's, nor that of a lane never used. */
+static inline uint64_t lane_tag(const struct firn_client *f)
+{
+    return f->serial ^ fork_era_seen();
+}
+
+/* Whether the lane has a number for the handle; how old it is is another question. */
+static inline bool lane_has(const struct lane *l, const struct firn_client *f)
+{
+    return l->tag == lane_tag(f) && l->next != l->end;
+}
+
+static bool lane_fresh(const struct lane *l)
+{
+    struct timespec t;
+    if (l->stale_ms == NEVER_MS)
+        return true;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 < l->stale_ms;
+}
+
+static int next_slowly(struct firn_client *f, uint64_t *out);
+
+/* The next three are apart so that the shortest way needs no room on the stack. */
+__attribute__((noinline)) static int next_leased(struct firn_client *f, struct firn_shared *g,
+                                                 uint64_t *out)
+{
+    return firn_shared_next(g, out) == 0 ? 0 : next_slowly(f, out);
+}
+
+__attribute__((noinline)) static int next_fresh(struct firn_client *f, struct lane *l,
+                                                uint64_t *out)
+{
+    if (!lane_fresh(l))
+        return next_slowly(f, out);
+    *out = l->next;
+    l->next += l->step;
+    return 0;
+}
+
+int firn_client_next(struct firn_client *f, uint64_t *out)
+{
+    struct firn_shared *g = atomic_load_explicit(&f->gen, memory_order_acquire);
+    struct lane *l = lane_of(f);
+    if (g)
+        return next_leased(f, g, out);
+    if (!lane_has(l, f))
+        return next_slowly(f, out);
+    if (l->stale_ms != NEVER_MS)
+        return next_fresh(f, l, out);
+    *out = l->next;
+    l->next += l->step;
+    return 0;
+}
+
+/* --- slowly --- */
+
+static uint64_t deadline(const struct core *c)
+{
+    return mono_ms() + c->opts->deadline_ms;
+}
+
+/* One trip to the servers, for numbers or a text. */
+static int ask(struct firn_client *f, struct core *c, enum question_what what, uint64_t n,
+               const char *key, struct trip *t)
+{
+    struct question q;
+    int r = handle_question(f, what, n, key, &q);
+    if (r == 0 && !key)
+        r = sequence_learn(c);
+    if (r)
+        return r;
+    trip_start(t, c, &q);
+    t->once = c->opts->seq[0] && !key && atomic_load(&c->sequence) != SEQUENCE_RANGE;
+    r = trip_run(t);
+    if (r) {
+        trouble(r, t->trouble);
+        trip_done(t);
+    }
+    return r;
+}
+
+/* Fill the lane with a part of the block in use. */
+static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out)
+{
+    struct lane *l = lane_of(f);
+    struct run run;
+    uint64_t stale = NEVER_MS;
+    if (l->tag == lane_tag(f) && l->next != l->end)
+        atomic_fetch_add_explicit(&c->stats.stale_ids, (l->end - l->next) / l->step,
+                                  memory_order_relaxed);
+    l->tag = 0;
+    pthread_mutex_lock(&c->mutex);
+    discover_tend(c);
+    int r = prefetch_take(c, block_pool_slice(&c->pool), deadline(c), &run, &stale);
+    pthread_mutex_unlock(&c->mutex);
+    if (r)
+        return r;
+    *l = (struct lane){ lane_tag(f), run.first + run.step, run.first + run.count * run.step,
+                        run.step, stale };
+    *out = run.first;
+    return 0;
+}
+
+__attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t *out)
+{
+    struct core *c;
+    struct trip t;
+    size_t n;
+    int r = handle_core(f, &c);
+    if (r)
+        return r;
+    switch ((enum client_mode)f->opts.mode) {
+    case MODE_PREFETCH:
+        return next_of_block(f, c, out);
+    case MODE_LEASED:
+        pthread_mutex_lock(&c->mutex);
+        discover_tend(c);
+        r = lending_fill(c, out, 1, deadline(c), &n);
+        pthread_mutex_unlock(&c->mutex);
+        return r;
+    case MODE_REMOTE:
+        break;
+    }
+    r = ask(f, c, ASK_NUMBERS, 1, NULL, &t);
+    if (r)
+        return r;
+    *out = t.answer.numbers.v[0].first;
+    trip_done(&t);
+    return 0;
+}
+
+/* Numbers of blocks, the lane's first: a thread's IDs of one block rise. */
+static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, size_t n)
+{
+    uint64_t end = deadline(c);
+    size_t have = 0;
+    for (struct lane *l = lane_of(f); have < n && lane_has(l, f) && lane_fresh(l); have++) {
+        ids[have] = l->next;
+        l->next += l->step;
+    }
+    pthread_mutex_lock(&c->mutex);
+    int r = 0;
+    while (have < n && r == 0) {
+        struct run run;
+        uint64_t stale;
+        r = prefetch_take(c, n - have, end, &run, &stale);
+        for (uint64_t i = 0; r == 0 && i < run.count; i++)
+            ids[have++] = run.first + i * run.step;
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return r;
+}
+
+static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *ids, size_t n)
+{
+    uint64_t end = deadline(c);
+    size_t have = 0, some;
+    while (have < n) {
+        struct firn_shared *g = atomic_load_explicit(&f->gen, memory_order_acquire);
+        if (!g || firn_shared_fill(g, ids + have, n - have, &some) != 0) {
+            pthread_mutex_lock(&c->mutex);
+            int r = lending_fill(c, ids + have, n - have, end, &some);
+            pthread_mutex_unlock(&c->mutex);
+            if (r)
+                return r;
+        }
+        have += some;
+    }
+    return 0;
+}
+
+/* A server may give fewer than asked for: its limit, or the end of a sequence. */
+static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, size_t n)
+{
+    struct trip t;
+    for (size_t have = 0; have < n;) {
+        size_t most = n - have < f->opts.block ? n - have : f->opts.block;
+        int r = ask(f, c, ASK_NUMBERS, most, NULL, &t);
+        if (r)
+            return r;
+        runs_expand(&t.answer.numbers, ids + have);
+        have += t.answer.numbers.numbers;
+        trip_done(&t);
+    }
+    return 0;
+}
+
+int firn_client_next_n(struct firn_client *f, uint64_t *ids, size_t n)
+{
+    struct core *c;
+    if (!f || !ids || n == 0)
+        return FIRN_EINVAL;
+    int r = handle_core(f, &c);
+    if (r)
+        return r;
+    switch ((enum client_mode)f->opts.mode) {
+    case MODE_PREFETCH:
+        return fill_of_blocks(f, c, ids, n);
+    case MODE_LEASED:
+        return fill_of_generator(f, c, ids, n);
+    case MODE_REMOTE:
+        break;
+    }
+    return fill_by_trips(f, c, ids, n);
+}
+
+int firn_client_next_keyed(struct firn_client *f, const char *key, uint64_t *out)
+{
+    struct core *c;
+    struct trip t;
+    if (!f || !key || !out)
+        return FIRN_EINVAL;
+    int r = handle_core(f, &c);
+    if (r == 0)
+        r = ask(f, c, ASK_NUMBERS, 1, key, &t);
+    if (r)
+        return r;
+    *out = t.answer.numbers.v[0].first;
+    trip_done(&t);
+    return 0;
+}
+
+int firn_client_next_text(struct firn_client *f, const char *key, char *out, size_t cap)
+{
+    struct core *c;
+    struct trip t;
+    if (!f || !out || cap == 0)
+        return FIRN_EINVAL;
+    if (f->opts.mode != MODE_REMOTE && !key) {
+        uint64_t id;
+        char text[FIRN_U64_TEXT_BUF];
+        int r = firn_client_next(f, &id);
+        if (r)
+            return r;
+        size_t len = firn_u64_format(id, text);
+        if (len >= cap)
+            return FIRN_ENOSPC;
+        memcpy(out, text, len);
+        out[len] = '\0';
+        return 0;
+    }
+    int r = handle_core(f, &c);
+    if (r == 0)
+        r = ask(f, c, ASK_TEXT, 1, key, &t);
+    if (r)
+        return r;
+    size_t len = strlen(t.answer.text);
+    if (len < cap)
+        memcpy(out, t.answer.text, len + 1);
+    trip_done(&t);
+    return len < cap ? 0 : FIRN_ENOSPC;
+}
+
+/* --- questions --- */
+
+static bool is_number(const char *kind)
+{
+    return strcmp(kind, "snowflake") == 0 || strcmp(kind, "sonyflake") == 0 ||
+           strcmp(kind, "ticket") == 0;
+}
+
+int handle_question(const struct firn_client *f, enum question_what what, uint64_t n,
+                    const char *key, struct question *out)
+{
+    *out = (struct question){ .what = what, .n = n };
+    if (what == ASK_NUMBERS && !is_number(f->opts.kind))
+        return trouble(FIRN_ENOTSUP, "this kind is a text: use firn_client_next_text()");
+    if (!key)
+        return 0;
+    size_t len = strlen(key);
+    for (size_t i = 0; i < len && len <= KEY_MAX; i++)
+        if (key[i] <= ' ' || key[i] > '~')
+            len = KEY_MAX + 1;
+    if (len == 0 || len > KEY_MAX)
+        return trouble(FIRN_EINVAL, "a key has 1 to 255 printable characters without spaces");
+    memcpy(out->key, key, len + 1);
+    return 0;
+}
+
+/* --- the core --- */
+
+size_t core_trips(struct core *c, struct trip *out[CORE_TRIPS])
+{
+    size_t n = 0;
+    if (c->fetch)
+        out[n++] = c->fetch;
+    if (c->discovery)
+        out[n++] = c->discovery;
+    struct trip *lent = c->lending ? lending_trip(c) : NULL;
+    if (lent)
+        out[n++] = lent;
+    return n;
+}
+
+void core_tend(struct core *c)
+{
+    discover_tend(c);
+    if (c->opts->mode == MODE_PREFETCH)
+        prefetch_tend(c);
+    if (c->lending)
+        lending_tend(c);
+}
+
+static int new_core(struct firn_client *f, struct core **out, struct firn_diag *d)
+{
+    struct core *c;
+    int r = core_new(&f->opts, &c, d);
+    if (r == 0 && f->opts.mode == MODE_LEASED)
+        r = lending_new(c, &f->gen);
+    if (r == 0 && f->opts.background)
+        r = background_start(c);
+    if (r)
+        return r;
+    *out = c;
+    return 0;
+}
+
+int handle_core(struct firn_client *f, struct core **out)
+{
+    struct core *c = atomic_load_explicit(&f->core, memory_order_acquire);
+    uint64_t era = fork_era();
+    if (__builtin_expect(c && c->era == era, 1)) {
+        *out = c;
+        return 0;
+    }
+    /* The child of a fork(). The parent's core stays as it is: its locks may be held, its connections are not
+     * ours, and of its memory only what is reachable by `opts` is used. */
+    struct firn_diag d = { 0, "" };
+    struct core *fresh;
+    int r = new_core(f, &fresh, &d);
+    if (r)
+        return trouble(r, d.text);
+    if (atomic_compare_exchange_strong(&f->core, &c, fresh)) {
+        *out = fresh;
+        return 0;
+    }
+    background_stop(fresh); /* another thread of the child was faster */
+    core_free(fresh);
+    *out = c;
+    return 0;
+}
+
+/* --- life --- */
+
+static int read_token(struct client_opts *o, struct firn_diag *d)
+{
+    if (o->token_file[0] == '\0')
+        return 0;
+    FILE *file = fopen(o->token_file, "re");
+    if (!file)
+        return firn__diag(d, FIRN_EIO, 0, "%.100s: %s", o->token_file, strerror(errno));
+    size_t n = fread(o->token, 1, sizeof o->token - 1, file);
+    fclose(file);
+    o->token[n] = '\0';
+    o->token[strcspn(o->token, "\r\n")] = '\0';
+    if (o->token[0] == '\0' || n == sizeof o->token - 1)
+        return firn__diag(d, FIRN_EIO, 0, "%.100s holds no token, or too long a one",
+                          o->token_file);
+    return 0;
+}
+
+int firn_client_open(const char *url, struct firn_client **out, struct firn_diag *d)
+{
+    static _Atomic uint64_t serials;
+    if (!url || !out)
+        return FIRN_EINVAL;
+    struct firn_client *f = calloc(1, sizeof *f);
+    if (!f)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    f->serial = atomic_fetch_add(&serials, 1) + 1;
+    int r = client_url_parse(url, &f->opts, d);
+    if (r == 0)
+        r = read_token(&f->opts, d);
+    struct core *c = NULL;
+    if (r == 0)
+        r = new_core(f, &c, d);
+    if (r) {
+        free(f);
+        return r;
+    }
+    atomic_store(&f->core, c);
+    *out = f;
+    return 0;
+}
+
+void firn_client_close(struct firn_client *f)
+{
+    if (!f)
+        return;
+    struct core *c = atomic_load(&f->core);
+    if (c->era == fork_era()) { /* else it is the parent's */
+        background_stop(c);
+        lending_return(c);
+        core_free(c);
+    }
+    explicit_bzero(f->opts.token, sizeof f->opts.token);
+    free(f);
+}
+
+void firn_client_stats(struct firn_client *f, struct firn_client_stats *out)
+{
+    struct core *c;
+    struct firn_client_stats s = { .size = out->size, .slot = UINT32_MAX };
+    uint64_t now = mono_ms();
+    if (handle_core(f, &c) == 0) {
+        const struct core_stats *k = &c->stats;
+        pthread_mutex_lock(&c->desk);
+        s.servers = c->servers;
+        for (size_t i = 0; i < c->servers; i++)
+            s.servers_out += balance_is_out(&c->health[i], now);
+        pthread_mutex_unlock(&c->desk);
+        pthread_mutex_lock(&c->mutex);
+        lending_stats(c, &s);
+        pthread_mutex_unlock(&c->mutex);
+        s.requests = k->requests;
+        s.retries = k->retries;
+        s.failures = k->failures;
+        s.blocks = k->blocks;
+        s.block_ids = k->block_ids;
+        s.stale_ids = k->stale_ids;
+        s.leases = k->leases;
+        s.extensions = k->extensions;
+    }
+    memcpy(out, &s, s.size < sizeof s ? s.size : sizeof s);
+}

@@ -1,0 +1,103 @@
+/*
+ * core.h - what one process has behind a handle: its servers with their health and idle connections, the
+ * retry budget, and what its mode needs. A child of fork() gets a core of its own and leaves the parent's
+ * alone: its locks may be held by threads that do not exist there.
+ *
+ * Two locks: `mutex` for blocks, leases and the calls that do not wait; `desk` for servers and budget, taken
+ * inside it or alone, never held while anything is waited for.
+ */
+#ifndef FIRN_CLIENT_CORE_H
+#define FIRN_CLIENT_CORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "client/balance.h"
+#include "client/block.h"
+#include "client/budget.h"
+#include "client/channel.h"
+#include "client/trip.h"
+
+struct server {
+    struct server_name name;
+    struct channel
+        *idle[2]; /* by protocol: firnd goes by a connection's first byte; last used first */
+    uint32_t idle_n;
+};
+
+struct core_stats {
+    _Atomic uint64_t requests, retries, failures;
+    _Atomic uint64_t blocks, block_ids, stale_ids, leases, extensions;
+};
+
+struct lending; /* lending.c */
+struct crowd;   /* crowd.c */
+
+/* What is known about the client's sequence: whether a number may be lost unseen. */
+enum sequence { SEQUENCE_UNKNOWN, SEQUENCE_RANGE, SEQUENCE_GAPLESS };
+
+struct failure {
+    uint64_t count; /* rises with each */
+    int error;
+    char trouble[TROUBLE_BUF];
+};
+
+struct core {
+    const struct client_opts *opts;
+    uint64_t era; /* fork_era() of the process that it belongs to */
+    SSL_CTX *tls;
+
+    pthread_mutex_t desk;
+    struct server server[SERVERS_MAX];
+    struct health health[SERVERS_MAX];
+    uint32_t servers;
+    struct budget budget;
+    uint64_t random;
+    struct core_stats stats;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t news; /* a block came, a window was extended, or neither will */
+    bool pumping;        /* some thread waits for a trip's descriptor on behalf of all */
+    struct block_pool pool;
+    struct trip *fetch;     /* the block under way, or NULL */
+    struct failure fetched; /* how the last one failed, for those that wait for it */
+    struct lending *lending;
+    struct crowd *crowd;
+    struct trip *discovery;
+    uint64_t discover_due_ms;
+    _Atomic int sequence; /* enum sequence */
+
+    pthread_t thread; /* background=1 */
+    atomic_bool stop;
+    bool has_thread;
+};
+
+FIRN_MUSTUSE int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d);
+void core_free(struct core *c);
+
+/* This process's era: another number in every child of a fork(). It stands on a page that fork() wipes; 0: a
+ * child that has not been here yet. */
+extern _Atomic uint64_t *firn__era_page __attribute__((visibility("hidden")));
+
+static inline uint64_t fork_era_seen(void)
+{
+    return atomic_load_explicit(firn__era_page, memory_order_relaxed);
+}
+
+/* The same, never 0: a child's first call draws one. */
+uint64_t fork_era(void);
+
+/* --- for trips --- */
+
+/* A server for an attempt, and an idle connection to it or NULL. Counts as begun; core_done() ends it.
+ * False: all are among `tried`. */
+bool core_pick(struct core *c, uint64_t tried, size_t pin, bool resp, size_t *out_server,
+               struct server_name *out_name, struct channel **out);
+/* The attempt is over; `ch` (may be NULL) goes back to the pool if it can be used again. */
+void core_done(struct core *c, size_t server, enum verdict v, uint64_t took_us, struct channel *ch);
+/* Whether there is a server that was not tried and is not out. */
+bool core_has_other(struct core *c, uint64_t tried);
+bool core_may_retry(struct core *c);
+void core_earn(struct core *c);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * Calls that do not wait. One epoll instance watches every connection that a trip waits for and one timer for
+ * all deadlines; its descriptor is what the caller's event loop looks at. Answers that nobody has taken yet
+ * keep the timer ringing, so that the descriptor stays readable.
+ */
+#include "client/parts.h"
+#include "client/handle.h"
+#include "platform/mono.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { UNDER_WAY_MAX = 1024, TEND_MS = 1000 };
+
+struct member {        /* one question under way */
+    struct trip *trip; /* NULL: it waits for a block or a window */
+    uint64_t deadline_ms;
+    bool text, done;
+    struct firn_client_answer answer;
+    struct member *next;
+};
+
+struct crowd {
+    int epoll, timer;
+    struct member *first; /* the newest first */
+    uint32_t n;
+};
+
+static int crowd_new(struct core *c)
+{
+    struct crowd *w = calloc(1, sizeof *w);
+    if (!w)
+        return FIRN_ENOMEM;
+    w->epoll = epoll_create1(EPOLL_CLOEXEC);
+    w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    struct epoll_event e = { .events = EPOLLIN };
+    if (w->epoll < 0 || w->timer < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->timer, &e) != 0) {
+        if (w->epoll >= 0)
+            close(w->epoll);
+        if (w->timer >= 0)
+            close(w->timer);
+        free(w);
+        return FIRN_EIO;
+    }
+    c->crowd = w;
+    return 0;
+}
+
+static void member_free(struct member *m)
+{
+    if (m->trip)
+        trip_done(m->trip);
+    free(m->trip);
+    free(m);
+}
+
+void crowd_free(struct core *c)
+{
+    struct crowd *w = c->crowd;
+    if (!w)
+        return;
+    while (w->first) {
+        struct member *m = w->first;
+        w->first = m->next;
+        member_free(m);
+    }
+    close(w->epoll);
+    close(w->timer);
+    free(w);
+    c->crowd = NULL;
+}
+
+void crowd_watch(struct core *c, struct trip *t)
+{
+    struct channel *ch = t->channel;
+    if (!c->crowd || !ch)
+        return;
+    struct epoll_event e = { .events = ch->wants == POLLOUT ? EPOLLOUT : EPOLLIN };
+    if (ch->watch < 0) {
+        if (epoll_ctl(c->crowd->epoll, EPOLL_CTL_ADD, ch->fd, &e) == 0)
+            ch->watch = c->crowd->epoll;
+    } else {
+        epoll_ctl(ch->watch, EPOLL_CTL_MOD, ch->fd, &e);
+    }
+}
+
+/* --- members --- */
+
+static void conclude(struct member *m, int error, const char *text)
+{
+    m->done = true;
+    m->answer.error = error;
+    if (error)
+        snprintf(m->answer.text, sizeof m->answer.text, "%.*s", (int)sizeof m->answer.text - 1,
+                 text);
+}
+
+/* From stock or from the generator, if there is one at once. */
+static bool serve_here(struct firn_client *f, struct core *c, struct member *m)
+{
+    struct run run;
+    uint64_t stale;
+    size_t n;
+    int r = c->opts->mode == MODE_LEASED ? lending_fill(c, &m->answer.id, 1, 0, &n)
+                                         : prefetch_take(c, 1, 0, &run, &stale);
+    (void)f;
+    if (r == FIRN_EAGAIN && mono_ms() < m->deadline_ms)
+        return false;
+    if (r == 0 && c->opts->mode == MODE_PREFETCH)
+        m->answer.id = run.first;
+    if (r == 0 && m->text)
+        snprintf(m->answer.text, sizeof m->answer.text, "%llu", (unsigned long long)m->answer.id);
+    conclude(m, r, firn_client_trouble());
+    return true;
+}
+
+static void step_member(struct firn_client *f, struct core *c, struct member *m)
+{
+    struct trip *t = m->trip;
+    if (m->done || (!t && serve_here(f, c, m)) || !t)
+        return;
+    if (!trip_step(t)) {
+        crowd_watch(c, t);
+        return;
+    }
+    if (t->error == 0 && m->text)
+        memcpy(m->answer.text, t->answer.text, sizeof m->answer.text);
+    else if (t->error == 0)
+        m->answer.id = t->answer.numbers.v[0].first;
+    conclude(m, t->error, t->trouble);
+    trip_done(t);
+    free(t);
+    m->trip = NULL;
+}
+
+/* When the timer must ring: the earliest deadline, or at once for answers that lie there. */
+static void set_timer(struct core *c)
+{
+    struct crowd *w = c->crowd;
+    uint64_t at = mono_ms() + TEND_MS;
+    bool lies = false;
+    struct trip *own[CORE_TRIPS];
+    size_t own_n = core_trips(c, own);
+    for (size_t i = 0; i < own_n; i++) {
+        int fd;
+        short events;
+        uint64_t until;
+        trip_wants(own[i], &fd, &events, &until);
+        at = until < at ? until : at;
+    }
+    for (struct member *m = w->first; m; m = m->next) {
+        int fd;
+        short events;
+        uint64_t until = m->deadline_ms;
+        lies |= m->done;
+        if (m->trip)
+            trip_wants(m->trip, &fd, &events, &until);
+        else if (!m->done && own_n == 0)
+            until = mono_ms() + 1; /* the generator's next millisecond */
+        at = until < at ? until : at;
+    }
+    struct itimerspec s = { .it_value = { (time_t)(at / 1000), (long)(at % 1000) * 1000000 } };
+    if (lies)
+        s.it_value = (struct timespec){ 0, 1 };
+    timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &s, NULL);
+}
+
+static int ready(struct core *c)
+{
+    return c->crowd ? 0 : crowd_new(c);
+}
+
+/* --- the public calls --- */
+
+int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask)
+{
+    struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
+    struct core *c;
+    struct question q;
+    if (!f || !ask || firn__sized_copy(&a, sizeof a, ask, ask->size) != 0)
+        return FIRN_EINVAL;
+    int r = handle_core(f, &c);
+    if (r == 0)
+        r = handle_question(f, a.text ? ASK_TEXT : ASK_NUMBERS, 1, a.key, &q);
+    if (r)
+        return r;
+    pthread_mutex_lock(&c->mutex);
+    r = ready(c);
+    if (r == 0 && c->crowd->n >= UNDER_WAY_MAX)
+        r = FIRN_EAGAIN;
+    struct member *m = r == 0 ? calloc(1, sizeof *m) : NULL;
+    bool here = c->opts->mode != MODE_REMOTE && !a.key;
+    if (m && !here && !(m->trip = malloc(sizeof *m->trip))) {
+        free(m);
+        m = NULL;
+    }
+    if (r == 0 && !m)
+        r = FIRN_ENOMEM;
+    if (r == 0) {
+        m->text = a.text != 0;
+        m->answer.user = a.user;
+        m->deadline_ms = mono_ms() + c->opts->deadline_ms;
+        m->next = c->crowd->first;
+        c->crowd->first = m;
+        c->crowd->n++;
+        if (m->trip) {
+            trip_start(m->trip, c, &q);
+            /* Whether the sequence is gapless may not be known yet: then as if it were. */
+            m->trip->once = c->opts->seq[0] && !a.key &&
+                            atomic_load(&c->sequence) != SEQUENCE_RANGE;
+        }
+        step_member(f, c, m);
+        set_timer(c);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return r;
+}
+
+int firn_client_take(struct firn_client *f, struct firn_client_answer *out)
+{
+    struct core *c;
+    if (!f || !out || out->size < offsetof(struct firn_client_answer, text))
+        return FIRN_EINVAL;
+    int r = handle_core(f, &c);
+    if (r)
+        return r;
+    r = FIRN_EAGAIN;
+    pthread_mutex_lock(&c->mutex);
+    for (struct member **at = c->crowd ? &c->crowd->first : NULL; at && *at; at = &(*at)->next) {
+        struct member *m = *at;
+        if (!m->done)
+            continue;
+        uint32_t size = out->size < sizeof *out ? out->size : (uint32_t)sizeof *out;
+        m->answer.size = out->size;
+        memcpy(out, &m->answer, size);
+        *at = m->next;
+        c->crowd->n--;
+        member_free(m);
+        r = 0;
+        break;
+    }
+    if (c->crowd)
+        set_timer(c);
+    pthread_mutex_unlock(&c->mutex);
+    return r;
+}
+
+int firn_client_fd(struct firn_client *f)
+{
+    struct core *c;
+    if (!f)
+        return FIRN_EINVAL;
+    int r = handle_core(f, &c);
+    if (r)
+        return r;
+    pthread_mutex_lock(&c->mutex);
+    r = ready(c);
+    if (r == 0)
+        r = c->crowd->epoll;
+    pthread_mutex_unlock(&c->mutex);
+    return r;
+}
+
+short firn_client_events(const struct firn_client *f)
+{
+    (void)f;
+    return POLLIN;
+}
+
+int firn_client_pump(struct firn_client *f)
+{
+    struct core *c;
+    uint64_t rings;
+    if (!f)
+        return FIRN_EINVAL;
+    int r = handle_core(f, &c), done = 0;
+    if (r)
+        return r;
+    pthread_mutex_lock(&c->mutex);
+    r = ready(c);
+    if (r == 0) {
+        ssize_t n = read(c->crowd->timer, &rings, sizeof rings);
+        (void)n; /* it need not have rung */
+        core_tend(c);
+        for (struct member *m = c->crowd->first; m; m = m->next) {
+            step_member(f, c, m);
+            done += m->done;
+        }
+        set_timer(c);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return r ? r : done;
+}

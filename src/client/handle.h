@@ -1,0 +1,22 @@
+/* handle.h - the handle itself, for the files that have public calls. */
+#ifndef FIRN_CLIENT_HANDLE_H
+#define FIRN_CLIENT_HANDLE_H
+
+#include "client/parts.h"
+#include "id/gen_setup.h"
+
+struct firn_client {
+    uint64_t serial;                   /* of the handle, never used again in this process */
+    _Atomic(struct firn_shared *) gen; /* leased: the generator, on a page that fork() wipes */
+    _Atomic(struct core *) core;
+    struct client_opts opts;
+};
+
+/* This process's core; a child of fork() gets one with its first call. */
+FIRN_MUSTUSE int handle_core(struct firn_client *f, struct core **out);
+
+/* A question for the client's kind. FIRN_EINVAL: the key. FIRN_ENOTSUP: the kind is no number. */
+FIRN_MUSTUSE int handle_question(const struct firn_client *f, enum question_what what, uint64_t n,
+                                 const char *key, struct question *out);
+
+#endif

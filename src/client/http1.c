@@ -1,0 +1,263 @@
+/*
+ * Tickets are asked for by POST: a balancer on the way may repeat a GET, and a number of a gapless sequence
+ * that nobody gets is a hole. Bodies come with a Content-Length, as firnd always sends it.
+ */
+#include "client/http1.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define RUNS_TYPE "application/vnd.firn.runs"
+
+/* --- asking --- */
+
+struct writer {
+    char *p;
+    size_t len, cap;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct writer *w, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    size_t room = w->len < w->cap ? w->cap - w->len : 0;
+    int n = vsnprintf(room ? w->p + w->len : NULL, room, fmt, ap);
+    va_end(ap);
+    w->len += n > 0 ? (size_t)n : 0;
+}
+
+/* A list needs ?n=, and is asked for as runs: the shortest form there is. */
+static void put_mint(struct writer *w, const struct client_opts *o, const struct question *q)
+{
+    bool ticket = o->seq[0] != '\0', many = q->what == ASK_NUMBERS && q->n > 1;
+    if (ticket)
+        put(w, "POST /v1/sequences/%s/next", o->seq);
+    else
+        put(w, "GET /v1/ids/%s", o->kind);
+    if (many)
+        put(w, "?n=%llu", (unsigned long long)q->n);
+    put(w, " HTTP/1.1\r\nAccept: %s\r\n", many ? RUNS_TYPE ", text/plain;q=0.5" : "text/plain");
+    if (ticket)
+        put(w, "Content-Length: 0\r\n");
+    if (q->key[0])
+        put(w, "Idempotency-Key: %s\r\n", q->key);
+}
+
+size_t http1_ask(const struct client_opts *o, const struct server_name *to,
+                 const struct question *q, char *out, size_t cap)
+{
+    static const char *const methods[] = {
+        [ASK_GET] = "GET", [ASK_POST] = "POST", [ASK_DELETE] = "DELETE"
+    };
+    struct writer w = { out, 0, cap };
+    if (question_is_http(q)) {
+        put(&w, "%s %s HTTP/1.1\r\nAccept: application/json\r\n", methods[q->what], q->path);
+        if (q->what == ASK_POST)
+            put(&w, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(q->body));
+    } else {
+        put_mint(&w, o, q);
+    }
+    put(&w, strchr(to->host, ':') ? "Host: [%s]:%u\r\n" : "Host: %s:%u\r\n", to->host, to->port);
+    if (o->token[0])
+        put(&w, "Authorization: Bearer %s\r\n", o->token);
+    put(&w, "\r\n%s", q->what == ASK_POST ? q->body : "");
+    return w.len < cap ? w.len : 0;
+}
+
+/* --- hearing --- */
+
+struct head {
+    int status;
+    bool close, runs;
+    uint64_t length;
+    bool has_length;
+};
+
+/* Whether the line is the field `name`; then *value is what follows, without the space around it. */
+static bool is_field(const char *line, const char *end, const char *name, const char **value,
+                     size_t *value_len)
+{
+    size_t len = strlen(name);
+    if ((size_t)(end - line) <= len || strncasecmp(line, name, len) != 0 || line[len] != ':')
+        return false;
+    line += len + 1;
+    while (line < end && (*line == ' ' || *line == '\t'))
+        line++;
+    while (end > line && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+        end--;
+    *value = line;
+    *value_len = (size_t)(end - line);
+    return true;
+}
+
+static int read_decimal(const char *p, size_t len, uint64_t *out)
+{
+    uint64_t n = 0;
+    if (len == 0)
+        return FIRN_EFORMAT;
+    for (size_t i = 0; i < len; i++)
+        if (!isdigit((unsigned char)p[i]) || __builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, p[i] - '0', &n))
+            return FIRN_EFORMAT;
+    *out = n;
+    return 0;
+}
+
+static int read_head(const char *p, const char *end, struct head *h)
+{
+    const char *line_end = memchr(p, '\n', (size_t)(end - p)), *value;
+    size_t value_len;
+    uint64_t status;
+    *h = (struct head){ .status = 0 };
+    if (!line_end || line_end - p < 12 || strncmp(p, "HTTP/1.", 7) != 0 || p[8] != ' ' ||
+        read_decimal(p + 9, 3, &status) != 0 || status < 100)
+        return FIRN_EFORMAT;
+    h->status = (int)status;
+    h->close = p[7] == '0';
+    for (p = line_end + 1; p < end; p = line_end + 1) {
+        line_end = memchr(p, '\n', (size_t)(end - p));
+        if (!line_end)
+            return FIRN_EFORMAT;
+        if (is_field(p, line_end, "Content-Length", &value, &value_len)) {
+            if (read_decimal(value, value_len, &h->length) != 0)
+                return FIRN_EFORMAT;
+            h->has_length = true;
+        } else if (is_field(p, line_end, "Transfer-Encoding", &value, &value_len)) {
+            return FIRN_EFORMAT;
+        } else if (is_field(p, line_end, "Connection", &value, &value_len)) {
+            h->close |= value_len == 5 && strncasecmp(value, "close", 5) == 0;
+        } else if (is_field(p, line_end, "Content-Type", &value, &value_len)) {
+            h->runs = value_len == sizeof RUNS_TYPE - 1 && memcmp(value, RUNS_TYPE, value_len) == 0;
+        }
+    }
+    return 0;
+}
+
+static uint64_t big_endian(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return __builtin_bswap64(v);
+}
+
+/* Triples of first, step, count. */
+static int hear_runs(const char *p, size_t len, uint64_t want, struct runs *out)
+{
+    if (len % 24 != 0)
+        return FIRN_EFORMAT;
+    for (size_t i = 0; i < len; i += 24) {
+        struct run run = { big_endian(p + i), big_endian(p + i + 8), big_endian(p + i + 16) };
+        uint64_t span;
+        if (run.count == 0 || run.count > want - out->numbers || run.step == 0 ||
+            __builtin_mul_overflow(run.step, run.count - 1, &span) ||
+            __builtin_add_overflow(span, run.first, &span))
+            return FIRN_EFORMAT;
+        int r = runs_add_run(out, run);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+static int hear_lines(const char *p, size_t len, uint64_t want, struct runs *out)
+{
+    const char *end = p + len;
+    while (p < end) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        uint64_t n;
+        stop = stop ? stop : end;
+        if (out->numbers == want || read_decimal(p, (size_t)(stop - p), &n) != 0)
+            return FIRN_EFORMAT;
+        int r = runs_add(out, n);
+        if (r)
+            return r;
+        p = stop + 1;
+    }
+    return 0;
+}
+
+static void copy_text(struct answer_in *out, const char *p, size_t len)
+{
+    while (len && (p[len - 1] == '\n' || p[len - 1] == '\r'))
+        len--;
+    if (len >= sizeof out->text)
+        len = sizeof out->text - 1;
+    memcpy(out->text, p, len);
+    out->text[len] = '\0';
+}
+
+/* What problem+json says in "detail", in the server's own words. */
+static void copy_detail(struct answer_in *out, const char *p, size_t len, int status)
+{
+    static const char name[] = "\"detail\":\"";
+    const char *at = memmem(p, len, name, sizeof name - 1), *end = p + len;
+    size_t n = (size_t)snprintf(out->text, sizeof out->text, "%d: ", status);
+    if (!at) {
+        out->text[n - 2] = '\0';
+        return;
+    }
+    for (at += sizeof name - 1; at < end && *at != '"' && n + 1 < sizeof out->text; at++) {
+        if (*at == '\\' && at + 1 < end)
+            at++;
+        out->text[n++] = (unsigned char)*at < ' ' ? ' ' : *at;
+    }
+    out->text[n] = '\0';
+}
+
+static void hear_refusal(const struct head *h, const char *body, struct answer_in *out)
+{
+    static const struct {
+        int status, error;
+        bool again;
+    } rows[] = {
+        { 400, FIRN_EINVAL, false },  { 401, FIRN_EAUTH, false },   { 403, FIRN_EAUTH, false },
+        { 404, FIRN_ENOENT, false },  { 406, FIRN_ENOTSUP, false }, { 409, FIRN_EOVERFLOW, false },
+        { 422, FIRN_EREUSED, false }, { 429, FIRN_EAGAIN, true },   { 503, FIRN_EAGAIN, true },
+    };
+    out->error = h->status >= 500 ? FIRN_EIO : FIRN_EINVAL;
+    out->again = h->status >= 500;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].status == h->status) {
+            out->error = rows[i].error;
+            out->again = rows[i].again;
+        }
+    /* Not "the store is slow for me": a server that is not ready refuses everybody. */
+    out->busy = h->status == 503 && memmem(body, h->length, "not-ready", 9);
+    if (h->status == 503 && memmem(body, h->length, "no-slot", 7)) {
+        out->error = FIRN_ENOSLOT;
+        out->busy = false;
+    }
+    copy_detail(out, body, h->length, h->status);
+}
+
+long http1_hear(const char *p, size_t len, const struct question *q, struct answer_in *out)
+{
+    struct head h;
+    const char *blank = memmem(p, len, "\r\n\r\n", 4);
+    if (!blank)
+        return len > 16 * 1024 ? FIRN_EFORMAT : FIRN_EAGAIN;
+    const char *body = blank + 4;
+    int r = read_head(p, blank + 2, &h);
+    if (r || (!h.has_length && h.status != 204) || h.length > ANSWER_BYTES_MAX_)
+        return FIRN_EFORMAT;
+    if (h.length > (size_t)(p + len - body))
+        return FIRN_EAGAIN;
+    out->close = h.close;
+    if (h.status < 200 || h.status > 299) {
+        hear_refusal(&h, body, out);
+    } else if (q->what == ASK_NUMBERS) {
+        r = h.runs ? hear_runs(body, h.length, q->n, &out->numbers)
+                   : hear_lines(body, h.length, q->n, &out->numbers);
+        if (r == 0 && out->numbers.numbers == 0)
+            r = FIRN_EFORMAT;
+    } else if (q->what == ASK_TEXT) {
+        copy_text(out, body, h.length);
+    } else {
+        out->body = body;
+        out->body_len = h.length;
+    }
+    return r ? r : body - p + (long)h.length;
+}

@@ -1,0 +1,414 @@
+/*
+ * Leased mode: a server lends this process a worker slot and a window of timestamps [from, until), and
+ * libfirn's generator makes IDs inside it. The window is all that uniqueness rests on (docs/client.md): it was
+ * granted by the store, it is given to nobody else, and the generator refuses to leave it, whatever clock it is
+ * given. The clock here is the server's: its time when it answered, carried on by CLOCK_MONOTONIC.
+ *
+ * Nobody watches the window. The generator gets a window that ends a little before the true one does, again and
+ * again; so from time to time a call finds it used up, comes here, looks whether an extension has arrived or
+ * is to be asked for, and moves the end on. Only at the true end somebody has to wait.
+ *
+ * An extension is asked of the server that lent the slot. If that is gone, or has forgotten the lease, another
+ * server lends another slot; what is left of the old window is used meanwhile and never again after that.
+ */
+#include "client/parts.h"
+#include "coord/lease_ticks.h"
+#include "id/rng_take.h"
+#include "platform/mono.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PARTS = 12,      /* of a window: how often a busy client comes by */
+    RETURN_MS = 500, /* that closing a client may take */
+    NAP_US = 200,    /* when the layout's IDs of this moment are used up */
+    ID_BUF = 33,     /* a lease's name: 128 random bits */
+};
+
+struct lend_clock {
+    struct firn_clock base;
+    _Atomic int64_t off_ns; /* the server's time less CLOCK_MONOTONIC */
+};
+
+struct retired { /* a generator that threads may still be in */
+    struct firn_shared *gen;
+    struct retired *next;
+};
+
+struct lending {
+    _Atomic(struct firn_shared *) *place;
+    struct firn_shared *gen; /* the same; NULL: none */
+    struct retired *retired;
+    struct lend_clock clock;
+    struct firn_layout layout,
+        ticks;  /* the IDs', and the lease's: milliseconds of the same epoch */
+    bool known; /* the layout is */
+
+    char id[ID_BUF];
+    size_t server; /* that lent it */
+    bool held;     /* there is a lease, and the server knows it as far as we know */
+    uint32_t slot;
+    uint64_t grant;               /* the server's number of it: another one is another slot */
+    uint64_t from, until, window; /* ticks of the lease */
+    uint64_t stamped;             /* highest tick of the layout that a closed generator used */
+
+    struct trip *trip;
+    bool extending;    /* what the trip is for */
+    uint64_t tried_ms; /* when an extension was last asked for */
+    struct failure failure;
+};
+
+/* --- the clock --- */
+
+static int64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static uint64_t shown(const struct firn_clock *base, clockid_t id)
+{
+    const struct lend_clock *c = (const struct lend_clock *)(const void *)base;
+    return (uint64_t)(clock_ns(id) + atomic_load_explicit(&c->off_ns, memory_order_relaxed));
+}
+
+static uint64_t now_ns(const struct firn_clock *base)
+{
+    return shown(base, CLOCK_MONOTONIC_COARSE);
+}
+
+static uint64_t fine_ns(const struct firn_clock *base)
+{
+    return shown(base, CLOCK_MONOTONIC);
+}
+
+static void sleep_ns(const struct firn_clock *base, uint64_t ns)
+{
+    (void)base;
+    nanosleep(&(struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) }, NULL);
+}
+
+/* F in ticks of the lease. */
+static uint64_t tick_now(const struct lending *l)
+{
+    return firn_layout_ticks(&l->ticks, (int64_t)(fine_ns(&l->clock.base) / 1000));
+}
+
+/* --- the generator --- */
+
+static void retire(struct lending *l)
+{
+    uint64_t last = 0;
+    struct retired *r;
+    if (!l->gen)
+        return;
+    firn_shared_close(l->gen, &last);
+    l->stamped = last > l->stamped ? last : l->stamped;
+    r = malloc(sizeof *r);
+    if (r) { /* else its page stays: some bytes less, nothing worse */
+        *r = (struct retired){ l->gen, l->retired };
+        l->retired = r;
+    }
+    l->gen = NULL;
+    atomic_store_explicit(l->place, NULL, memory_order_release);
+}
+
+/* Where the generator's window ends for now: a part of a window ahead, never beyond the true end. */
+static uint64_t soft_end(const struct lending *l)
+{
+    uint64_t hard = lease_ticks_until(&l->layout, &l->ticks, l->until), tick = tick_now(l);
+    uint64_t used = l->gen ? __atomic_load_n(&l->gen->word_, __ATOMIC_RELAXED) >> l->gen->seq_bits_
+                           : 0;
+    uint64_t part = l->window / PARTS ? l->window / PARTS : 1;
+    uint64_t end = lease_ticks_until(&l->layout, &l->ticks, tick + part);
+    uint64_t ahead = used + (end - lease_ticks_until(&l->layout, &l->ticks, tick)) + 1;
+    end = end > ahead ? end : ahead;
+    return end < hard ? end : hard;
+}
+
+static int start(struct lending *l, uint32_t drift_ms)
+{
+    struct firn_gen_opts o = FIRN_GEN_OPTS_INIT;
+    uint64_t from = lease_ticks_from(&l->layout, &l->ticks, l->from);
+    o.slot = l->slot;
+    o.policy = FIRN_POLICY_BORROW;
+    o.max_drift_ms = drift_ms;
+    o.clock = &l->clock.base;
+    o.from = from > l->stamped ? from : l->stamped + 1;
+    o.from = o.from ? o.from : 1;
+    uint64_t hard = lease_ticks_until(&l->layout, &l->ticks, l->until);
+    if (hard <= o.from || l->slot >= firn_layout_slots(&l->layout))
+        return FIRN_EWINDOW;
+    o.until = o.from + 1; /* soft_end() raises it */
+    int r = firn_shared_new(&l->layout, &o, &l->gen);
+    if (r == 0)
+        atomic_store_explicit(l->place, l->gen, memory_order_release);
+    return r;
+}
+
+/* --- what the server says --- */
+
+struct grant {
+    uint64_t number, slot, from, until, now, window, floor, drift;
+    struct firn_layout layout;
+};
+
+static int read_grant(const char *p, size_t len, struct grant *g)
+{
+    size_t n;
+    struct firn_diag d;
+    const char *layout = json_pick(p, len, "layout", &n);
+    int r = 0;
+    const struct {
+        const char *name;
+        uint64_t *to;
+    } numbers[] = { { "grant", &g->number }, { "slot", &g->slot },     { "from", &g->from },
+                    { "until", &g->until },  { "now", &g->now },       { "window_ms", &g->window },
+                    { "floor", &g->floor },  { "drift_ms", &g->drift } };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && r == 0; i++)
+        r = json_pick_u64(p, len, numbers[i].name, numbers[i].to);
+    if (r || !layout || g->from >= g->until || g->slot > UINT32_MAX || g->drift > UINT32_MAX ||
+        g->number == 0)
+        return FIRN_EFORMAT;
+    return firn_layout_parse(layout, n, 0, &g->layout, &d);
+}
+
+static void failed(struct lending *l, int error, const char *text)
+{
+    l->failure.count++;
+    l->failure.error = error;
+    snprintf(l->failure.trouble, sizeof l->failure.trouble, "%s", text);
+}
+
+/* The server's clock when it answered, half way between question and answer. */
+static void set_clock(struct lending *l, const struct trip *t, uint64_t tick)
+{
+    int64_t mono = clock_ns(CLOCK_MONOTONIC);
+    int64_t half = (mono - (int64_t)t->began_us * 1000) / 2;
+    int64_t unix_ns = firn_layout_unix_us(&l->ticks, tick) * 1000;
+    atomic_store_explicit(&l->clock.off_ns, unix_ns - (mono - half), memory_order_relaxed);
+}
+
+static void granted(struct core *c, struct lending *l, const struct trip *t)
+{
+    struct grant g;
+    if (read_grant(t->body, t->body_len, &g) != 0) {
+        l->held = false;
+        failed(l, FIRN_EFORMAT, "the server's lease cannot be understood");
+        return;
+    }
+    if (!l->known) {
+        l->layout = l->ticks = g.layout;
+        l->ticks.tick_us = 1000;
+        l->known = true;
+    } else if (memcmp(&l->layout, &g.layout, sizeof g.layout) != 0) {
+        l->held = false;
+        failed(l, FIRN_EINVAL, "the servers have different layouts: they do not belong together");
+        return;
+    }
+    set_clock(l, t, g.now);
+    bool same = l->extending && l->gen && g.number == l->grant && g.slot == l->slot;
+    if (same) {
+        l->until = g.until > l->until ? g.until : l->until;
+        atomic_fetch_add_explicit(&c->stats.extensions, 1, memory_order_relaxed);
+    } else {
+        retire(l);
+        l->slot = (uint32_t)g.slot;
+        l->grant = g.number;
+        l->from = g.from;
+        l->until = g.until;
+        atomic_fetch_add_explicit(&c->stats.leases, 1, memory_order_relaxed);
+    }
+    l->window = g.window;
+    l->server = t->server;
+    l->held = true;
+    if (!l->gen) {
+        int r = start(l, (uint32_t)g.drift);
+        if (r && r != FIRN_EWINDOW)
+            failed(l, r, "no generator on this lease");
+    }
+    if (l->gen && g.floor) /* a new store's slots, or a fenced one's, begin ahead of the clock */
+        firn_shared_set_floor(l->gen, lease_ticks_until(&l->layout, &l->ticks, g.floor));
+}
+
+static void trip_over(struct core *c, struct lending *l)
+{
+    struct trip *t = l->trip;
+    if (t->error == 0) {
+        granted(c, l, t);
+    } else if (l->extending) {
+        l->held = false; /* another server lends another slot; see lending_tend() */
+    } else {
+        failed(l, t->error, t->trouble);
+    }
+    trip_done(t);
+    free(t);
+    l->trip = NULL;
+    pthread_cond_broadcast(&c->news);
+}
+
+/* --- asking --- */
+
+static void new_id(char out[ID_BUF])
+{
+    unsigned char b[16];
+    firn__entropy(b, sizeof b);
+    for (size_t i = 0; i < sizeof b; i++)
+        snprintf(out + 2 * i, 3, "%02x", b[i]);
+}
+
+/* A new name for every lease that is asked for: who asks again under an old name could be given the window
+ * that it has used already. */
+static void begin(struct core *c, struct lending *l)
+{
+    struct question q = { .what = ASK_POST };
+    l->extending = l->held;
+    if (l->extending) {
+        snprintf(q.path, sizeof q.path, "/v1/leases/%s/extend", l->id);
+        snprintf(q.body, sizeof q.body, "{}");
+    } else {
+        new_id(l->id);
+        snprintf(q.path, sizeof q.path, "/v1/leases");
+        snprintf(q.body, sizeof q.body, "{\"lease\":\"%s\"}", l->id);
+    }
+    l->trip = malloc(sizeof *l->trip);
+    if (!l->trip) {
+        failed(l, FIRN_ENOMEM, "no memory for a lease");
+        return;
+    }
+    l->tried_ms = mono_ms();
+    trip_start(l->trip, c, &q);
+    if (l->extending)
+        l->trip->pin = l->server;
+}
+
+/* An extension when a third of the window is gone; a new lease when there is none. */
+static bool due(const struct lending *l)
+{
+    if (!l->held)
+        return true;
+    uint64_t now = tick_now(l);
+    return now + l->window - l->window / 3 > l->until &&
+           mono_ms() >= l->tried_ms + l->window / PARTS / 4;
+}
+
+void lending_tend(struct core *c)
+{
+    struct lending *l = c->lending;
+    for (int rounds = 0; rounds < 3; rounds++) {
+        uint64_t failures = l->failure.count;
+        if (!l->trip && due(l))
+            begin(c, l);
+        if (!l->trip)
+            break;
+        if (!trip_step(l->trip)) {
+            crowd_watch(c, l->trip);
+            break;
+        }
+        trip_over(c, l);
+        if (l->failure.count != failures)
+            break;
+    }
+    if (l->gen)
+        firn_shared_extend(l->gen, soft_end(l));
+}
+
+int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_t *out_n)
+{
+    struct lending *l = c->lending;
+    uint64_t failures = l->failure.count;
+    for (;;) {
+        lending_tend(c);
+        int r = l->gen ? firn_shared_fill(l->gen, ids, n, out_n) : FIRN_EWINDOW;
+        if (r == 0)
+            return 0;
+        uint64_t now = mono_ms();
+        if (l->failure.count != failures && r == FIRN_EWINDOW)
+            return trouble(l->failure.error, l->failure.trouble);
+        if (r == FIRN_EEXHAUSTED)
+            return trouble(r, "choose a layout with a later epoch");
+        if (now >= end_ms)
+            return end_ms ? trouble(FIRN_EAGAIN, "no window came before the deadline")
+                          : FIRN_EAGAIN;
+        if (r == FIRN_EWINDOW && l->gen && soft_end(l) > l->gen->until_)
+            continue; /* the clock has moved on since */
+        if (r == FIRN_EWINDOW && !l->trip)
+            l->tried_ms = 0; /* used up faster than the clock: extend it now */
+        if (r == FIRN_EWINDOW && l->trip) {
+            await_trip(c, l->trip, end_ms);
+        } else {
+            pthread_mutex_unlock(&c->mutex);
+            usleep(NAP_US);
+            pthread_mutex_lock(&c->mutex);
+        }
+    }
+}
+
+/* --- life --- */
+
+int lending_new(struct core *c, _Atomic(struct firn_shared *) *place)
+{
+    struct lending *l = calloc(1, sizeof *l);
+    if (!l)
+        return FIRN_ENOMEM;
+    l->place = place;
+    l->clock.base = (struct firn_clock){ now_ns, fine_ns, sleep_ns };
+    c->lending = l;
+    return 0;
+}
+
+struct trip *lending_trip(struct core *c)
+{
+    return c->lending->trip;
+}
+
+void lending_return(struct core *c)
+{
+    struct lending *l = c->lending;
+    struct question q = { .what = ASK_DELETE };
+    struct trip t;
+    if (!l || !l->held)
+        return;
+    retire(l); /* first: from the moment the slot is given back nothing may come of it */
+    snprintf(q.path, sizeof q.path, "/v1/leases/%s", l->id);
+    trip_start(&t, c, &q);
+    t.pin = l->server;
+    t.deadline_ms = mono_ms() + RETURN_MS;
+    int r = trip_run(&t);
+    (void)r; /* it did not land: the window's end frees the slot as well */
+    trip_done(&t);
+}
+
+void lending_free(struct core *c)
+{
+    struct lending *l = c->lending;
+    if (!l)
+        return;
+    retire(l);
+    while (l->retired) {
+        struct retired *r = l->retired;
+        l->retired = r->next;
+        firn_shared_free(r->gen);
+        free(r);
+    }
+    if (l->trip)
+        trip_done(l->trip);
+    free(l->trip);
+    free(l);
+    c->lending = NULL;
+}
+
+void lending_stats(struct core *c, struct firn_client_stats *out)
+{
+    const struct lending *l = c->lending;
+    out->slot = UINT32_MAX;
+    if (!l || !l->gen)
+        return;
+    uint64_t now = tick_now(l);
+    out->slot = l->slot;
+    out->window_ms = now < l->until ? (uint32_t)(l->until - now) : 0;
+}

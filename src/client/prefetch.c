@@ -1,0 +1,106 @@
+/*
+ * Blocks fetched ahead, by the threads that use them: who takes a part of a block also looks, without waiting,
+ * whether the next block has come or is to be asked for. Somebody waits only when there is nothing left.
+ */
+#include "client/parts.h"
+#include "platform/mono.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COARSE_LAG_MS = 11 }; /* the hot path's clock is behind by a step of 10 ms at most */
+
+static void failed(struct core *c, int error, const char *text)
+{
+    c->fetched.count++;
+    c->fetched.error = error;
+    snprintf(c->fetched.trouble, sizeof c->fetched.trouble, "%s", text);
+}
+
+static void begin(struct core *c)
+{
+    struct question q = { .what = ASK_NUMBERS, .n = c->pool.size };
+    if (c->opts->seq[0] && atomic_load(&c->sequence) == SEQUENCE_UNKNOWN)
+        sequence_question(c, &q);
+    c->fetch = malloc(sizeof *c->fetch);
+    if (!c->fetch) {
+        failed(c, FIRN_ENOMEM, "no memory for a block");
+        return;
+    }
+    trip_start(c->fetch, c, &q);
+}
+
+/* The trip is over: what it brought. */
+static void take_in(struct core *c, struct trip *t)
+{
+    const struct client_opts *o = c->opts;
+    if (t->error == FIRN_EINVAL && t->question.what == ASK_NUMBERS && t->question.n > 1) {
+        c->pool.size = c->pool.size_max = t->question.n / 2; /* the server gives fewer at once */
+        return;
+    }
+    if (t->error) {
+        failed(c, t->error, t->trouble);
+        return;
+    }
+    if (t->question.what == ASK_GET) {
+        enum sequence s = sequence_read(t->body, t->body_len);
+        if (s == SEQUENCE_GAPLESS)
+            failed(
+                c, FIRN_EINVAL,
+                "the sequence is gapless: numbers in stock would be holes; use mode=remote, or a "
+                "range sequence");
+        else
+            atomic_store(&c->sequence, s);
+        return;
+    }
+    atomic_fetch_add_explicit(&c->stats.blocks, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->stats.block_ids, t->answer.numbers.numbers, memory_order_relaxed);
+    /* No number is older than the request that brought it. */
+    uint64_t stale = o->fresh_ms ? t->began_us / 1000 + o->fresh_ms - COARSE_LAG_MS : NEVER_MS;
+    block_pool_add(&c->pool, &t->answer.numbers, stale, mono_ms());
+}
+
+void prefetch_tend(struct core *c)
+{
+    for (int rounds = 0; rounds < 4; rounds++) {
+        uint64_t failures = c->fetched.count;
+        if (!c->fetch && block_pool_wants(&c->pool))
+            begin(c);
+        if (!c->fetch)
+            return;
+        if (!trip_step(c->fetch)) {
+            crowd_watch(c, c->fetch);
+            return;
+        }
+        take_in(c, c->fetch);
+        trip_done(c->fetch);
+        free(c->fetch);
+        c->fetch = NULL;
+        pthread_cond_broadcast(&c->news);
+        if (c->fetched.count != failures)
+            return; /* the next call that needs a block tries again */
+    }
+}
+
+int prefetch_take(struct core *c, uint64_t most, uint64_t end_ms, struct run *out,
+                  uint64_t *out_stale_ms)
+{
+    uint64_t failures = c->fetched.count;
+    for (;;) {
+        uint64_t stale = block_pool_take(&c->pool, most, mono_ms(), out, out_stale_ms);
+        if (stale)
+            atomic_fetch_add_explicit(&c->stats.stale_ids, stale, memory_order_relaxed);
+        if (c->fetch || block_pool_wants(&c->pool))
+            prefetch_tend(c);
+        if (out->count)
+            return 0;
+        if (c->pool.now.left)
+            continue;
+        if (c->fetched.count != failures)
+            return trouble(c->fetched.error, c->fetched.trouble);
+        if (mono_ms() >= end_ms)
+            return end_ms ? trouble(FIRN_EAGAIN, "no block came before the deadline") : FIRN_EAGAIN;
+        await_trip(c, c->fetch, end_ms);
+    }
+}

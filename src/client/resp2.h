@@ -1,0 +1,17 @@
+/* resp2.h - questions in the Redis protocol, and the answers. Pure: bytes in, bytes out. */
+#ifndef FIRN_CLIENT_RESP2_H
+#define FIRN_CLIENT_RESP2_H
+
+#include "client/question.h"
+
+/* AUTH, to be sent once on a connection if there is a token; its length, or 0 without one. */
+size_t resp2_auth(const struct client_opts *o, char *out, size_t cap);
+
+/* The command; its length, or 0 if it does not fit. */
+size_t resp2_ask(const struct client_opts *o, const struct question *q, char *out, size_t cap);
+
+/* As http1_hear(). With `auth` the answer of AUTH comes first; it counts only if it is a refusal. */
+FIRN_MUSTUSE long resp2_hear(const char *p, size_t len, bool auth, const struct question *q,
+                             struct answer_in *out);
+
+#endif

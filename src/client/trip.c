@@ -1,0 +1,315 @@
+#include "client/trip.h"
+#include "client/core.h"
+#include "client/http1.h"
+#include "client/resp2.h"
+#include "platform/mono.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mono_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+void trip_start(struct trip *t, struct core *c, const struct question *q)
+{
+    memset(t, 0, offsetof(struct trip, out));
+    t->core = c;
+    t->question = *q;
+    t->pin = ANY_SERVER;
+    t->deadline_ms = mono_ms() + c->opts->deadline_ms;
+    core_earn(c);
+}
+
+void trip_done(struct trip *t)
+{
+    if (t->channel)
+        core_done(t->core, t->server, SERVER_SLIPPED, 0, NULL);
+    channel_close(t->channel);
+    t->channel = NULL;
+    runs_free(&t->answer.numbers);
+    free(t->body);
+    t->body = NULL;
+}
+
+__attribute__((format(printf, 2, 3))) static void note(struct trip *t, const char *fmt, ...)
+{
+    va_list ap;
+    size_t room = sizeof t->trouble - t->trouble_len;
+    va_start(ap, fmt);
+    int n = vsnprintf(t->trouble + t->trouble_len, room, fmt, ap);
+    va_end(ap);
+    t->trouble_len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void note_server(struct trip *t, const char *said)
+{
+    note(t, "%s%s:%u: %s", t->trouble_len ? "; " : "", t->name.host, t->name.port, said);
+}
+
+static int finish(struct trip *t, int error)
+{
+    t->state = TRIP_DONE;
+    t->error = error;
+    if (error)
+        atomic_fetch_add_explicit(&t->core->stats.failures, 1, memory_order_relaxed);
+    return error;
+}
+
+/* The attempt has failed with `error` (should it be the last): go on, or end. */
+static int go_on(struct trip *t, int error, bool at_once)
+{
+    const struct client_opts *o = t->core->opts;
+    t->tried |= UINT64_C(1) << t->server;
+    if (t->once && t->asked) {
+        note(t, "; a number may have been taken: a key would tell (firn_client_next_keyed)");
+        return finish(t, FIRN_EUNKNOWN);
+    }
+    if (t->pin != ANY_SERVER)
+        return finish(t, error);
+    bool other = core_has_other(t->core, t->tried);
+    if (!t->asked && other) { /* nobody was asked yet: that is no retry */
+        t->state = TRIP_PICK;
+        return 0;
+    }
+    if (t->attempts > o->retries)
+        return finish(t, error);
+    if (!core_may_retry(t->core)) {
+        note(t, "; no more retries: too many calls fail, the budget is used up");
+        return finish(t, error);
+    }
+    atomic_fetch_add_explicit(&t->core->stats.retries, 1, memory_order_relaxed);
+    t->state = TRIP_PICK;
+    if (!(at_once && other)) {
+        t->pause_end_ms = mono_ms() + o->retry_delay_ms;
+        t->state = TRIP_PAUSING;
+    }
+    return 0;
+}
+
+/* The server did not answer. */
+static int attempt_failed(struct trip *t, enum verdict v, const char *said)
+{
+    struct channel *ch = t->channel;
+    bool stale = t->asked && ch && ch->used && ch->in_len == 0 && v == SERVER_SLIPPED;
+    note_server(t, said);
+    t->channel = NULL;
+    channel_close(ch);
+    core_done(t->core, t->server, v, 0, NULL);
+    return go_on(t, FIRN_EIO, stale);
+}
+
+static bool speaks_resp(const struct trip *t)
+{
+    return t->core->opts->proto == PROTO_RESP && !question_is_http(&t->question);
+}
+
+static int pick(struct trip *t)
+{
+    struct core *c = t->core;
+    uint64_t now = mono_ms();
+    char why[WHY_BUF] = "";
+    if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel)) {
+        t->tried = c->servers > 1 ? UINT64_C(1) << t->server : 0; /* another round */
+        if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel))
+            return finish(t, FIRN_EIO);
+    }
+    t->began_us = mono_us();
+    t->attempt_end_ms = now + c->opts->timeout_ms;
+    t->asked = false;
+    t->sent = t->out_len = 0;
+    atomic_fetch_add_explicit(&c->stats.requests, 1, memory_order_relaxed);
+    t->state = TRIP_OPENING;
+    if (t->channel)
+        return 0;
+    int r = channel_open(&t->name, c->tls, &t->channel, why);
+    if (r == FIRN_ENOMEM) {
+        core_done(c, t->server, SERVER_SLIPPED, 0, NULL);
+        return finish(t, r);
+    }
+    if (r) {
+        t->attempts += !core_has_other(c, t->tried | UINT64_C(1) << t->server);
+        return attempt_failed(t, SERVER_DOWN, why);
+    }
+    return 0;
+}
+
+static int opening(struct trip *t)
+{
+    char why[WHY_BUF] = "";
+    int r = channel_ready(t->channel, why);
+    if (r == FIRN_EAGAIN)
+        return r;
+    if (r) {
+        t->attempts += !core_has_other(t->core, t->tried | UINT64_C(1) << t->server);
+        return attempt_failed(t, SERVER_DOWN, why);
+    }
+    const struct client_opts *o = t->core->opts;
+    bool resp = t->channel->resp = speaks_resp(t);
+    if (resp && !t->channel->greeted)
+        t->out_len = resp2_auth(o, t->out, sizeof t->out);
+    size_t room = sizeof t->out - t->out_len;
+    size_t n = resp ? resp2_ask(o, &t->question, t->out + t->out_len, room)
+                    : http1_ask(o, &t->name, &t->question, t->out, room);
+    if (n == 0) {
+        core_done(t->core, t->server, SERVER_FINE, 0, t->channel);
+        t->channel = NULL;
+        note(t, "the question is too long");
+        return finish(t, FIRN_ERANGE);
+    }
+    t->out_len += n;
+    t->state = TRIP_SENDING;
+    return 0;
+}
+
+static int sending(struct trip *t)
+{
+    char why[WHY_BUF] = "";
+    while (t->sent < t->out_len) {
+        long n = channel_send(t->channel, t->out + t->sent, t->out_len - t->sent, why);
+        if (n == FIRN_EAGAIN)
+            return FIRN_EAGAIN;
+        if (n < 0) {
+            t->attempts++;
+            return attempt_failed(t, SERVER_SLIPPED, why);
+        }
+        t->sent += (size_t)n;
+        t->asked = t->sent == t->out_len; /* the last byte makes a question of it */
+    }
+    t->state = TRIP_HEARING;
+    return 0;
+}
+
+/* A whole answer came. */
+static int answered(struct trip *t, long used)
+{
+    struct channel *ch = t->channel;
+    struct answer_in *a = &t->answer;
+    uint64_t took = mono_us() - t->began_us;
+    if (a->error == 0 && question_is_http(&t->question)) {
+        t->body = malloc(a->body_len + 1);
+        if (!t->body)
+            return attempt_failed(t, SERVER_FINE, "out of memory");
+        memcpy(t->body, a->body, a->body_len);
+        t->body[a->body_len] = '\0';
+        t->body_len = a->body_len;
+    }
+    a->body = NULL;
+    ch->used = true;
+    ch->greeted = ch->resp;
+    bool keep = !a->close && (size_t)used == ch->in_len;
+    ch->in_len = 0;
+    if (!keep)
+        channel_close(ch);
+    t->channel = NULL;
+    core_done(t->core, t->server, a->busy ? SERVER_DOWN : SERVER_FINE, took, keep ? ch : NULL);
+    if (a->error == 0)
+        return finish(t, 0);
+    note_server(t, a->text);
+    t->asked = false; /* a refusal is an answer: nothing was taken */
+    if (!a->again)
+        return finish(t, a->error);
+    t->asked = !t->once; /* but it counts as a retry */
+    return go_on(t, a->error, a->busy || a->error == FIRN_ENOSLOT);
+}
+
+static int hearing(struct trip *t)
+{
+    const struct client_opts *o = t->core->opts;
+    struct channel *ch = t->channel;
+    char why[WHY_BUF] = "";
+    for (;;) {
+        int r = channel_recv(ch, why);
+        if (r == FIRN_EAGAIN)
+            return r;
+        if (r) {
+            t->attempts++;
+            return attempt_failed(t, SERVER_SLIPPED,
+                                  r == FIRN_ECLOSED  ? "closed the connection without an answer"
+                                  : r == FIRN_ENOMEM ? "out of memory"
+                                                     : why);
+        }
+        struct answer_in *a = &t->answer;
+        runs_clear(&a->numbers);
+        *a = (struct answer_in){ .numbers = a->numbers };
+        long used = ch->resp ? resp2_hear(ch->in, ch->in_len, !ch->greeted && o->token[0],
+                                          &t->question, a)
+                             : http1_hear(ch->in, ch->in_len, &t->question, a);
+        if (used == FIRN_EAGAIN)
+            continue;
+        t->attempts++;
+        if (used < 0)
+            return attempt_failed(t, SERVER_SLIPPED,
+                                  used == FIRN_ENOMEM ? "out of memory"
+                                                      : "the answer is not one of firnd's");
+        return answered(t, used);
+    }
+}
+
+/* Time is up for the attempt, or for all of it. */
+static int check_time(struct trip *t)
+{
+    uint64_t now = mono_ms();
+    char said[64];
+    bool attempt = t->state == TRIP_OPENING || t->state == TRIP_SENDING || t->state == TRIP_HEARING;
+    if (now >= t->deadline_ms) {
+        if (attempt) {
+            t->pin = t->server; /* the last attempt, whatever it was */
+            snprintf(said, sizeof said, "no answer until the deadline");
+            return attempt_failed(t, SERVER_DOWN, said);
+        }
+        return finish(t, t->answer.error ? t->answer.error : FIRN_EIO);
+    }
+    if (attempt && now >= t->attempt_end_ms) {
+        snprintf(said, sizeof said, "no answer within %llu ms",
+                 (unsigned long long)t->core->opts->timeout_ms);
+        t->attempts++;
+        return attempt_failed(t, SERVER_DOWN, said);
+    }
+    if (t->state == TRIP_PAUSING && now >= t->pause_end_ms) {
+        t->state = TRIP_PICK;
+        return 0;
+    }
+    return FIRN_EAGAIN;
+}
+
+bool trip_step(struct trip *t)
+{
+    static int (*const steps[])(struct trip *) = {
+        [TRIP_PICK] = pick,       [TRIP_OPENING] = opening,    [TRIP_SENDING] = sending,
+        [TRIP_HEARING] = hearing, [TRIP_PAUSING] = check_time,
+    };
+    while (t->state != TRIP_DONE) {
+        int r = steps[t->state](t); /* 0: the state has changed; FIRN_EAGAIN: not by itself */
+        if (r == FIRN_EAGAIN && t->state != TRIP_DONE && check_time(t) == FIRN_EAGAIN &&
+            t->state != TRIP_DONE)
+            return false;
+    }
+    return true;
+}
+
+void trip_wants(const struct trip *t, int *out_fd, short *out_events, uint64_t *out_until_ms)
+{
+    *out_fd = t->channel ? t->channel->fd : -1;
+    *out_events = t->channel ? t->channel->wants : 0;
+    *out_until_ms = t->state == TRIP_PAUSING ? t->pause_end_ms : t->attempt_end_ms;
+    if (*out_until_ms > t->deadline_ms)
+        *out_until_ms = t->deadline_ms;
+}
+
+int trip_run(struct trip *t)
+{
+    while (!trip_step(t)) {
+        struct pollfd p;
+        uint64_t until, now = mono_ms();
+        trip_wants(t, &p.fd, &p.events, &until);
+        poll(&p, 1, until > now ? (int)(until - now < 60000 ? until - now : 60000) : 0);
+    }
+    return t->error;
+}

@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""
+libfirn-client on three real firnds: every mode over both protocols, TLS and tokens, and then the servers are killed
+and stopped, one at a time, while clients with several threads and forked children take IDs in every mode. Clients see
+no error as long as two servers live, and no ID is there twice among all that were ever printed.
+"""
+import hashlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, wait_for  # noqa: E402
+
+SERVERS = 3
+
+
+class Client:
+    """One run of the program in tests/integration/clients/firn_client.c; its lines go to a file."""
+
+    count = 0
+
+    def __init__(self, t, url, *args):
+        Client.count += 1
+        self.t, self.url = t, url
+        self.out_path = os.path.join(t.dir, f"client-{Client.count}.out")
+        self.err_path = os.path.join(t.dir, f"client-{Client.count}.err")
+        program = os.path.join(os.path.dirname(t.bin), "tests", "client_firn")
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen([program, url, *map(str, args)], stdin=subprocess.PIPE, stdout=out,
+                                            stderr=err, start_new_session=True)
+        t.clients.append(self)
+
+    def lines(self):
+        with open(self.out_path, encoding="ascii") as f:
+            text = f.read()
+        return text[:text.rfind("\n") + 1].split()  # a client that was killed may leave half a line
+
+    def errors(self):
+        with open(self.err_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def signal(self, number):
+        os.killpg(self.process.pid, number)  # with its children
+
+    def end(self):
+        """Tell it that it is over, and wait. Returns its status."""
+        if self.process.stdin:
+            self.process.stdin.close()
+        code = self.process.wait(LIMIT)
+        self.forget()
+        return code
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait(LIMIT)
+        self.forget()
+
+    def forget(self):
+        if self in self.t.clients:
+            self.t.clients.remove(self)
+        for word in BAD_WORDS:
+            if word in self.errors():
+                self.t.check(False, f"{self.url}: free of '{word}': {self.errors()[:3000]}")
+
+    def stat(self, name):
+        found = re.search(rf"\b{name}=(\d+)", self.errors())
+        return int(found.group(1)) if found else None
+
+
+class Cluster:
+    """Three firnds on one SQLite file, on ports that stay the same."""
+
+    def __init__(self, t):
+        self.t = t
+        self.folder = t.state(f"cluster{Firnd.count}")
+        self.server = []
+        for i in range(SERVERS):
+            self.server.append(self.start(i))
+        for s in self.server:
+            s.wait_ready()
+
+    def args(self, i):
+        return self.folder, ("--store", f"sqlite:{self.folder}/firn.db")
+
+    def start(self, i, port=None):
+        state, args = self.args(i)
+        return Firnd(self.t, state, "--name", f"n{i}", "--loops", "1", *args,
+                     listen={"snowflake": port} if port else None)
+
+    def restart(self, i):
+        self.server[i] = self.start(i, self.server[i].snowflake)
+        self.server[i].wait_ready()
+
+    def url(self, options="", scheme="firn"):
+        hosts = ",".join(s.snowflake for s in self.server)
+        return f"{scheme}://{hosts}/?{options}"
+
+    def stop(self):
+        for s in self.server:
+            s.stop()
+
+
+class Raft(Cluster):
+    """The same as a cluster of their own (store raft:), which lives on while one of three is away."""
+
+    def __init__(self, t):
+        self.peer = [f"127.0.0.1:{port}" for port in free_ports(SERVERS)]
+        super().__init__(t)
+
+    def args(self, i):
+        first = ("--cluster-init", "--cluster-fresh")
+        return (f"{self.folder}-{i}",
+                ("--store", "raft:", "--cluster-listen", self.peer[i], "--cluster-election-ms", "500",
+                 *(("--cluster-join", self.peer[0]) if i else first)))
+
+
+def free_ports(n):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def run(t, url, *args):
+    """A client that ends by itself: its status, lines and errors."""
+    c = Client(t, url, *args)
+    code = c.process.wait(LIMIT)
+    c.forget()
+    return code, c.lines(), c.errors()
+
+
+def unique(t, lines, what):
+    t.equal(len(lines) - len(set(lines)), 0, f"{what}: no ID twice among {len(lines)}")
+
+
+def create(t, server, name, mode):
+    http = Http(server.home)
+    status, body = http.post("/v1/sequences", {"name": name, "mode": mode})
+    t.check(status in (200, 201), f"{name} is created: {status} {body[:200]}")
+    http.close()
+
+
+# --- one thing at a time ---
+
+
+def every_mode(t, cluster):
+    everything = []
+    for options in ("mode=remote", "mode=remote&proto=resp", "mode=prefetch", "mode=prefetch&proto=resp",
+                    "mode=leased", "mode=prefetch&background=1", "mode=leased&background=1"):
+        n = 300 if "remote" in options else 20000
+        code, lines, err = run(t, cluster.url(options), "--count", n, "--threads", 3, "--forks", 2)
+        t.equal(code, 0, f"{options}: {err[:300]}")
+        t.equal(len(lines), 3 * 3 * n + 1, f"{options}: as many as asked for")
+        everything += lines
+        code, lines, err = run(t, cluster.url(options), "--count", 5, "--batch", 2000)
+        t.equal((code, len(lines)), (0, 10000), f"{options}: by the thousand: {err[:300]}")
+        everything += lines
+        code, lines, err = run(t, cluster.url(options), "--count", 1000, "--poll")
+        t.equal((code, len(lines)), (0, 1000), f"{options}: in an event loop: {err[:300]}")
+        everything += lines
+    unique(t, everything, "all modes together")
+
+
+def kinds_and_tickets(t, cluster):
+    code, lines, err = run(t, cluster.url("kind=uuidv7"), "--text", "--count", 20)
+    t.equal((code, {len(x) for x in lines}), (0, {36}), f"UUIDs: {err}")
+    code, lines, err = run(t, cluster.url("kind=ulid&proto=resp"), "--text", "--count", 20)
+    t.equal((code, {len(x) for x in lines}), (0, {26}), f"ULIDs: {err}")
+    code, _, err = run(t, cluster.url("kind=ulid"), "--count", 1)
+    t.check(code == 1 and "FIRN_ENOTSUP" in err and "firn_client_next_text" in err, f"a text is no number: {err}")
+    create(t, cluster.server[0], "dense", "gapless")
+    create(t, cluster.server[0], "wide", "range")
+    for proto in ("http", "resp"):
+        code, lines, err = run(t, cluster.url(f"seq=dense&proto={proto}"), "--count", 50, "--threads", 2)
+        t.equal((code, len(set(lines))), (0, 100), f"gapless tickets over {proto}: {err}")
+        one = run(t, cluster.url(f"seq=dense&proto={proto}"), "--key", "order", "--count", 20)[1]
+        two = run(t, cluster.url(f"seq=dense&proto={proto}"), "--key", "order", "--count", 20)[1]
+        t.check(len(set(one)) == 20 and one == two, f"a key stands for one number over {proto}: {one[:3]} {two[:3]}")
+        code, lines, err = run(t, cluster.url(f"seq=wide&mode=prefetch&proto={proto}"), "--count", 50000, "--threads", 2)
+        t.equal((code, len(set(lines))), (0, 100000), f"range tickets ahead over {proto}: {err}")
+    code, _, err = run(t, cluster.url("seq=dense&mode=prefetch"), "--count", 1)
+    t.check(code == 1 and "gapless" in err and "range" in err, f"a gapless sequence has no stock: {err}")
+    code, _, err = run(t, cluster.url("seq=nowhere"), "--count", 1)
+    t.check(code == 1 and "FIRN_ENOENT" in err and "nowhere" in err, f"no such sequence: {err}")
+
+
+def stock_gets_old(t, cluster):
+    """A client that takes an ID now and then never gets one from before the bound."""
+    c = Client(t, cluster.url("mode=prefetch&fresh=100ms"), "--count", 12, "--pace", 150000, "--stats")
+    t.equal(c.process.wait(LIMIT), 0, "it ends well")
+    c.forget()
+    t.check(c.stat("blocks") >= 12 and c.stat("stale") > 0, f"each time a fresh block: {c.errors()}")
+
+
+def honest_errors(t, cluster):
+    dead = "firn://127.0.0.1:1,127.0.0.1:2/?timeout=200ms&retries=1&retry_delay=10ms"
+    code, _, err = run(t, dead, "--count", 1)
+    t.check(code == 1 and "127.0.0.1:1: Connection refused" in err and "127.0.0.1:2: Connection refused" in err,
+            f"both servers and what each said: {err}")
+    for mode in ("prefetch", "leased"):
+        code, _, err = run(t, dead + f"&mode={mode}", "--count", 1)
+        t.check(code == 1 and "127.0.0.1:1: Connection refused" in err, f"{mode}: {err}")
+    mixed = f"firn://127.0.0.1:1,{cluster.server[0].snowflake}/?retries=0"
+    for _ in range(5):
+        code, lines, err = run(t, mixed, "--count", 1)
+        t.equal((code, len(lines)), (0, 1), f"a dead one beside a living one costs no retry: {err}")
+    code, _, err = run(t, "firn://a?tokn=x")
+    t.check(code == 1 and "nearest is token" in err, f"an option that there is not: {err}")
+    code, _, err = run(t, cluster.url("proto=resp&token=x"), "--count", 1)
+    t.check(code == 1 and "AUTH" in err, f"a token where there are none: {err}")
+    # A gapless number whose answer is lost must not be asked for again behind the caller's back.
+    cluster.server[0].signal(signal.SIGSTOP)
+    one = f"firn://{cluster.server[0].snowflake}/?seq=dense&timeout=300ms&deadline=2s&retry_delay=10ms"
+    code, _, err = run(t, one, "--count", 1)
+    t.check(code == 1 and "no answer within 300 ms" in err, f"a server that is silent: {err}")
+    cluster.server[0].signal(signal.SIGCONT)
+    cluster.server[0].wait_ready()
+
+
+def members_are_found(t, cluster):
+    wait_for("all members in the list",
+             lambda: all(s.snowflake in str(Http(cluster.server[0].home).get("/v1/nodes")[1]) for s in cluster.server))
+    first = cluster.server[0].snowflake
+    c = Client(t, f"firn://{first}/?discover=1&mode=prefetch&retry_delay=50ms&retries=10", "--count", 0, "--pace",
+               1000, "--stats")
+    wait_for("some IDs", lambda: len(c.lines()) > 50)
+    cluster.server[0].kill()
+    seen = len(c.lines())
+    wait_for("IDs of servers that the URL does not name", lambda: len(c.lines()) > seen + 1000)
+    t.equal(c.end(), 0, f"no error: {c.errors()[:300]}")
+    t.equal(c.stat("servers"), SERVERS, "all are known")
+    cluster.restart(0)
+
+
+def slots_run_out(t, cluster):
+    """Sixteen slots, three of them the servers' own: the next client is told."""
+    held = [Client(t, cluster.url("mode=leased&background=1"), "--count", 0, "--pace", 50000) for _ in range(13)]
+    wait_for("thirteen clients with a slot", lambda: all(c.lines() for c in held))
+    code, _, err = run(t, cluster.url("mode=leased&retries=1&retry_delay=10ms"), "--count", 1)
+    t.check(code == 1 and "FIRN_ENOSLOT" in err and "slot" in err, f"no slot is free: {err}")
+    for c in held:
+        t.equal(c.end(), 0, f"it ends well: {c.errors()[:300]}")
+    code, lines, err = run(t, cluster.url("mode=leased"), "--count", 1)
+    t.equal((code, len(lines)), (0, 1), f"slots that were given back are lent again: {err}")
+    sums = sum(s.metric("firn_leases_refused_total") for s in cluster.server)
+    t.check(sums >= 1, f"refusals are counted: {sums}")
+
+
+def openssl(t, *args):
+    subprocess.run(["openssl", *args], cwd=t.dir, check=True, capture_output=True)
+
+
+def tls_and_tokens(t):
+    openssl(t, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "s.key", "-out", "s.pem")
+    config = os.path.join(t.dir, "tls.yaml")
+    digest = hashlib.sha256(b"s3cret").hexdigest()
+    with open(config, "w", encoding="ascii") as f:
+        f.write(f"tls:\n  cert: {t.dir}/s.pem\n  key: {t.dir}/s.key\nauth:\n  tokens:\n    - name: app\n"
+                f"      token_sha256: {digest}\n      kinds: ['*']\n      sequences: ['*']\n")
+    s = Firnd(t, t.state("tls"), config=config, serve=False)
+    s.wait_serving()
+    s.wait_log("state=active")
+    with open(os.path.join(t.dir, "token"), "w", encoding="ascii") as f:
+        f.write("s3cret\n")
+    for options in ("mode=remote", "mode=remote&proto=resp", "mode=prefetch", "mode=leased"):
+        url = f"firns://{s.snowflake}/?ca={t.dir}/s.pem&token=s3cret&{options}"
+        code, lines, err = run(t, url, "--count", 200, "--threads", 2)
+        t.equal((code, len(set(lines))), (0, 400), f"TLS and a token, {options}: {err[:300]}")
+    url = f"firns://{s.snowflake}/?ca={t.dir}/s.pem&retries=0"
+    code, lines, err = run(t, url + f"&token_file={t.dir}/token", "--count", 1, "--poll")
+    t.equal((code, len(lines)), (0, 1), f"a token from a file: {err[:300]}")
+    code, _, err = run(t, url, "--count", 1)
+    t.check(code == 1 and "FIRN_EAUTH" in err, f"without a token: {err}")
+    code, _, err = run(t, url + "&token=other&mode=leased", "--count", 1)
+    t.check(code == 1 and "FIRN_EAUTH" in err, f"with a wrong one: {err}")
+    code, _, err = run(t, f"firns://{s.snowflake}/?retries=0&token=s3cret", "--count", 1)
+    t.check(code == 1 and "certificate" in err, f"an authority that is not trusted: {err}")
+    code, _, err = run(t, f"firn://{s.snowflake}/?retries=0&token=s3cret", "--count", 1)
+    t.equal(code, 1, f"plaintext where TLS is spoken: {err}")
+    s.stop()
+
+
+# --- everything at once ---
+
+
+def servers_die(t, cluster):
+    """One server at a time is killed, stopped, or told to end; every kind of client goes on."""
+    create(t, cluster.server[0], "storm", "range")
+    create(t, cluster.server[0], "keyed", "gapless")
+    patient = "retry_delay=100ms&retries=20"
+    modes = ("mode=remote", "mode=remote&proto=resp", "mode=prefetch", "mode=leased", "mode=leased&background=1")
+    clients = [Client(t, cluster.url(f"{m}&{patient}"), "--count", 0, "--threads", 2, "--forks", 1, "--pace", 2000,
+                      "--stats") for m in modes]
+    loop = Client(t, cluster.url(f"mode=remote&{patient}"), "--count", 0, "--poll", "--pace", 1000)
+    tickets = Client(t, cluster.url(f"mode=prefetch&seq=storm&{patient}"), "--count", 0, "--threads", 2, "--forks", 1,
+                     "--pace", 2000, "--stats")
+    keyed = Client(t, cluster.url(f"seq=keyed&proto=resp&{patient}"), "--key", "k", "--count", 0, "--pace", 3000)
+    everybody = clients + [loop, tickets, keyed]
+    wait_for("everybody to have begun", lambda: all(len(c.lines()) > 5 for c in everybody))
+
+    def wait_progress():
+        seen = [len(c.lines()) for c in everybody]
+        wait_for("everybody to get more", lambda: all(len(c.lines()) > n + 20 for c, n in zip(everybody, seen)))
+
+    for i, how in ((0, "kill"), (1, "stop"), (2, "term"), (1, "kill")):
+        s = cluster.server[i]
+        if how == "stop":
+            s.signal(signal.SIGSTOP)
+            wait_progress()
+            s.signal(signal.SIGCONT)
+            s.wait_ready()
+        else:
+            s.kill() if how == "kill" else s.stop()
+            wait_progress()
+            cluster.restart(i)
+        wait_progress()
+    for c in everybody:
+        code = c.end()
+        t.equal(code, 0, f"{c.url}: no error although servers died: {c.errors()[:600]}")
+    t.check(sum(c.stat("retries") for c in clients) > 0, "somebody had to ask again")
+    unique(t, [x for c in clients + [loop] for x in c.lines()], "all Snowflakes of the storm")
+    unique(t, tickets.lines(), "range tickets of the storm")
+    numbers = set(map(int, keyed.lines()))
+    t.equal(len(numbers), len(keyed.lines()), "no keyed number comes twice")
+    t.equal(max(numbers) - min(numbers) + 1, len(numbers), "keyed numbers have no hole")
+
+
+def lenders_and_borrowers_die(t, cluster):
+    """Leased clients and the servers that lent are killed in a loop; some clients sleep past their windows."""
+    url = cluster.url("mode=leased&retry_delay=100ms&retries=30")
+    ended, running = [], [Client(t, url, "--count", 0, "--threads", 2, "--forks", 1, "--pace", 200) for _ in range(3)]
+    for turn in range(3):
+        wait_for("IDs", lambda: all(len(c.lines()) > 50 for c in running))
+        running[0].signal(signal.SIGSTOP)
+        cluster.server[turn % SERVERS].kill()
+        running[1].kill()
+        ended.append(running.pop(1))
+        running.append(Client(t, url, "--count", 0, "--threads", 2, "--forks", 1, "--pace", 200))
+        cluster.restart(turn % SERVERS)
+        if turn == 1:
+            time.sleep(3.5)  # longer than a window: the sleeper's is over, and its slot may be another's
+        running[0].signal(signal.SIGCONT)
+    for c in running:
+        t.equal(c.end(), 0, f"no error: {c.errors()[:600]}")
+    unique(t, [x for c in ended + running for x in c.lines()], "all that leased clients made")
+
+
+def on(what, *parts):
+    """A section that runs these parts on servers of its own."""
+    def section(t):
+        cluster = what(t)
+        for part in parts:
+            print(f"  {part.__name__}", flush=True)
+            part(t, cluster)
+        cluster.stop()
+    section.__name__ = parts[0].__name__
+    return section
+
+
+def main():
+    with Test("client") as t:
+        t.clients = []
+        try:
+            t.section(on(Cluster, every_mode, kinds_and_tickets, stock_gets_old, honest_errors, slots_run_out))
+            t.section(tls_and_tokens)
+            t.section(on(Cluster, lenders_and_borrowers_die))
+            t.section(on(Raft, members_are_found, servers_die))
+        finally:
+            for c in list(t.clients):
+                c.kill()
+
+
+main()
