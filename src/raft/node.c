@@ -308,7 +308,9 @@ static int start_raft(struct node *n, struct firn_diag *d)
     install_watch(n);
     answer_watch(n);
     snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
-    r = segment_check(log, d);
+    r = segment_mend(log, d);
+    if (r == 0)
+        r = segment_check(log, d);
     if (r != 0)
         return r;
     if (n->opts.init || n->opts.restore)

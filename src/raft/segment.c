@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { VERSION = 8, SUMS = 8, COUNT = 8, ENTRY = 16, SECTOR = 512, ENTRIES_MAX = 1 << 20 };
 
@@ -104,24 +105,116 @@ enum segment_state segment_look(const unsigned char *p, size_t len, size_t *out_
     return zeros(p + end, len - end) || end == len ? SEGMENT_TORN : SEGMENT_DAMAGED;
 }
 
-static int look_at(const char *path, enum segment_state *out, bool *empty, struct firn_diag *d)
+/* *out is malloc'd. */
+static int read_file(const char *path, unsigned char **out, size_t *out_len, struct firn_diag *d)
 {
     struct stat st;
     FILE *f = fopen(path, "rb");
     unsigned char *p = NULL;
-    size_t at, len = 0;
+    size_t len = 0;
     if (f && fstat(fileno(f), &st) == 0 && st.st_size >= 0 && (p = malloc((size_t)st.st_size + 1)))
         len = fread(p, 1, (size_t)st.st_size, f);
     bool ok = p && len == (size_t)st.st_size;
-    if (ok) {
-        *out = segment_look(p, len, &at);
-        *empty = zeros(p, len);
-    }
-    free(p);
+    int e = errno;
     if (f)
         fclose(f);
-    return ok ? 0 : firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", path, strerror(errno));
+    if (!ok) {
+        free(p);
+        return firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", path, strerror(e));
+    }
+    *out = p;
+    *out_len = len;
+    return 0;
 }
+
+static int look_at(const char *path, enum segment_state *out, bool *empty, struct firn_diag *d)
+{
+    unsigned char *p;
+    size_t at, len;
+    int r = read_file(path, &p, &len, d);
+    if (r != 0)
+        return r;
+    *out = segment_look(p, len, &at);
+    *empty = zeros(p, len);
+    free(p);
+    return 0;
+}
+
+/* ---- what taking back left ---- */
+
+/* "first-last", twenty digits or so each. */
+static bool closed_name(const char *name, uint64_t *first, uint64_t *last)
+{
+    char *end;
+    errno = 0;
+    *first = strtoull(name, &end, 10);
+    if (name[0] < '0' || name[0] > '9' || *end != '-' || end[1] < '0' || end[1] > '9')
+        return false;
+    *last = strtoull(end + 1, &end, 10);
+    return *end == '\0' && errno == 0 && *last >= *first;
+}
+
+static int is_closed(const struct dirent *e)
+{
+    uint64_t first, last;
+    return closed_name(e->d_name, &first, &last);
+}
+
+static uint64_t entries_of(const unsigned char *p, size_t len)
+{
+    size_t at = VERSION, end = 0;
+    uint64_t n = 0;
+    if (len < VERSION || get(p, VERSION) != 1)
+        return 0;
+    for (; at < len && batch(p, len, at, &end); at = end)
+        n += get(p + at + SUMS, COUNT);
+    return at == len || zeros(p + at, len - at) ? n : 0;
+}
+
+/* Of two with the same beginning one goes; *out: whether the shorter one stays. */
+static int mend_pair(const char *dir, const char *shorter, uint64_t entries, const char *longer,
+                     bool *out, struct firn_diag *d)
+{
+    char path[4400], other[4400];
+    unsigned char *p;
+    size_t len;
+    snprintf(path, sizeof path, "%s/%s", dir, shorter);
+    snprintf(other, sizeof other, "%s/%s", dir, longer);
+    int r = read_file(path, &p, &len, d);
+    if (r != 0)
+        return r;
+    bool whole = entries_of(p, len) == entries;
+    free(p);
+    if (unlink(whole ? other : path) != 0)
+        return firn__diag(d, FIRN_EIO, 0, "cannot remove %.150s: %s", whole ? other : path,
+                          strerror(errno));
+    *out = whole;
+    return 0;
+}
+
+int segment_mend(const char *dir, struct firn_diag *d)
+{
+    struct dirent **list;
+    int n = scandir(dir, &list, is_closed, alphasort), r = 0;
+    if (n < 0)
+        return firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", dir, strerror(errno));
+    for (int i = 1, kept = 0; i < n && r == 0; i++) { /* the names have leading zeros */
+        uint64_t first[2], last[2];
+        bool stays = false;
+        (void)closed_name(list[kept]->d_name, &first[0], &last[0]);
+        (void)closed_name(list[i]->d_name, &first[1], &last[1]);
+        if (first[0] == first[1] && last[0] < last[1])
+            r = mend_pair(dir, list[kept]->d_name, last[0] - first[0] + 1, list[i]->d_name, &stays,
+                          d);
+        kept = stays ? kept : i;
+    }
+    for (int i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+    return r;
+}
+
+/* ---- open ones ---- */
 
 static int is_open(const struct dirent *e)
 {

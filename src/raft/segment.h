@@ -20,4 +20,10 @@ enum segment_state segment_look(const unsigned char *p, size_t len, size_t *out_
 /* All open segments of a folder. FIRN_EFORMAT: damaged, `d` says which; FIRN_EIO. */
 FIRN_MUSTUSE int segment_check(const char *dir, struct firn_diag *d);
 
+/* When libraft takes entries back that its leader does not have, it writes the rest of their closed segment
+ * anew under the shorter name, then removes the longer one. A crash in between leaves both, and libraft refuses
+ * them. If the shorter one is whole the longer one is removed here, as libraft was about to; else the
+ * shorter one, as if it had not begun. FIRN_EIO. */
+FIRN_MUSTUSE int segment_mend(const char *dir, struct firn_diag *d);
+
 #endif

@@ -284,7 +284,8 @@ class Raft:
     def spawn(self, i, *more):
         if self.process[i]:
             raise RaftError(f"member {i} runs already")
-        args = [*(self.net.enter(i) if self.net else ()), self.firnd(), "--no-config", "--store=raft:", "--state-dir", os.path.join(self.folder, f"n{i}"),
+        args = [*(self.net.enter(i) if self.net else ()), self.firnd(), "--no-config", "--store=raft:", "--state-dir",
+                os.path.join(self.folder, f"n{i}"),
                 "--name", f"n{i}", "--cluster-listen", self.endpoints[i], "--listen-home", self.home[i],
                 "--listen-snowflake", self.snowflake[i], "--listen-ticket", self.ticket[i], "--loops=1",
                 *self.options, *more]

@@ -3,7 +3,9 @@
 
 #include "raft/segment.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { ROOM = 16 * 1024 };
 
@@ -89,4 +91,52 @@ T_TEST(a_cut_at_a_sector_is_torn)
     T_EQ(segment_look(p, ROOM, &at), SEGMENT_DAMAGED);
     free(p);
     free(q);
+}
+
+/* A closed segment of `entries` batches of one entry each; without the last `less` bytes. */
+static void closed(const char *dir, uint64_t first, uint64_t entries, size_t less)
+{
+    char path[256];
+    unsigned char *p = calloc(1, ROOM);
+    size_t at = 8;
+    put(p, 1, 8);
+    for (uint64_t i = 0; i < entries; i++)
+        at = batch(p, at, 40);
+    snprintf(path, sizeof path, "%s/%016llu-%016llu", dir, (unsigned long long)first,
+             (unsigned long long)(first + entries - 1));
+    FILE *f = fopen(path, "wb");
+    T_OK(f && fwrite(p, 1, at - less, f) == at - less && fclose(f) == 0);
+    free(p);
+}
+
+static bool there(const char *dir, uint64_t first, uint64_t entries)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%016llu-%016llu", dir, (unsigned long long)first,
+             (unsigned long long)(first + entries - 1));
+    return access(path, F_OK) == 0;
+}
+
+T_TEST(what_taking_back_left_is_mended)
+{
+    char dir[] = "/tmp/firn-segment-XXXXXX", command[300];
+    T_OK(mkdtemp(dir));
+    closed(dir, 1, 5, 0);
+    closed(dir, 6, 10, 0); /* nothing is wrong with these */
+    closed(dir, 16, 3, 0); /* a whole one, and what it was to replace */
+    closed(dir, 16, 9, 0);
+    closed(dir, 30, 4, 1); /* one that was still being written */
+    closed(dir, 30, 6, 0);
+    closed(dir, 40, 2, 8); /* and three of a kind */
+    closed(dir, 40, 3, 0);
+    closed(dir, 40, 7, 0);
+    T_EQ(segment_mend(dir, NULL), 0);
+    T_OK(there(dir, 1, 5) && there(dir, 6, 10));
+    T_OK(there(dir, 16, 3) && !there(dir, 16, 9));
+    T_OK(!there(dir, 30, 4) && there(dir, 30, 6));
+    T_OK(!there(dir, 40, 2) && there(dir, 40, 3) && !there(dir, 40, 7));
+    T_EQ(segment_mend(dir, NULL), 0); /* and that is all */
+    T_OK(there(dir, 16, 3) && there(dir, 30, 6) && there(dir, 40, 3));
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    T_EQ(system(command), 0);
 }
