@@ -22,6 +22,7 @@ sim: ## run SEEDS simulated worlds (20000) and the mutation gate; sim/README.md
 	@cmake --build build-sim -j "$$(nproc)" --target sim_world sim_mutants >build-sim/build.log 2>&1 || \
 		{ cat build-sim/build.log; exit 1; }
 	@build-sim/sim/sim_world --regress sim/regress.txt --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
+	@build-sim/sim/sim_world --quorum --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_mutants --gate
 
 model: ## check the protocol's models with spin in their large bounds; half an hour and more

@@ -4,6 +4,7 @@
  *   sim_world --seed SEED [--trace]                  one seed
  *   sim_world --replay FILE [--trace]                a list of faults, as a failure wrote it
  *   sim_world --scale [--nodes N] [--hours H]        one large cluster
+ *   sim_world --quorum ...                           the same with worlds of a Paxos quorum (quorum.c)
  *   sim_mutants [--from SEED]                        the mutation gate
  */
 #include "mutant.h"
@@ -20,8 +21,17 @@
 static struct world world;
 static struct plan plan;
 static int passed, failed;
+static bool quorum; /* which worlds */
 
 static const char *mutant_now(void);
+
+static void make_plan(uint64_t seed)
+{
+    if (quorum)
+        plan_of_quorum(&plan, seed);
+    else
+        plan_of_seed(&plan, seed);
+}
 
 /* ---- the mutants ---- */
 
@@ -61,8 +71,9 @@ static void mutation_gate(uint64_t from)
         uint64_t ids = 0, seed = from;
         bool killed = false;
         firn_mutant = (enum firn_mutant)i;
+        quorum = strncmp(mutants[i].name, "px_", 3) == 0;
         for (; !killed && seed < from + MUTANT_SEEDS; seed++) {
-            plan_of_seed(&plan, seed);
+            make_plan(seed);
             world_run(&world, &plan);
             ids += world.ids;
             killed = world.failed;
@@ -102,11 +113,12 @@ static void report(uint64_t seed)
     char oracle[sizeof world.oracle];
     memcpy(oracle, world.oracle, sizeof oracle);
     printf("FAIL seed %" PRIu64 " %s: %s\n", seed, world.oracle, world.what);
-    printf("     replay: %s --seed %" PRIu64 " --trace\n", program, seed);
+    printf("     replay: %s%s --seed %" PRIu64 " --trace\n", program, quorum ? " --quorum" : "",
+           seed);
     size_t before = plan.count;
     int runs = shrink(&world, &plan, oracle);
-    snprintf(file, sizeof file, "%.*ssim-%" PRIu64 ".replay",
-             slash ? (int)(slash - program + 1) : 0, program, seed);
+    snprintf(file, sizeof file, "%.*s%s-%" PRIu64 ".replay", slash ? (int)(slash - program + 1) : 0,
+             program, quorum ? "quorum" : "sim", seed);
     FILE *f = fopen(file, "w");
     if (f) {
         fprintf(f, "# %s: %s --replay %s --trace\n", oracle, program, file);
@@ -121,7 +133,7 @@ static void report(uint64_t seed)
 
 static bool run_seed(uint64_t seed, bool shrink_it)
 {
-    plan_of_seed(&plan, seed);
+    make_plan(seed);
     world_run(&world, &plan);
     if (!world.failed)
         return true;
@@ -135,7 +147,7 @@ static bool run_seed(uint64_t seed, bool shrink_it)
 /* The same seed is the same run, to the last event. */
 static bool repeatable(uint64_t seed)
 {
-    plan_of_seed(&plan, seed);
+    make_plan(seed);
     world_run(&world, &plan);
     uint64_t first = world.hash;
     world_run(&world, &plan);
@@ -211,14 +223,28 @@ static void run_jobs(uint64_t from, uint64_t count, unsigned jobs, struct result
     }
 }
 
-static void print_totals(const struct counters *c)
+static void print_faults(const struct counters *c)
 {
+    int shown = 0;
     printf("\nfaults injected:\n");
     for (int k = 0; k < FAULT_KINDS; k++)
-        printf("  %-13s %8" PRIu64 "%s", fault_name[k], c->fault[k], k % 4 == 3 ? "\n" : "");
+        if ((k >= FAULT_px_lose) == quorum)
+            printf("  %-14s %8" PRIu64 "%s", fault_name[k], c->fault[k],
+                   ++shown % 4 == 0 ? "\n" : "");
     printf("\n\nsometimes:\n");
-    const uint64_t *value = (const uint64_t *)c;
-#define X(name, text) printf("  %10" PRIu64 "  %s\n", *value++, text);
+}
+
+static void print_totals(const struct counters *c)
+{
+    print_faults(c);
+#define X(name, text) printf("  %10" PRIu64 "  %s\n", c->name, text);
+    if (quorum) {
+        SOMETIMES_QUORUM(X)
+        printf("\n%" PRIu64 " seeds, %" PRIu64 " calls, all explained by one order; %" PRIu64
+               " unknown because the chain was too short\n",
+               c->seeds, c->px_calls, c->px_too_short);
+        return;
+    }
     SOMETIMES(X)
 #undef X
     printf("\n%" PRIu64 " seeds, %.0f simulated node-hours, %" PRIu64
@@ -231,13 +257,16 @@ static void print_totals(const struct counters *c)
 
 static void check_sometimes(const struct counters *c)
 {
-    const uint64_t *value = (const uint64_t *)c;
 #define X(name, text)                             \
-    if (*value == 0)                              \
+    if (c->name == 0)                             \
         printf("FAIL never reached: %s\n", text); \
-    passed += *value > 0;                         \
-    failed += *value++ == 0;
-    SOMETIMES(X)
+    passed += c->name > 0;                        \
+    failed += c->name == 0;
+    if (quorum) {
+        SOMETIMES_QUORUM(X)
+    } else {
+        SOMETIMES(X)
+    }
 #undef X
 }
 
@@ -267,6 +296,8 @@ static int usage(void)
                     "       sim_world --seed SEED [--trace] [--mutant NAME]\n"
                     "       sim_world --replay FILE [--trace]\n"
                     "       sim_world --scale [--nodes N] [--hours H]\n"
+                    "       sim_world --quorum [--seeds N] [--from SEED] [--jobs J]\n"
+                    "       sim_world --quorum --seed SEED [--trace] [--mutant NAME]\n"
                     "       sim_mutants --gate [--from SEED]\n");
     return 2;
 }
@@ -287,6 +318,8 @@ int main(int argc, char **argv)
             gate = true;
         else if (strcmp(a, "--scale") == 0)
             scale = true;
+        else if (strcmp(a, "--quorum") == 0)
+            quorum = true;
         else if (i + 1 == argc)
             return usage();
         else if (strcmp(a, "--seeds") == 0)
@@ -345,7 +378,7 @@ int main(int argc, char **argv)
     if (gate)
         return usage();
 #endif
-    if (regress)
+    if (regress && !quorum)
         run_regress(regress);
     if (seeds > 0) {
         struct result r;

@@ -105,8 +105,8 @@ static void weigh(const struct config *c, uint64_t *r, unsigned weight[FAULT_KIN
         [FAULT_wipe] = 1,         [FAULT_delete_slot] = 1, [FAULT_delete_meta] = 1,
         [FAULT_clone] = 5,        [FAULT_lock_lost] = 2,   [FAULT_fence] = 1,
     };
-    for (int k = 0; k < FAULT_KINDS; k++)
-        weight[k] = rand_chance(r, 35) ? 0 : base[k];
+    for (int k = 0; k < FAULT_KINDS; k++) /* seeds stay what they were: no draw for other worlds' */
+        weight[k] = k >= FAULT_px_lose || rand_chance(r, 35) ? 0 : base[k];
     if (!c->lossy)
         for (int k = FAULT_restore; k <= FAULT_delete_meta; k++)
             weight[k] = 0;
@@ -214,9 +214,65 @@ void plan_of_seed(struct plan *p, uint64_t seed)
     qsort(p->fault, p->count, sizeof p->fault[0], by_time);
 }
 
+/* ---- worlds of a quorum: emit_ms is the longest way of a message, op_timeout_ms the time of a call ---- */
+
+static void configure_quorum(struct config *c, uint64_t seed)
+{
+    uint64_t r = rand_split(seed, 10);
+    *c = (struct config){ .seed = seed, .quorum = true };
+    c->slots = rand_chance(&r, 70) ? 3 : 5;
+    c->nodes = 5;
+    c->emit_ms = (uint32_t)(rand_chance(&r, 50) ? 3 : rand_between(&r, 5, 40));
+    c->op_timeout_ms = (uint64_t)rand_between(&r, 100, 1500);
+    c->duration_ns = rand_between(&r, 300, 3000) * MS;
+}
+
+static int64_t draw_quorum_arg(uint64_t *r, enum fault_kind kind)
+{
+    switch (kind) {
+    case FAULT_px_lose:
+    case FAULT_px_lose_answer:
+        return rand_between(r, 1, 4);
+    case FAULT_px_late:
+    case FAULT_px_repeat:
+        return rand_chance(r, 70) ? rand_between(r, 1, 60) : rand_between(r, 1, 1500);
+    case FAULT_px_down:
+        return rand_between(r, 5, rand_chance(r, 80) ? 200 : 1000);
+    default:
+        return 0;
+    }
+}
+
+void plan_of_quorum(struct plan *p, uint64_t seed)
+{
+    static const unsigned char base[FAULT_KINDS] = {
+        [FAULT_px_lose] = 10,  [FAULT_px_lose_answer] = 10, [FAULT_px_late] = 10,
+        [FAULT_px_repeat] = 8, [FAULT_px_down] = 5,         [FAULT_px_wipe] = 4,
+        [FAULT_px_admit] = 8,  [FAULT_px_crash] = 5,
+    };
+    uint64_t r = rand_split(seed, 11);
+    unsigned weight[FAULT_KINDS], total = 0;
+    configure_quorum(&p->config, seed);
+    for (int k = 0; k < FAULT_KINDS; k++)
+        total += weight[k] = base[k] && !rand_chance(&r, 30) ? base[k] : 0;
+    p->count = total == 0 ? 0 : (size_t)rand_between(&r, 3, rand_chance(&r, 60) ? 40 : 200);
+    for (size_t i = 0; i < p->count; i++) {
+        unsigned pick = (unsigned)rand_below(&r, total), k = 0;
+        while (pick >= weight[k])
+            pick -= weight[k++];
+        struct fault *f = &p->fault[i];
+        f->at_ms = (uint32_t)rand_between(&r, 1, p->config.duration_ns / MS);
+        f->kind = (uint16_t)k;
+        f->node = (uint16_t)rand_below(&r, p->config.nodes);
+        f->arg = draw_quorum_arg(&r, (enum fault_kind)k);
+    }
+    qsort(p->fault, p->count, sizeof p->fault[0], by_time);
+}
+
 void plan_write(const struct plan *p, const char *mutant, FILE *out)
 {
-    fprintf(out, "seed %llu\n", (unsigned long long)p->config.seed);
+    fprintf(out, "%s %llu\n", p->config.quorum ? "quorum" : "seed",
+            (unsigned long long)p->config.seed);
     if (mutant[0])
         fprintf(out, "mutant %s\n", mutant);
     for (size_t i = 0; i < p->count; i++)
@@ -238,8 +294,12 @@ bool plan_read(struct plan *p, char mutant[32], FILE *in)
         number++;
         if (line[0] == '#' || line[0] == '\n')
             continue;
-        if (sscanf(line, "seed %llu", &seed) == 1) {
-            configure(&p->config, seed);
+        bool quorum = sscanf(line, "quorum %llu", &seed) == 1;
+        if (quorum || sscanf(line, "seed %llu", &seed) == 1) {
+            if (quorum)
+                configure_quorum(&p->config, seed);
+            else
+                configure(&p->config, seed);
             any = true;
             continue;
         }

@@ -48,7 +48,15 @@ enum { FAULTS_MAX = 256, NODES_MAX = 12 };
     X(burst, "arg IDs are asked for at once")                                 \
     X(lock_lost, "the next lock byte is free although it is held")            \
     X(wrong_layout, "the process restarts with another layout")               \
-    X(fence, "an operator fences the store from this node")
+    X(fence, "an operator fences the store from this node")                   \
+    X(px_lose, "quorum: the next arg messages to the acceptor are lost")      \
+    X(px_lose_answer, "quorum: its next arg answers are lost")                \
+    X(px_late, "quorum: the next message to or from it takes arg ms more")    \
+    X(px_repeat, "quorum: the next one comes again arg ms later")             \
+    X(px_down, "quorum: the acceptor stands still for arg ms")                \
+    X(px_wipe, "quorum: the acceptor loses its memory, and is refused")       \
+    X(px_admit, "quorum: one that is refused is let in again")                \
+    X(px_crash, "quorum: the proposer dies, another takes its place")
 
 enum fault_kind {
 #define X(name, text) FAULT_##name,
@@ -74,13 +82,14 @@ struct config {
     bool clones;      /* A2 is broken */
     bool wild_clocks; /* clocks may be wrong by more than skew_max */
     bool tickets;     /* sequences instead of slots */
+    bool quorum;      /* proposers and acceptors instead of both (quorum.c) */
     bool one_by_one;  /* the store has no transactions */
     bool same_names;  /* two nodes have one name */
     bool ends;        /* the layout's time ends during the run */
     bool shared_gen;  /* one firn_shared instead of a firn_gen for each lane */
     bool batch;       /* IDs are drawn ahead, eight at a time */
     bool give_back;
-    uint32_t slots, nodes, lanes;
+    uint32_t slots, nodes, lanes; /* of a quorum: slots are the acceptors */
     uint64_t tick_ms, window_ms, renew_ms, max_drift_ms, skew_max_ms, max_idle_ms, quarantine_ms;
     uint64_t op_timeout_ms;
     uint32_t emit_ms;   /* a process is asked for IDs about that often */
@@ -97,6 +106,7 @@ struct plan {
 };
 
 void plan_of_seed(struct plan *p, uint64_t seed);
+void plan_of_quorum(struct plan *p, uint64_t seed);
 
 void plan_write(const struct plan *p, const char *mutant, FILE *out);
 /* false, with a message on stderr. `mutant` gets a name or "". */

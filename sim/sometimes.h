@@ -60,14 +60,42 @@
     X(ticket_lost_crash, "tickets: numbers lost with a crash")                         \
     X(healed_active, "every node active again after healing")
 
+/* The same for worlds of a quorum. */
+#define SOMETIMES_QUORUM(X)                                                           \
+    X(px_ok, "a change was made")                                                     \
+    X(px_conflict, "a change was refused, the register holds another value")          \
+    X(px_unknown, "a change ended with UNKNOWN")                                      \
+    X(px_eio, "a call ended with nothing done")                                       \
+    X(px_read, "a read")                                                              \
+    X(px_removed, "the register was removed")                                         \
+    X(px_five, "five acceptors")                                                      \
+    X(px_fast, "a change in one round trip")                                          \
+    X(px_fast_lost, "one that was tried in one round trip, and another came first")   \
+    X(px_duel, "a proposer backed off before another")                                \
+    X(px_adopted, "a change was found to be done, by who completed it")               \
+    X(px_doubt_cleared, "a conflict was told although the change had been under way") \
+    X(px_lost, "a message was lost")                                                  \
+    X(px_late, "a message was late")                                                  \
+    X(px_repeated, "a message came twice")                                            \
+    X(px_crashed, "a proposer crashed")                                               \
+    X(px_wiped, "an acceptor lost its memory and was refused")                        \
+    X(px_admitted, "one was let in again")                                            \
+    X(px_admit_failed, "an admission was given up")                                   \
+    X(px_below_floor, "a ballot below the floor was refused")                         \
+    X(px_floor_created, "a vote did not count: the floor had risen since the proposer read it")
+
 struct counters {
 #define X(name, text) uint64_t name;
     SOMETIMES(X)
+    SOMETIMES_QUORUM(X)
 #undef X
+    uint64_t
+        px_too_short; /* a change was UNKNOWN because the chain did not reach back; rare as shipped */
+    uint64_t px_calls;
     uint64_t ticket_numbers;
     uint64_t seeds, ids, excused_clone, excused_loss;
     uint64_t node_ms;
-    uint64_t fault[32];
+    uint64_t fault[48];
 };
 
 extern struct counters sometimes;

@@ -2,7 +2,7 @@
  * The run: events by time, faults as planned, and in the end the healing: no more faults, clocks right,
  * an operator who looks after what was lost; then everybody must serve again.
  */
-#include "world.h"
+#include "quorum.h"
 #include "mutant.h"
 
 #include <stdlib.h>
@@ -524,6 +524,10 @@ void world_begin(struct world *w, struct plan *plan)
 
 void world_run(struct world *w, struct plan *plan)
 {
+    if (plan->config.quorum) {
+        quorum_world_run(w, plan);
+        return;
+    }
     world_begin(w, plan);
     const struct config *c = w->config;
     int64_t begin = w->now;

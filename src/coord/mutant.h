@@ -1,7 +1,7 @@
 /*
  * mutant.h - rules of the protocol that can be switched off, one at a time, so that the simulator
  * (sim/) can show that it would notice. In every build but the simulator's own FIRN_MUTANT() is 0 and
- * nothing of this is there. Rules whose place is outside src/coord are listed, too: the list is the gate.
+ * nothing of this is there. Names that begin with px_ are of worlds of a quorum. Rules whose place is outside src/coord are listed, too: the list is the gate.
  */
 #ifndef FIRN_COORD_MUTANT_H
 #define FIRN_COORD_MUTANT_H
@@ -18,7 +18,15 @@
     X(no_fence, "a fence that does not raise the slots")                            \
     X(batch_over_fork, "a child hands out what its parent drew")                    \
     X(same_tick_slot_change, "a new slot begins in the tick that the old one used") \
-    X(follows_bad_clock, "follows a clock that nothing speaks for")
+    X(follows_bad_clock, "follows a clock that nothing speaks for")                 \
+    X(px_promise_ignored, "an acceptor accepts whatever comes")                     \
+    X(px_ballot_reused, "proposers' ballots are not told apart")                    \
+    X(px_minority_told, "a value that only some acceptors have is told")            \
+    X(px_first_taken, "takes the first promise's value, not the highest ballot's")  \
+    X(px_half, "half of the acceptors are enough")                                  \
+    X(px_doubt_forgotten, "tells a conflict although the change may be done")       \
+    X(px_amnesia, "an acceptor that lost its memory goes on")                       \
+    X(px_admitted_empty, "one is let in again without what the others accepted")
 
 enum firn_mutant {
     MUTANT_none,

@@ -1,14 +1,8 @@
 /* The steps of acceptor and proposer; paxos.h has the argument. */
 #include "coord/paxos.h"
+#include "coord/mutant.h"
 
 #include <string.h>
-
-/* Rules that a test can take away, one at a time, to see that it would notice (property/paxos_world.c). */
-#ifdef PAXOS_MUTANTS
-#define MUTANT(name) (paxos_mutant == MUTANT_##name)
-#else
-#define MUTANT(name) 0
-#endif
 
 enum { LEAP_BITS_MAX = 12 };
 
@@ -36,7 +30,7 @@ bool paxos_acceptor_step(struct paxos_acceptor *a, const struct paxos_message *m
         out->ok = true;
         break;
     case PAXOS_PREPARE: /* a ballot is promised once: its proposer may have forgotten what it did with it */
-        out->ok = ballot_cmp(m->ballot, a->promised) > (MUTANT(ballot_reused) ? -1 : 0);
+        out->ok = ballot_cmp(m->ballot, a->promised) > (FIRN_MUTANT(px_ballot_reused) ? -1 : 0);
         if (out->ok) {
             a->promised = m->ballot;
             changed = true;
@@ -47,7 +41,7 @@ bool paxos_acceptor_step(struct paxos_acceptor *a, const struct paxos_message *m
             out->ok = true;
             break;
         }
-        out->ok = ballot_cmp(m->ballot, a->promised) >= 0 || MUTANT(promise_ignored);
+        out->ok = ballot_cmp(m->ballot, a->promised) >= 0 || FIRN_MUTANT(px_promise_ignored);
         if (out->ok) {
             a->accepted = m->ballot;
             a->promised = ballot_cmp(m->next, m->ballot) > 0 ? m->next : m->ballot;
@@ -115,7 +109,7 @@ static struct ballot new_ballot(struct paxos *p)
 {
     if (*p->round < p->highest)
         *p->round = p->highest;
-    return (struct ballot){ ++*p->round, MUTANT(ballot_reused) ? 1 : p->id };
+    return (struct ballot){ ++*p->round, FIRN_MUTANT(px_ballot_reused) ? 1 : p->id };
 }
 
 static enum paxos_do send(struct paxos *p, enum paxos_phase phase, enum paxos_ask ask)
@@ -194,7 +188,7 @@ static enum paxos_do propose(struct paxos *p)
     if (p->proposed && !mine && !lost_track)
         p->past = p->value.tag;
     p->changing = false;
-    p->doubting = p->write && lost_track && !MUTANT(doubt_forgotten);
+    p->doubting = p->write && lost_track && !FIRN_MUTANT(px_doubt_forgotten);
     if (p->doubting) /* the last refusals may be under way */
         return PAXOS_WAIT;
     if (p->write && !mine && holds(&p->value, p->old))
@@ -202,7 +196,7 @@ static enum paxos_do propose(struct paxos *p)
     /* What is chosen already need not be again. But with a change of ours under way, only a ballot above
      * all of ours ends what they could still become. */
     bool settled = agreed(p) >= p->majority && !p->proposed;
-    if (!p->renew && (settled || MUTANT(minority_told)))
+    if (!p->renew && (settled || FIRN_MUTANT(px_minority_told)))
         return decided(p);
     return accept(p, p->message.ballot, false);
 }
@@ -212,7 +206,7 @@ static enum paxos_do looked(struct paxos *p, bool hurry)
 {
     unsigned agree = agreed(p), open = p->n - count(p->yes | p->lost);
     p->changing = false;
-    if (agree >= p->majority || MUTANT(minority_told))
+    if (agree >= p->majority || FIRN_MUTANT(px_minority_told))
         return p->write && holds(&p->value, p->old) ? prepare(p) : decided(p);
     return !hurry && agree + open >= p->majority ? PAXOS_WAIT : prepare(p);
 }
@@ -236,7 +230,7 @@ static void note(struct paxos *p, unsigned from, const struct paxos_answer *a)
     if (p->phase == PAXOS_ACCEPTING)
         return;
     p->seen[from] = a->accepted;
-    if (MUTANT(first_taken) ? count(p->yes) == 1 : ballot_cmp(a->accepted, p->best) > 0) {
+    if (FIRN_MUTANT(px_first_taken) ? count(p->yes) == 1 : ballot_cmp(a->accepted, p->best) > 0) {
         p->best = a->accepted;
         p->value = a->value;
     }
@@ -263,7 +257,7 @@ enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
         note(p, from, a);
     else
         p->lost |= bit;
-    unsigned majority = MUTANT(half) ? p->n / 2 : p->majority;
+    unsigned majority = FIRN_MUTANT(px_half) ? p->n / 2 : p->majority;
     if (count(p->yes) >= majority) {
         switch (p->phase) {
         case PAXOS_LOOKING:

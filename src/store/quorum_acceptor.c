@@ -10,8 +10,9 @@
  * quorum's, or with the identity of another store (a copy, a backup that was put back) the store does not
  * know what it promised: it is refused until it is admitted again. Its floor makes good for the ballots of
  * its earlier life, and holds for registers that have no record yet. Such a record may come to be while
- * another process raises the floor, and be missed by it; so the floor is read again after a record was
- * created, and where it rose above the ballot the answer is not given.
+ * another process raises the floor, and be missed by it; so the floor is read again after the write of a record
+ * that was not there, or had accepted nothing, and where it rose above the ballot the answer is not
+ * given. The record stays; the next one that finds it, and remembers an old floor, does the same.
  *
  * A write compares who the store is, a read does not: it may come from one that took the place of ours, or
  * was emptied. So what was only read is answered after the store has been asked who it is, and where
@@ -258,6 +259,7 @@ struct step { /* one message on its way into the store */
     char text[PAXOS_TEXT_MAX];
     int tries;
     bool done, doubt; /* doubt: an earlier write of this message may have landed */
+    bool bare;        /* the record was absent, or had accepted nothing */
 };
 
 static void end(struct step *s, int result)
@@ -310,6 +312,7 @@ static void prepare(struct acceptor *a, struct step *s, struct firn_diag *d)
         s->len = paxos_encode(&s->job->memory, s->text);
         return;
     }
+    s->bare = memory.accepted.round == 0;
     paxos_acceptor_raise(&memory, o->floor);
     s->job->answer.firm = !s->doubt;
     if (paxos_acceptor_step(&memory, m, &s->job->answer))
@@ -372,19 +375,22 @@ static bool write_steps(struct acceptor *a, struct step *s, size_t n, struct fir
     return same;
 }
 
-/* Votes on records that were created only count if the floor is still where it was. */
-static void check_created(struct acceptor *a, struct step *s, size_t n, struct firn_diag *d)
+static bool is_bare_vote(const struct step *s)
 {
-    bool created = false;
+    return s->job->kind == JOB_PAXOS && s->bare && s->len > 0 && s->job->result == 0;
+}
+
+/* Votes on records that had accepted nothing only count if the floor is still where it was. */
+static void check_bare(struct acceptor *a, struct step *s, size_t n, struct firn_diag *d)
+{
+    bool any = false;
     for (size_t i = 0; i < n; i++)
-        created |= s[i].job->result == 0 && s[i].len > 0 && !s[i].before.present &&
-                   s[i].job->kind == JOB_PAXOS;
-    if (!created)
+        any |= is_bare_vote(&s[i]);
+    if (!any)
         return;
     bool looked = look(a, d) && may_vote(a);
     for (size_t i = 0; i < n; i++)
-        if (s[i].len > 0 && !s[i].before.present && s[i].job->kind == JOB_PAXOS &&
-            (!looked || s[i].job->message.ballot.round < a->own->floor))
+        if (is_bare_vote(&s[i]) && (!looked || s[i].job->message.ballot.round < a->own->floor))
             s[i].job->result = FIRN_EAGAIN;
 }
 
@@ -441,7 +447,7 @@ static void run_steps(struct acceptor *a, struct step *s, size_t n, struct firn_
         if (!s[i].done)
             end(&s[i], FIRN_ESTORE);
     if (same) {
-        check_created(a, s, n, d);
+        check_bare(a, s, n, d);
         check_looks(a, s, n, d);
     } else {
         replaced(a, d);

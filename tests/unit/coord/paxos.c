@@ -1,6 +1,6 @@
 /*
  * Acceptor, record and proposer, message by message: what each may answer, and the orders of messages that
- * property/paxos_world.c meets too rarely.
+ * the simulator (sim/quorum.c) meets too rarely.
  */
 #include "t.h"
 
@@ -352,4 +352,62 @@ T_TEST(paxos_stores_that_are_away)
             what = pass(&p, k);
     T_EQ(what, PAXOS_DONE);
     T_EQ(p.result, 0);
+}
+
+/* ---- an acceptor that lost its memory, and was let in again ---- */
+
+enum { FIVE = 5, FLOOR = 1000 };
+
+static struct paxos_acceptor five[FIVE];
+static uint64_t floor_of[FIVE];
+
+static enum paxos_do pass_five(struct paxos *p, unsigned i)
+{
+    struct paxos_answer answer = { .firm = true };
+    paxos_acceptor_raise(&five[i], floor_of[i]);
+    paxos_acceptor_step(&five[i], &p->message, &answer);
+    return paxos_answered(p, i, p->attempt, &answer);
+}
+
+static int finish_five(struct paxos *p, enum paxos_do what, const unsigned *who, unsigned n)
+{
+    for (int i = 0; i < 50 && what != PAXOS_DONE; i++) {
+        if (what == PAXOS_BACK_OFF)
+            what = paxos_again(p);
+        for (unsigned k = 0; k < n && what != PAXOS_DONE && what != PAXOS_BACK_OFF; k++)
+            what = pass_five(p, who[k]);
+    }
+    T_OK(what == PAXOS_DONE);
+    return p->result;
+}
+
+/*
+ * Two make a register that nobody has. The first has the promises of 0 and 1 when 0 loses its memory and is let
+ * in again by 2, 3 and 4, who do not know the register. The second is done with 0, 3 and 4, in a lower ballot.
+ * Then 2 answers the first: the promises of 0, 1 and 2 have no acceptor in common with 0, 3 and 4 but the one
+ * that forgot. Returns what the first is told; the second has made it.
+ */
+static int two_make_it(bool floors)
+{
+    static const unsigned without_one[] = { 0, 3, 4 }, without_zero[] = { 2, 1, 3, 4 };
+    struct paxos first, second;
+    uint64_t round[2] = { 0 };
+    memset(five, 0, sizeof five);
+    memset(floor_of, 0, sizeof floor_of);
+    T_OK(paxos_change(&first, FIVE, 9, &round[0], text(NULL), text("a"), NULL) == PAXOS_SEND);
+    T_OK(pass_five(&first, 0) == PAXOS_WAIT && pass_five(&first, 1) == PAXOS_WAIT);
+    T_OK(pass_five(&first, 2) == PAXOS_SEND && first.phase == PAXOS_PREPARING);
+    T_OK(pass_five(&first, 0) == PAXOS_WAIT && pass_five(&first, 1) == PAXOS_WAIT);
+    five[0] = (struct paxos_acceptor){ 0 };
+    for (unsigned i = 0; i < FIVE; i++)
+        floor_of[i] = floors && i != 1 ? FLOOR : 0;
+    enum paxos_do what = paxos_change(&second, FIVE, 5, &round[1], text(NULL), text("b"), NULL);
+    T_EQ(finish_five(&second, what, without_one, 3), 0, "the second made it");
+    return finish_five(&first, PAXOS_WAIT, without_zero, 4);
+}
+
+T_TEST(paxos_a_floor_keeps_the_promises_of_a_lost_memory)
+{
+    T_EQ(two_make_it(true), FIRN_ECONFLICT);
+    T_EQ(two_make_it(false), 0, "without it both would have made the same register");
 }
