@@ -25,8 +25,8 @@ struct audit_id {
     uint64_t line;
 };
 
-struct audit_position { /* how far a source has been read */
-    uint64_t inode, offset, line;
+struct audit_position {          /* how far a source has been read */
+    uint64_t file, offset, line; /* follow_identity(), and what is behind the last line */
 };
 
 struct audit_batch {

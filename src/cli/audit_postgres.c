@@ -16,7 +16,7 @@ static const char setup[] =
     "CREATE TABLE IF NOT EXISTS firn_audit_ids(id text COLLATE \"C\" PRIMARY KEY, seen_ms bigint NOT NULL);"
     "CREATE TABLE IF NOT EXISTS firn_audit_duplicates(number bigserial PRIMARY KEY,"
     " source text NOT NULL, id text COLLATE \"C\" NOT NULL, line bigint NOT NULL, seen_ms bigint NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS firn_audit_sources(source text PRIMARY KEY, inode bigint NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS firn_audit_sources(source text PRIMARY KEY, file bigint NOT NULL,"
     " place bigint NOT NULL, line bigint NOT NULL);"
     "CREATE TABLE IF NOT EXISTS firn_audit_totals(one int PRIMARY KEY CHECK(one = 1),"
     " ids bigint NOT NULL, duplicates bigint NOT NULL, malformed bigint NOT NULL);"
@@ -79,8 +79,7 @@ static int position(struct audit_db *base, const char *source, struct audit_posi
 {
     struct postgres_db *d = (struct postgres_db *)base;
     PGresult *r = alive(d)
-                      ? ask(d,
-                            "SELECT inode, place, line FROM firn_audit_sources WHERE source = $1",
+                      ? ask(d, "SELECT file, place, line FROM firn_audit_sources WHERE source = $1",
                             1, &source)
                       : NULL;
     if (!r)
@@ -201,7 +200,7 @@ static bool note_again(struct postgres_db *d, const struct audit_batch *b,
 static bool note_place(struct postgres_db *d, const struct audit_batch *b, uint64_t again)
 {
     char text[6][NUMBER_BUF];
-    const char *const place[] = { b->source, number(b->after.inode, text[0]),
+    const char *const place[] = { b->source, number(b->after.file, text[0]),
                                   number(b->after.offset, text[1]),
                                   number(b->after.line, text[2]) };
     const char *const sum[] = { number(b->n, text[3]), number(again, text[4]),
@@ -209,7 +208,7 @@ static bool note_place(struct postgres_db *d, const struct audit_batch *b, uint6
     PGresult *r = ask(
         d,
         "INSERT INTO firn_audit_sources VALUES($1, $2::bigint, $3::bigint, $4::bigint) "
-        "ON CONFLICT(source) DO UPDATE SET inode = $2::bigint, place = $3::bigint, "
+        "ON CONFLICT(source) DO UPDATE SET file = $2::bigint, place = $3::bigint, "
         "line = $4::bigint",
         4, place);
     PQclear(r);

@@ -10,12 +10,12 @@ enum { BUSY_MS = 5000 };
 enum statement { FIND, BEGIN, ADD, AGAIN, PLACE, SUM, COMMIT, ROLLBACK, LIST, TOTALS, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
-    [FIND] = "SELECT inode, place, line FROM firn_audit_sources WHERE source = ?",
+    [FIND] = "SELECT file, place, line FROM firn_audit_sources WHERE source = ?",
     [BEGIN] = "BEGIN IMMEDIATE",
     [ADD] = "INSERT OR IGNORE INTO firn_audit_ids(id, seen_ms) VALUES(?, ?)",
     [AGAIN] = "INSERT INTO firn_audit_duplicates(source, id, line, seen_ms) VALUES(?, ?, ?, ?)",
     [PLACE] =
-        "INSERT OR REPLACE INTO firn_audit_sources(source, inode, place, line) VALUES(?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO firn_audit_sources(source, file, place, line) VALUES(?, ?, ?, ?)",
     [SUM] = "UPDATE firn_audit_totals SET ids = ids + ?, duplicates = duplicates + ?, "
             "malformed = malformed + ?",
     [COMMIT] = "COMMIT",
@@ -35,7 +35,7 @@ static const char setup[] =
     " WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS firn_audit_duplicates(number INTEGER PRIMARY KEY AUTOINCREMENT,"
     " source TEXT NOT NULL, id TEXT NOT NULL, line INTEGER NOT NULL, seen_ms INTEGER NOT NULL);"
-    "CREATE TABLE IF NOT EXISTS firn_audit_sources(source TEXT NOT NULL PRIMARY KEY, inode INTEGER NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS firn_audit_sources(source TEXT NOT NULL PRIMARY KEY, file INTEGER NOT NULL,"
     " place INTEGER NOT NULL, line INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS firn_audit_totals(one INTEGER PRIMARY KEY CHECK(one = 1),"
     " ids INTEGER NOT NULL, duplicates INTEGER NOT NULL, malformed INTEGER NOT NULL);"
@@ -119,7 +119,7 @@ static int commit(struct audit_db *base, const struct audit_batch *b)
         return failed(d);
     bool good = add_all(d, b, &again);
     bind_text(d->st[PLACE], 1, b->source, strlen(b->source));
-    bind(d->st[PLACE], 2, b->after.inode);
+    bind(d->st[PLACE], 2, b->after.file);
     bind(d->st[PLACE], 3, b->after.offset);
     bind(d->st[PLACE], 4, b->after.line);
     bind(d->st[SUM], 1, b->n);

@@ -167,7 +167,7 @@ static void take_totals(struct audit *a)
 static bool happened(struct audit *a, const struct audit_batch *b)
 {
     struct audit_position p;
-    return a->db->ops->position(a->db, b->source, &p) == 1 && p.inode == b->after.inode &&
+    return a->db->ops->position(a->db, b->source, &p) == 1 && p.file == b->after.file &&
            p.offset == b->after.offset && p.line == b->after.line;
 }
 
@@ -236,7 +236,7 @@ static void take(struct audit *a, int got, const char *p, size_t len)
     } else if (got == FOLLOW_LONG || len > 0) {
         a->malformed++;
     }
-    a->at = (struct audit_position){ a->in.inode, a->in.offset, a->in.line };
+    a->at = (struct audit_position){ follow_identity(&a->in), a->in.offset, a->in.line };
 }
 
 static bool due(const struct audit *a)
@@ -298,7 +298,7 @@ static int open_source(struct audit *a, const char *path)
     if (known < 0)
         return say_trouble("--db: %s", a->db->why);
     if (known)
-        follow_resume(&a->in, p.inode, p.offset, p.line);
+        follow_resume(&a->in, p.file, p.offset, p.line);
     return -1;
 }
 

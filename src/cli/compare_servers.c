@@ -24,7 +24,7 @@ enum {
     START_MS = 30000,
     LOOK_MS = 10,
     ASK_EVERY_MS = 2,
-    ASK_LIMIT_MS = 500,
+    ASK_LIMIT_MS = 2000,
     BEFORE_MS = 600,
     AFTER_MS = 900,
     STOP_MS = 5000,

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUF_BYTES = 1 << 18, LOOK_MS = 50 };
+enum { BUF_BYTES = 1 << 18, LOOK_MS = 50, FIRST_LINE_BYTES = 128 };
 
 static bool is_stdin(const struct follow *f)
 {
@@ -33,6 +33,7 @@ static int open_file(struct follow *f)
     if (S_ISDIR(st.st_mode))
         return failed(f, EISDIR);
     f->inode = (uint64_t)st.st_ino;
+    f->identity_ = 0;
     f->at = f->end = 0;
     f->offset = f->line = 0;
     f->eof = f->skipping = false;
@@ -57,10 +58,28 @@ void follow_close(struct follow *f)
     *f = (struct follow){ .fd = -1 };
 }
 
-void follow_resume(struct follow *f, uint64_t inode, uint64_t offset, uint64_t line)
+uint64_t follow_identity(struct follow *f)
+{
+    char head[FIRST_LINE_BYTES];
+    if (f->identity_ != 0 || is_stdin(f))
+        return f->identity_;
+    ssize_t n = pread(f->fd, head, sizeof head, 0);
+    const char *nl = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
+    if (!nl && n < (ssize_t)sizeof head && !((f->eof || !f->grows) && n > 0))
+        return 0; /* the first line may still grow */
+    size_t len = nl ? (size_t)(nl - head) : (size_t)n;
+    uint64_t h = f->inode ^ UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)head[i]) * UINT64_C(0x100000001b3);
+    h = (h ^ h >> 32) >> 1; /* fits the signed columns of databases */
+    f->identity_ = h ? h : 1;
+    return f->identity_;
+}
+
+void follow_resume(struct follow *f, uint64_t identity, uint64_t offset, uint64_t line)
 {
     struct stat st;
-    if (is_stdin(f) || inode != f->inode || fstat(f->fd, &st) != 0 ||
+    if (is_stdin(f) || identity == 0 || identity != follow_identity(f) || fstat(f->fd, &st) != 0 ||
         (uint64_t)st.st_size < offset || lseek(f->fd, (off_t)offset, SEEK_SET) < 0)
         return;
     f->offset = offset;
@@ -80,6 +99,7 @@ static int look_again(struct follow *f)
         f->at = f->end = 0;
         f->offset = f->line = 0;
         f->skipping = false;
+        f->identity_ = 0;
         return FOLLOW_AGAIN;
     }
     if (stat(f->path, &named) != 0 || (named.st_ino == now.st_ino && named.st_dev == now.st_dev))

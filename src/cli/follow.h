@@ -24,8 +24,9 @@ struct follow {
     bool grows; /* wait for more at its end */
     bool eof, skipping;
     uint64_t inode;
-    uint64_t offset; /* of the first byte that belongs to no line given yet */
-    uint64_t line;   /* the number of the last line given */
+    uint64_t identity_; /* see follow_identity(); 0: not known yet */
+    uint64_t offset;    /* of the first byte that belongs to no line given yet */
+    uint64_t line;      /* the number of the last line given */
     size_t at, end;
     char *buf;
     char why[128];
@@ -35,9 +36,13 @@ struct follow {
 FIRN_MUSTUSE int follow_open(struct follow *f, const char *path, bool grows);
 void follow_close(struct follow *f);
 
+/* What tells this file from one that takes its name later: its inode, which may be used again, and its
+ * first line. 0 for standard input, and while there is no whole line. */
+uint64_t follow_identity(struct follow *f);
+
 /* Go on behind what was read before: the file's identity, where, and the number of the line before. Does
  * nothing if it is another file, or a shorter one. */
-void follow_resume(struct follow *f, uint64_t inode, uint64_t offset, uint64_t line);
+void follow_resume(struct follow *f, uint64_t identity, uint64_t offset, uint64_t line);
 
 /* The next line, valid until the next call. Never waits: see follow_wait(). */
 FIRN_MUSTUSE int follow_next(struct follow *f, const char **out_p, size_t *out_len);

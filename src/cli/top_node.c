@@ -11,7 +11,7 @@ static uint64_t unix_us(const char *text)
 {
     struct tm t = { 0 };
     unsigned ms = 0;
-    if (sscanf(text, "%d-%d-%dT%d:%d:%d.%3uZ", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3uZ", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
                &t.tm_min, &t.tm_sec, &ms) < 6)
         return 0;
     t.tm_year -= 1900;
@@ -72,6 +72,15 @@ int top_read_node(const char *p, size_t len, struct top_sample *out)
     return 0;
 }
 
+/* Counters that no server reaches, and what is no number, must not upset the arithmetic. */
+static double sane(double value)
+{
+    const double most = 1e15;
+    if (!(value >= -most)) /* also what is no number */
+        return 0;
+    return value > most ? most : value;
+}
+
 int top_read_metrics(const char *p, size_t len, struct top_sample *out)
 {
     const struct {
@@ -105,7 +114,7 @@ int top_read_metrics(const char *p, size_t len, struct top_sample *out)
                 if (wanted[i].labels && (strlen(wanted[i].labels) != labels ||
                                          memcmp(line + name, wanted[i].labels, labels) != 0))
                     continue;
-                *wanted[i].sum += strtod(line + name + labels, NULL);
+                *wanted[i].sum = sane(*wanted[i].sum + strtod(line + name + labels, NULL));
                 found++;
             }
         }

@@ -45,15 +45,18 @@ T_TEST(a_file_that_grows)
     expect_line(&f, "34", 3);
     expect_line(&f, "", 4);
     T_EQ(expect(&f), FOLLOW_NOTHING);
-    uint64_t inode = f.inode, offset = f.offset;
+    uint64_t identity = follow_identity(&f), offset = f.offset;
+    T_OK(identity != 0 && identity <= INT64_MAX);
     follow_close(&f);
 
     put("5\n", "a"); /* behind what was read before */
     T_EQ(follow_open(&f, path, true), 0);
-    follow_resume(&f, inode, offset, 4);
+    T_EQ(follow_identity(&f), identity);
+    follow_resume(&f, identity, offset, 4);
     expect_line(&f, "5", 5);
-    put("6\n", "w"); /* cut */
+    put("6\n", "w"); /* cut; the inode stays, the first line differs */
     T_EQ(expect(&f), FOLLOW_AGAIN);
+    T_OK(follow_identity(&f) != identity);
     expect_line(&f, "6", 1);
     T_EQ(expect(&f), FOLLOW_NOTHING);
 
@@ -66,8 +69,8 @@ T_TEST(a_file_that_grows)
     put("8\n", "w");
     T_EQ(expect(&f), FOLLOW_AGAIN);
     expect_line(&f, "8", 1);
-    T_OK(f.inode != inode);
-    follow_resume(&f, inode, 1, 1); /* another file: from its beginning */
+    T_OK(follow_identity(&f) != identity);
+    follow_resume(&f, identity, 0, 0); /* another file: it stays where it is */
     T_EQ(f.offset, 2);
     follow_close(&f);
     unlink(path);

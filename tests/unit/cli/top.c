@@ -39,6 +39,11 @@ T_TEST(answers_are_read)
     T_EQ(top_read_node("{\"a\":1}", 7, &s), FIRN_EFORMAT);
     T_EQ(top_read_node("<html>", 6, &s), FIRN_EFORMAT);
     T_EQ(top_read_metrics("nothing 1\n", 10, &s), FIRN_EFORMAT);
+    static const char mad[] =
+        "firn_ids_total 1e300\nfirn_window_seconds nan\nfirn_requests_total -inf";
+    s = (struct top_sample){ 0 };
+    T_EQ(top_read_metrics(mad, strlen(mad), &s), 0);
+    T_OK(s.ids > 1e14 && s.ids < 1e16 && s.window_s < 1 && s.requests < 1);
 }
 
 T_TEST(rates_are_differences)
