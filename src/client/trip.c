@@ -115,11 +115,15 @@ static int pick(struct trip *t)
     struct core *c = t->core;
     uint64_t now = mono_ms();
     char why[WHY_BUF] = "";
-    if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel)) {
-        t->tried = c->servers > 1 ? UINT64_C(1) << t->server : 0; /* another round */
-        if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel))
-            return finish(t, FIRN_EIO);
+    /* When all were tried there is another round: first the others, then the last one, too. */
+    const uint64_t rounds[] = { t->tried, UINT64_C(1) << t->server, 0 };
+    bool found = false;
+    for (size_t i = 0; i < 3 && !found; i++) {
+        t->tried = rounds[i];
+        found = core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel);
     }
+    if (!found)
+        return finish(t, FIRN_EIO);
     t->began_us = mono_us();
     t->attempt_end_ms = now + c->opts->timeout_ms;
     t->asked = false;
