@@ -41,6 +41,8 @@ static void take_in(struct core *c, struct trip *t)
     }
     if (t->error) {
         failed(c, t->error, t->trouble);
+        if (c->pool.size > 1)
+            c->pool.size /= 2; /* it may have been too much for the time-out */
         return;
     }
     if (t->question.what == ASK_GET) {

@@ -128,6 +128,8 @@ static int pick(struct trip *t)
     t->attempt_end_ms = now + c->opts->timeout_ms;
     t->asked = false;
     t->sent = t->out_len = 0;
+    runs_clear(&t->answer.numbers);
+    t->answer = (struct answer_in){ .numbers = t->answer.numbers };
     atomic_fetch_add_explicit(&c->stats.requests, 1, memory_order_relaxed);
     t->state = TRIP_OPENING;
     if (t->channel)
@@ -240,8 +242,6 @@ static int hearing(struct trip *t)
                                                      : why);
         }
         struct answer_in *a = &t->answer;
-        runs_clear(&a->numbers);
-        *a = (struct answer_in){ .numbers = a->numbers };
         long used = ch->resp ? resp2_hear(ch->in, ch->in_len, !ch->greeted && o->token[0],
                                           &t->question, a)
                              : http1_hear(ch->in, ch->in_len, &t->question, a);

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, wait_for  # noqa: E402
 
 SERVERS = 3
+SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients", "firn_client.tsan")
 
 
 class Client:
@@ -32,7 +33,8 @@ class Client:
         program = os.path.join(os.path.dirname(t.bin), "tests", "client_firn")
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen([program, url, *map(str, args)], stdin=subprocess.PIPE, stdout=out,
-                                            stderr=err, start_new_session=True)
+                                            stderr=err, start_new_session=True,
+                                            env={**os.environ, "TSAN_OPTIONS": f"suppressions={SUPPRESSIONS} die_after_fork=0"})
         t.clients.append(self)
 
     def lines(self):
