@@ -274,6 +274,9 @@ static int check_time(struct trip *t)
         snprintf(said, sizeof said, "no answer within %llu ms",
                  (unsigned long long)t->core->opts->timeout_ms);
         t->attempts++;
+        if (t->question.n > 1 && t->asked)
+            t->question.n = (t->question.n + 3) /
+                            4; /* a long answer may need more time than there is */
         return attempt_failed(t, SERVER_DOWN, said);
     }
     if (t->state == TRIP_PAUSING && now >= t->pause_end_ms) {
