@@ -20,6 +20,7 @@ enum { UNDER_WAY_MAX = 1024, TEND_MS = 1000 };
 struct member {        /* one question under way */
     struct trip *trip; /* NULL: it waits for a block or a window */
     uint64_t deadline_ms;
+    uint64_t failures; /* of the stock or the lease when it was asked */
     bool text, done;
     struct firn_client_answer answer;
     struct member *next;
@@ -101,16 +102,21 @@ static void conclude(struct member *m, int error, const char *text)
 }
 
 /* From stock or from the generator, if there is one at once. */
-static bool serve_here(struct firn_client *f, struct core *c, struct member *m)
+static bool serve_here(struct core *c, struct member *m)
 {
     struct run run;
     uint64_t stale;
     size_t n;
     int r = c->opts->mode == MODE_LEASED ? lending_fill(c, &m->answer.id, 1, 0, &n)
                                          : prefetch_take(c, 1, 0, &run, &stale);
-    (void)f;
-    if (r == FIRN_EAGAIN && mono_ms() < m->deadline_ms)
+    const struct failure *last = c->lending ? lending_failure(c) : &c->fetched;
+    bool failed = r == FIRN_EAGAIN && last->count != m->failures; /* since it waits */
+    if (r == FIRN_EAGAIN && !failed && mono_ms() < m->deadline_ms)
         return false;
+    if (failed)
+        r = trouble(last->error, last->trouble);
+    else if (r == FIRN_EAGAIN)
+        r = trouble(r, "nothing came before the deadline");
     if (r == 0 && c->opts->mode == MODE_PREFETCH)
         m->answer.id = run.first;
     if (r == 0 && m->text)
@@ -119,10 +125,10 @@ static bool serve_here(struct firn_client *f, struct core *c, struct member *m)
     return true;
 }
 
-static void step_member(struct firn_client *f, struct core *c, struct member *m)
+static void step_member(struct core *c, struct member *m)
 {
     struct trip *t = m->trip;
-    if (m->done || (!t && serve_here(f, c, m)) || !t)
+    if (m->done || (!t && serve_here(c, m)) || !t)
         return;
     if (!trip_step(t)) {
         crowd_watch(c, t);
@@ -205,6 +211,7 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask)
         m->text = a.text != 0;
         m->answer.user = a.user;
         m->deadline_ms = mono_ms() + c->opts->deadline_ms;
+        m->failures = c->lending ? lending_failure(c)->count : c->fetched.count;
         m->next = c->crowd->first;
         c->crowd->first = m;
         c->crowd->n++;
@@ -214,7 +221,7 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask)
             m->trip->once = c->opts->seq[0] && !a.key &&
                             atomic_load(&c->sequence) != SEQUENCE_RANGE;
         }
-        step_member(f, c, m);
+        step_member(c, m);
         set_timer(c);
     }
     pthread_mutex_unlock(&c->mutex);
@@ -288,7 +295,7 @@ int firn_client_pump(struct firn_client *f)
         (void)n; /* it need not have rung */
         core_tend(c);
         for (struct member *m = c->crowd->first; m; m = m->next) {
-            step_member(f, c, m);
+            step_member(c, m);
             done += m->done;
         }
         set_timer(c);

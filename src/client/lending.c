@@ -51,7 +51,6 @@ struct lending {
     size_t server; /* that lent it */
     bool held;     /* there is a lease, and the server knows it as far as we know */
     uint32_t slot;
-    uint64_t grant;               /* the server's number of it: another one is another slot */
     uint64_t from, until, window; /* ticks of the lease */
     uint64_t stamped;             /* highest tick of the layout that a closed generator used */
 
@@ -117,15 +116,19 @@ static void retire(struct lending *l)
     atomic_store_explicit(l->place, NULL, memory_order_release);
 }
 
+/* The tick of the layout that the generator is at, which may be ahead of the clock. */
+static uint64_t tick_used(const struct lending *l)
+{
+    return l->gen ? __atomic_load_n(&l->gen->word_, __ATOMIC_RELAXED) >> l->gen->seq_bits_ : 0;
+}
+
 /* Where the generator's window ends for now: a part of a window ahead, never beyond the true end. */
 static uint64_t soft_end(const struct lending *l)
 {
     uint64_t hard = lease_ticks_until(&l->layout, &l->ticks, l->until), tick = tick_now(l);
-    uint64_t used = l->gen ? __atomic_load_n(&l->gen->word_, __ATOMIC_RELAXED) >> l->gen->seq_bits_
-                           : 0;
     uint64_t part = l->window / PARTS ? l->window / PARTS : 1;
     uint64_t end = lease_ticks_until(&l->layout, &l->ticks, tick + part);
-    uint64_t ahead = used + (end - lease_ticks_until(&l->layout, &l->ticks, tick)) + 1;
+    uint64_t ahead = tick_used(l) + (end - lease_ticks_until(&l->layout, &l->ticks, tick)) + 1;
     end = end > ahead ? end : ahead;
     return end < hard ? end : hard;
 }
@@ -153,7 +156,7 @@ static int start(struct lending *l, uint32_t drift_ms)
 /* --- what the server says --- */
 
 struct grant {
-    uint64_t number, slot, from, until, now, window, floor, drift;
+    uint64_t slot, from, until, now, window, floor, drift;
     struct firn_layout layout;
 };
 
@@ -166,13 +169,13 @@ static int read_grant(const char *p, size_t len, struct grant *g)
     const struct {
         const char *name;
         uint64_t *to;
-    } numbers[] = { { "grant", &g->number }, { "slot", &g->slot },     { "from", &g->from },
-                    { "until", &g->until },  { "now", &g->now },       { "window_ms", &g->window },
-                    { "floor", &g->floor },  { "drift_ms", &g->drift } };
+    } numbers[] = { { "slot", &g->slot },     { "from", &g->from },        { "until", &g->until },
+                    { "now", &g->now },       { "window_ms", &g->window }, { "floor", &g->floor },
+                    { "drift_ms", &g->drift } };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && r == 0; i++)
         r = json_pick_u64(p, len, numbers[i].name, numbers[i].to);
     if (r || !layout || g->from >= g->until || g->slot > UINT32_MAX || g->drift > UINT32_MAX ||
-        g->number == 0)
+        g->window == 0)
         return FIRN_EFORMAT;
     return firn_layout_parse(layout, n, 0, &g->layout, &d);
 }
@@ -211,14 +214,16 @@ static void granted(struct core *c, struct lending *l, const struct trip *t)
         return;
     }
     set_clock(l, t, g.now);
-    bool same = l->extending && l->gen && g.number == l->grant && g.slot == l->slot;
+    /* No two grants of a slot begin at the same tick, so these two tell whether it is the one in use. The
+     * server's number alone would not: it may have forgotten the lease and, asked by a request that was late,
+     * have taken another one under the same name. */
+    bool same = l->extending && l->gen && g.slot == l->slot && g.from == l->from;
     if (same) {
         l->until = g.until > l->until ? g.until : l->until;
         atomic_fetch_add_explicit(&c->stats.extensions, 1, memory_order_relaxed);
     } else {
         retire(l);
         l->slot = (uint32_t)g.slot;
-        l->grant = g.number;
         l->from = g.from;
         l->until = g.until;
         atomic_fetch_add_explicit(&c->stats.leases, 1, memory_order_relaxed);
@@ -241,7 +246,11 @@ static void trip_over(struct core *c, struct lending *l)
     if (t->error == 0) {
         granted(c, l, t);
     } else if (l->extending) {
-        l->held = false; /* another server lends another slot; see lending_tend() */
+        /* If its store is in trouble the server still knows the lease, and others would not get further. Else
+         * another server lends another slot; see lending_tend(). */
+        l->held = t->error == FIRN_EAGAIN;
+        if (l->held && tick_now(l) >= l->until)
+            failed(l, t->error, t->trouble);
     } else {
         failed(l, t->error, t->trouble);
     }
@@ -269,7 +278,8 @@ static void begin(struct core *c, struct lending *l)
     l->extending = l->held;
     if (l->extending) {
         snprintf(q.path, sizeof q.path, "/v1/leases/%s/extend", l->id);
-        snprintf(q.body, sizeof q.body, "{}");
+        uint64_t last = lease_ticks_stamped(&l->layout, &l->ticks, tick_used(l));
+        snprintf(q.body, sizeof q.body, "{\"last\":\"%llu\"}", (unsigned long long)last);
     } else {
         new_id(l->id);
         snprintf(q.path, sizeof q.path, "/v1/leases");
@@ -291,8 +301,9 @@ static bool due(const struct lending *l)
 {
     if (!l->held)
         return true;
-    uint64_t now = tick_now(l);
-    return now + l->window - l->window / 3 > l->until &&
+    uint64_t at = tick_now(l), used = lease_ticks_stamped(&l->layout, &l->ticks, tick_used(l));
+    at = l->gen && used > at ? used : at;
+    return at + l->window - l->window / 3 > l->until &&
            mono_ms() >= l->tried_ms + l->window / PARTS / 4;
 }
 
@@ -359,6 +370,11 @@ int lending_new(struct core *c, _Atomic(struct firn_shared *) *place)
     l->clock.base = (struct firn_clock){ now_ns, fine_ns, sleep_ns };
     c->lending = l;
     return 0;
+}
+
+const struct failure *lending_failure(struct core *c)
+{
+    return &c->lending->failure;
 }
 
 struct trip *lending_trip(struct core *c)

@@ -54,6 +54,7 @@ void lending_tend(struct core *c); /* locked; as prefetch_tend() */
 FIRN_MUSTUSE int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms,
                               size_t *out_n);
 struct trip *lending_trip(struct core *c);
+const struct failure *lending_failure(struct core *c); /* the last one */
 void lending_return(struct core *c); /* at the end: give the slot back, if that is quickly done */
 struct firn_client_stats;
 void lending_stats(struct core *c, struct firn_client_stats *out); /* locked */

@@ -41,6 +41,8 @@ static void take_in(struct core *c, struct trip *t)
     }
     if (t->error) {
         failed(c, t->error, t->trouble);
+        if (c->pool.size > 1)
+            c->pool.size /= 2; /* it may have been too much for the time-out */
         return;
     }
     if (t->question.what == ASK_GET) {
@@ -56,6 +58,8 @@ static void take_in(struct core *c, struct trip *t)
     }
     atomic_fetch_add_explicit(&c->stats.blocks, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->stats.block_ids, t->answer.numbers.numbers, memory_order_relaxed);
+    if (t->question.n < c->pool.size) /* fewer had to be asked for */
+        c->pool.size = t->question.n;
     /* No number is older than the request that brought it. */
     uint64_t stale = o->fresh_ms ? t->began_us / 1000 + o->fresh_ms - COARSE_LAG_MS : NEVER_MS;
     block_pool_add(&c->pool, &t->answer.numbers, stale, mono_ms());

@@ -38,11 +38,13 @@ static inline bool question_is_http(const struct question *q)
 }
 
 struct answer_in {
-    int error;           /* 0, or what the server's refusal means: FIRN_E... */
-    bool again;          /* it may help to ask again, here later or elsewhere now */
-    bool busy;           /* the server says that it cannot serve anybody at the moment */
-    bool close;          /* the connection is not to be used again */
-    struct runs numbers; /* ASK_NUMBERS; the receiver frees it */
+    int error;  /* 0, or what the server's refusal means: FIRN_E... */
+    bool again; /* it may help to ask again, here later or elsewhere now */
+    bool busy;  /* the server says that it cannot serve anybody at the moment */
+    bool close; /* the connection is not to be used again */
+    size_t at;  /* resp2.c: how far a list was read, and what of it is missing */
+    int64_t missing;
+    struct runs numbers;             /* ASK_NUMBERS; the receiver frees it */
     char text[FIRN_CLIENT_TEXT_BUF]; /* ASK_TEXT: the ID; on error what the server says */
     const char *body; /* ASK_GET and below: borrowed from the bytes that were parsed */
     size_t body_len;

@@ -152,11 +152,30 @@ static int hear_text(const struct value *v, struct answer_in *out)
     return 0;
 }
 
+/* The members of a list from out->at on. */
+static long hear_list(const char *p, size_t len, const struct question *q, struct answer_in *out)
+{
+    struct value v;
+    while (out->missing > 0) {
+        long used = read_value(p + out->at, len - out->at, &v);
+        if (used < 0)
+            return used;
+        int r = hear_number(&v, q, &out->numbers);
+        if (r)
+            return r;
+        out->at += (size_t)used;
+        out->missing--;
+    }
+    return out->numbers.numbers ? (long)out->at : FIRN_EFORMAT;
+}
+
 long resp2_hear(const char *p, size_t len, bool auth, const struct question *q,
                 struct answer_in *out)
 {
     struct value v;
     size_t at = 0;
+    if (out->missing > 0)
+        return hear_list(p, len, q, out);
     long used = read_value(p, len, &v);
     if (auth && used > 0) {
         if (v.type == '-') { /* what the command answers then says no more */
@@ -176,19 +195,11 @@ long resp2_hear(const char *p, size_t len, bool auth, const struct question *q,
     }
     if (q->what == ASK_TEXT)
         return hear_text(&v, out) ? FIRN_EFORMAT : (long)at;
-    if (v.type != '*') {
-        int r = hear_number(&v, q, &out->numbers);
-        return r ? r : (long)at;
+    if (v.type == '*') {
+        out->at = at;
+        out->missing = v.count;
+        return hear_list(p, len, q, out);
     }
-    runs_clear(&out->numbers); /* it may have been begun when not all was there */
-    for (int64_t left = v.count; left > 0; left--) {
-        used = read_value(p + at, len - at, &v);
-        if (used < 0)
-            return used;
-        at += (size_t)used;
-        int r = hear_number(&v, q, &out->numbers);
-        if (r)
-            return r;
-    }
-    return out->numbers.numbers ? (long)at : FIRN_EFORMAT;
+    int r = hear_number(&v, q, &out->numbers);
+    return r ? r : (long)at;
 }

@@ -10,7 +10,8 @@ size_t resp2_auth(const struct client_opts *o, char *out, size_t cap);
 /* The command; its length, or 0 if it does not fit. */
 size_t resp2_ask(const struct client_opts *o, const struct question *q, char *out, size_t cap);
 
-/* As http1_hear(). With `auth` the answer of AUTH comes first; it counts only if it is a refusal. */
+/* As http1_hear(); of a long list it remembers in `out` how far it was, so give it the same one when more came.
+ * With `auth` the answer of AUTH comes first; it counts only if it is a refusal. */
 FIRN_MUSTUSE long resp2_hear(const char *p, size_t len, bool auth, const struct question *q,
                              struct answer_in *out);
 

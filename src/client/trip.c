@@ -115,15 +115,21 @@ static int pick(struct trip *t)
     struct core *c = t->core;
     uint64_t now = mono_ms();
     char why[WHY_BUF] = "";
-    if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel)) {
-        t->tried = c->servers > 1 ? UINT64_C(1) << t->server : 0; /* another round */
-        if (!core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel))
-            return finish(t, FIRN_EIO);
+    /* When all were tried there is another round: first the others, then the last one, too. */
+    const uint64_t rounds[] = { t->tried, UINT64_C(1) << t->server, 0 };
+    bool found = false;
+    for (size_t i = 0; i < 3 && !found; i++) {
+        t->tried = rounds[i];
+        found = core_pick(c, t->tried, t->pin, speaks_resp(t), &t->server, &t->name, &t->channel);
     }
+    if (!found)
+        return finish(t, FIRN_EIO);
     t->began_us = mono_us();
     t->attempt_end_ms = now + c->opts->timeout_ms;
     t->asked = false;
     t->sent = t->out_len = 0;
+    runs_clear(&t->answer.numbers);
+    t->answer = (struct answer_in){ .numbers = t->answer.numbers };
     atomic_fetch_add_explicit(&c->stats.requests, 1, memory_order_relaxed);
     t->state = TRIP_OPENING;
     if (t->channel)
@@ -236,8 +242,6 @@ static int hearing(struct trip *t)
                                                      : why);
         }
         struct answer_in *a = &t->answer;
-        runs_clear(&a->numbers);
-        *a = (struct answer_in){ .numbers = a->numbers };
         long used = ch->resp ? resp2_hear(ch->in, ch->in_len, !ch->greeted && o->token[0],
                                           &t->question, a)
                              : http1_hear(ch->in, ch->in_len, &t->question, a);
@@ -270,6 +274,9 @@ static int check_time(struct trip *t)
         snprintf(said, sizeof said, "no answer within %llu ms",
                  (unsigned long long)t->core->opts->timeout_ms);
         t->attempts++;
+        if (t->question.n > 1 && t->asked)
+            t->question.n = (t->question.n + 3) /
+                            4; /* a long answer may need more time than there is */
         return attempt_failed(t, SERVER_DOWN, said);
     }
     if (t->state == TRIP_PAUSING && now >= t->pause_end_ms) {

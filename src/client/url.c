@@ -332,6 +332,8 @@ static int check(struct client_opts *c, struct firn_diag *d)
                           "ca, cert and key are for TLS: say firns://, or tls=1");
     if (!c->cert[0] != !c->key[0])
         return firn__diag(d, FIRN_EINVAL, 0, "cert and key belong together");
+    if (c->proto == PROTO_RESP && c->block > RESP_BLOCK_MAX)
+        c->block = RESP_BLOCK_MAX;
     if (c->fresh_ms && c->fresh_ms < FRESH_MIN_MS)
         return firn__diag(d, FIRN_ERANGE, 0,
                           "fresh is at least %d ms, or 0s for any age; for fresher IDs there is "

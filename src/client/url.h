@@ -18,7 +18,8 @@ enum {
     HOST_BUF = 256,
     VALUE_BUF = 512,
     PORT_DEFAULT = 9001,
-    FRESH_MIN_MS = 50, /* the cheap clock moves in steps of up to 10 ms */
+    RESP_BLOCK_MAX = 10000, /* each number is a text there */
+    FRESH_MIN_MS = 50,      /* the cheap clock moves in steps of up to 10 ms */
 };
 
 struct server_name {

@@ -17,6 +17,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, wait_for  # noqa: E402
 
 SERVERS = 3
+HERE = os.path.dirname(os.path.abspath(__file__))
+SANITIZER = {"TSAN_OPTIONS": f"suppressions={HERE}/clients/firn_client.tsan die_after_fork=0"}
 
 
 class Client:
@@ -32,7 +34,7 @@ class Client:
         program = os.path.join(os.path.dirname(t.bin), "tests", "client_firn")
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen([program, url, *map(str, args)], stdin=subprocess.PIPE, stdout=out,
-                                            stderr=err, start_new_session=True)
+                                            stderr=err, start_new_session=True, env={**os.environ, **SANITIZER})
         t.clients.append(self)
 
     def lines(self):
@@ -182,7 +184,8 @@ def kinds_and_tickets(t, cluster):
         one = run(t, cluster.url(f"seq=dense&proto={proto}"), "--key", "order", "--count", 20)[1]
         two = run(t, cluster.url(f"seq=dense&proto={proto}"), "--key", "order", "--count", 20)[1]
         t.check(len(set(one)) == 20 and one == two, f"a key stands for one number over {proto}: {one[:3]} {two[:3]}")
-        code, lines, err = run(t, cluster.url(f"seq=wide&mode=prefetch&proto={proto}"), "--count", 50000, "--threads", 2)
+        code, lines, err = run(t, cluster.url(f"seq=wide&mode=prefetch&proto={proto}"), "--count", 50000, "--threads",
+                               2)
         t.equal((code, len(set(lines))), (0, 100000), f"range tickets ahead over {proto}: {err}")
     code, _, err = run(t, cluster.url("seq=dense&mode=prefetch"), "--count", 1)
     t.check(code == 1 and "gapless" in err and "range" in err, f"a gapless sequence has no stock: {err}")
@@ -258,7 +261,8 @@ def openssl(t, *args):
 
 def tls_and_tokens(t):
     openssl(t, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "s.key", "-out", "s.pem")
+            "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "s.key", "-out",
+            "s.pem")
     config = os.path.join(t.dir, "tls.yaml")
     digest = hashlib.sha256(b"s3cret").hexdigest()
     with open(config, "w", encoding="ascii") as f:
