@@ -10,11 +10,12 @@ import glob
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
+
+from engines.ports import free_port
 
 HUB = "10.77.0.1"
 LIMIT = 60.0
@@ -66,12 +67,6 @@ def again_inside(program, words):
     finally:
         again.kill()
         again.wait()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Relays:

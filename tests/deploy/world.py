@@ -7,17 +7,16 @@ nothing else is changed but where nginx keeps its files. Processes are ended by 
 import ctypes
 import json
 import os
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(HERE, "..", "integration", "lib"))
+sys.path[:0] = [os.path.join(ROOT, "tests", "integration", "lib"), os.path.join(ROOT, "tests")]
+from engines.ports import free_stretch  # noqa: E402
 from firnd import LIMIT, Gone, NotThere, get, wait_for  # noqa: E402
 
 NODES = (1, 2, 3)
@@ -25,22 +24,8 @@ NOTICE_MS = 1500  # three checks of deploy/haproxy/firn.cfg
 
 
 def free_base():
-    """A port P so that P to P + 39 are free now; below those that the system hands out by itself."""
-    for _ in range(200):
-        base = random.randrange(10000, 32000, 40)
-        held = []
-        try:
-            for port in range(base, base + 40):
-                s = socket.socket()
-                held.append(s)
-                s.bind(("127.0.0.1", port))
-            return base
-        except OSError:
-            continue
-        finally:
-            for s in held:
-                s.close()
-    raise NotThere("no forty free ports in a row")
+    """A port P so that P to P + 39 are ours."""
+    return free_stretch(40)
 
 
 def end_with_parent():

@@ -35,17 +35,19 @@ def _claim(port):
     return True
 
 
-def free_ports(count):
+def free_stretch(count):
+    """The first of so many ports in a row."""
     highest = max(_highest(), LOWEST + 5000)
-    ports = []
     for _ in range(10000):
-        port = random.randrange(LOWEST, highest)
-        if _claim(port):
-            ports.append(port)
-        if len(ports) == count:
-            return ports
-    raise RuntimeError(f"no {count} free ports between {LOWEST} and {highest}")
+        first = random.randrange(LOWEST, highest - count)
+        if all(_claim(first + i) for i in range(count)):
+            return first
+    raise RuntimeError(f"no {count} free ports in a row between {LOWEST} and {highest}")
 
 
 def free_port():
-    return free_ports(1)[0]
+    return free_stretch(1)
+
+
+def free_ports(count):
+    return [free_port() for _ in range(count)]

@@ -8,16 +8,16 @@ import hashlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
+from engines.ports import free_ports  # noqa: E402
 from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, wait_for  # noqa: E402
 
 SERVERS = 3
-HERE = os.path.dirname(os.path.abspath(__file__))
 SANITIZER = {"TSAN_OPTIONS": f"suppressions={HERE}/clients/firn_client.tsan die_after_fork=0"}
 
 
@@ -119,14 +119,6 @@ class Raft(Cluster):
         return (f"{self.folder}-{i}",
                 ("--store", "raft:", "--cluster-listen", self.peer[i], "--cluster-election-ms", "500",
                  *(("--cluster-join", self.peer[0]) if i else first)))
-
-
-def free_ports(n):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def run(t, url, *args):
