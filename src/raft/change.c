@@ -160,6 +160,16 @@ static void transfer(struct change *c, uint64_t to)
                               : raft_strerror(r));
 }
 
+/* It goes into the log and into every status, so it must be one: no quotes, no blanks, a port. */
+static bool is_address(const char *p)
+{
+    const char *colon = strrchr(p, ':');
+    for (const char *c = p; *c; c++)
+        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~' || *c == '"' || *c == '\\')
+            return false;
+    return colon && colon > p && colon[1] != '\0';
+}
+
 void node_change(struct node *n, struct request *q)
 {
     struct frame_in in = { q->frame.body, q->frame.len, false };
@@ -179,6 +189,8 @@ void node_change(struct node *n, struct request *q)
     if (c->what < CHANGE_JOIN || c->what > CHANGE_TRANSFER ||
         (c->id == 0 && c->what != CHANGE_TRANSFER) || (adds && address.len == 0))
         finish(c, FIRN_EINVAL, "no such change");
+    else if (adds && (strlen(c->address) != address.len || !is_address(c->address)))
+        finish(c, FIRN_EINVAL, "the member's address is no host:port");
     else if (adds && !n->tls && !n->opts.plain && !address_loopback(c->address))
         finish(c, FIRN_EAUTH,
                "another machine's address: set cluster.tls, or cluster.plain in a safe network");

@@ -102,8 +102,8 @@ struct node {
 
     struct fsm fsm;
     struct request *first, *last;
-    size_t request_bytes;   /* of all of them */
-    uint64_t numbers, boot; /* boot: random, so that with a number it is a nonce */
+    size_t requests, request_bytes; /* how many, and how large together */
+    uint64_t numbers, boot;         /* boot: random, so that with a number it is a nonce */
     unsigned proposals;
     bool barrier, naming, changing, transferring;
     bool caught_up; /* since the start it once had all that the leader had */

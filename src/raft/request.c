@@ -23,7 +23,9 @@ enum {
     BUDGET_MS_MAX = 60 * 1000,
     RETRY_MS = 20, /* after "I do not lead" */
     PAGE_BYTES = 256 * 1024,
-    REQUEST_BYTES_MAX = 64 << 20, /* that wait, of all who ask: peers must not fill the memory */
+    /* That wait, of all who ask: peers must not fill the memory, and each turn walks over all. */
+    REQUESTS_MAX = 2048,
+    REQUEST_BYTES_MAX = 64 << 20,
 };
 
 static uint64_t wall_ms(void)
@@ -50,6 +52,7 @@ void node_answer(struct node *n, struct request *q, const char *reply, size_t le
     *(q->prev ? &q->prev->next : &n->first) = q->next;
     *(q->next ? &q->next->prev : &n->last) = q->prev;
     n->request_bytes -= sizeof *q + q->len;
+    n->requests--;
     if (q->wire && reply)
         wire_send(q->wire, reply, len);
     else if (q->done)
@@ -146,6 +149,10 @@ static void answer_identity(struct node *n, struct request *q)
 
 static void answer_from_map(struct node *n, struct request *q)
 {
+    if (q->wire && !wire_works(q->wire)) { /* it did not take the answers before this one */
+        node_answer(n, q, NULL, 0);
+        return;
+    }
     switch (q->frame.type) {
     case FRAME_READ:
         answer_read(n, q);
@@ -594,12 +601,13 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
             done(user, NULL, 0);
         return;
     }
-    if (n->request_bytes + sizeof *q + len > REQUEST_BYTES_MAX) {
+    if (n->requests == REQUESTS_MAX || n->request_bytes + sizeof *q + len > REQUEST_BYTES_MAX) {
         free(q);
         turn_away(n, &f, wire, done, user);
         return;
     }
     n->request_bytes += sizeof *q + len;
+    n->requests++;
     memcpy(q->bytes, bytes, len);
     q->len = len;
     q->frame = f;

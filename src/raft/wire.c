@@ -518,6 +518,11 @@ void *wire_user(const struct wire *w)
     return w->user;
 }
 
+bool wire_works(const struct wire *w)
+{
+    return !w->closing && !w->why;
+}
+
 bool wire_first(const struct wire *w)
 {
     return !w->begun;

@@ -42,6 +42,9 @@ struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
 
 void *wire_user(const struct wire *w);
 
+/* Whether something that is sent now could arrive. */
+bool wire_works(const struct wire *w);
+
 /* Only in `frame`: whether that is the first one of this wire. */
 bool wire_first(const struct wire *w);
 

@@ -210,8 +210,10 @@ static void attend(struct acceptor *a)
 /* The engine says that it is another one: what it promised may be lost. */
 static void replaced(struct acceptor *a, const struct firn_diag *why)
 {
-    a->own->forgot = a->state == ACCEPTOR_MEMBER; /* only this thread writes it */
+    pthread_mutex_lock(&a->inbox->lock);
+    a->own->forgot = a->state == ACCEPTOR_MEMBER;
     a->own->self = a->member.self;
+    pthread_mutex_unlock(&a->inbox->lock);
     leave(a, why);
     if (a->restart_ok)
         attend(a);

@@ -830,6 +830,14 @@ def rude_peers(t):
         with socket.create_connection(tuple(c.endpoints[0].split(":")), timeout=f.LIMIT) as unknown:
             unknown.sendall(raft.packed(raft.IDENTITY, b""))
             t.equal(unknown.recv(1), b"", "who asks before a greeting gets")
+        with raft.Link(c.endpoints[0]) as link:
+            for address in ("nonsense", 'x","role":"voter"}:1', "a b:1", "a\0b:1", ":1", "a:"):
+                try:
+                    link.change(raft.ADD, 5, address)
+                    t.check(False, f"a member at {address!r} is taken")
+                except raft.RaftError as e:
+                    t.check("no host:port" in str(e), f"{address!r}: {e}")
+        t.equal(len(c.status(0)["members"]), 1, "members")
         deaf = raft.Link(c.endpoints[0])
         scan, end = raft.packed(raft.SCAN, bytes(8) + raft.text(b"") + raft.text(None), 5000), time.monotonic() + f.LIMIT
         try:
