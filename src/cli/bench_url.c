@@ -196,7 +196,9 @@ static int run(struct bench *b)
     }
     if (error)
         return say_trouble("%s", b->result.why);
-    struct bench_run shows = { .target = b->target, .plan = &b->plan, .result = &b->result };
+    struct bench_run shows = {
+        .target = b->target, .plan = &b->plan, .result = &b->result, .calls = b->client
+    };
     if (b->json)
         bench_put_json(&shows, stdout);
     else
