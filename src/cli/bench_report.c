@@ -177,9 +177,9 @@ void bench_put_table(const struct bench_run *b)
     struct table t;
     if (p->targets > 1)
         snprintf(more, sizeof more, " and %" PRIu32 " more", p->targets - 1);
-    printf("%s%s%s%s: %" PRIu32 " connections, depth %" PRIu32 ", %s\n\n", b->target[0].text,
-           what[0] ? " " : "", what, more, p->connections, p->depth,
-           p->rate ? "open loop" : "closed loop");
+    printf("%s%s%s%s: %" PRIu32 " %s, depth %" PRIu32 ", %s\n\n", b->target[0].text,
+           what[0] ? " " : "", what, more, p->connections, b->calls ? "threads" : "connections",
+           p->depth, p->rate ? "open loop" : "closed loop");
     table_init(&t, 0, header);
     put_duration(&t, "time", r->elapsed_ns);
     put_count(&t, "requests", r->requests, "");

@@ -13,6 +13,7 @@ struct bench_run {
     const struct bench_target *target;
     const struct load_plan *plan;
     const struct load_result *result;
+    bool calls; /* a library was called: no connections */
     bool order; /* an ID that does not rise is a failure */
 };
 

@@ -18,20 +18,48 @@ static bool loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-static int resolve(struct bench_target *t)
+/* The addresses of a host, all of them on this machine. -1: in `*out_list`; otherwise said. */
+static int local_addresses(const char *host, const char *port, const char *text,
+                           struct addrinfo **out_list)
 {
     char shown[SAY_TEXT_BUF];
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list;
-    int r = getaddrinfo(t->url.host, t->url.port, &hints, &list);
-    say_text(t->text, strlen(t->text), shown);
+    int r = getaddrinfo(host, port, &hints, &list);
+    say_text(text, strlen(text), shown);
     if (r != 0)
         return say_trouble("%s: %s", shown, gai_strerror(r));
-    int status = -1;
-    for (const struct addrinfo *a = list; a && status < 0; a = a->ai_next)
-        if (!loopback(a->ai_addr))
-            status = say_trouble("%s is not on this machine: a load loop may only be pointed at "
-                                 "loopback addresses (127.0.0.1, ::1, localhost)",
-                                 shown);
+    for (const struct addrinfo *a = list; a; a = a->ai_next)
+        if (!loopback(a->ai_addr)) {
+            freeaddrinfo(list);
+            return say_trouble("%s is not on this machine: a load loop may only be pointed at "
+                               "loopback addresses (127.0.0.1, ::1, localhost)",
+                               shown);
+        }
+    *out_list = list;
+    return -1;
+}
+
+int bench_target_is_local(const char *host)
+{
+    char bare[URL_HOST_MAX + 8];
+    struct addrinfo *list = NULL;
+    size_t v6 = host[0] == '[', len = strlen(host);
+    if (len < 2 * v6 + 1 || len >= sizeof bare)
+        return say_trouble("a host of the address is missing or too long");
+    memcpy(bare, host + v6, len - 2 * v6);
+    bare[len - 2 * v6] = '\0';
+    int r = local_addresses(bare, NULL, host, &list);
+    if (list)
+        freeaddrinfo(list);
+    return r;
+}
+
+static int resolve(struct bench_target *t)
+{
+    struct addrinfo *list = NULL;
+    int status = local_addresses(t->url.host, t->url.port, t->text, &list);
+    if (status >= 0)
+        return status;
     const struct addrinfo *best = list; /* localhost is ::1, too, where few servers listen */
     for (const struct addrinfo *a = list; a; a = a->ai_next)
         if (a->ai_family == AF_INET && best->ai_family != AF_INET)
@@ -39,7 +67,7 @@ static int resolve(struct bench_target *t)
     memcpy(&t->load.address, best->ai_addr, best->ai_addrlen);
     t->load.address_len = best->ai_addrlen;
     freeaddrinfo(list);
-    return status;
+    return -1;
 }
 
 /* The words of a command, with `gap` between them, as an array of bulk strings. */

@@ -1,4 +1,5 @@
 #include "cli/bench_url.h"
+#include "cli/bench_client.h"
 #include "cli/bench_report.h"
 #include "cli/duration.h"
 #include "cli/output.h"
@@ -16,6 +17,7 @@ struct bench {
     const char *command, *accept, *save;
     uint64_t connections, depth, seconds, warmup_ms, rate, requests, threads, cpu, pid, memory_mb;
     bool no_check, compare, json;
+    bool client; /* the one address is for libfirn-client */
 
     struct bench_target target[LOAD_TARGETS_MAX];
     struct load_target load[LOAD_TARGETS_MAX];
@@ -84,6 +86,7 @@ const struct usage bench_usage = {
         "  firn bench http://127.0.0.1:9001/generate http://127.0.0.1:9011/generate\n"
         "  firn bench http://127.0.0.1:9001/generate --save a.json\n"
         "  firn bench --compare a.json b.json                   what has changed\n"
+        "  firn bench 'firn://127.0.0.1:9001/?mode=leased'      libfirn-client, in this process\n"
         "  firn bench lib                                       the library alone, no server\n",
     .synopsis = "firn bench URL... [option...]\n"
                 "       firn bench --compare BEFORE AFTER [--json]\n"
@@ -94,6 +97,7 @@ const struct usage bench_usage = {
         "while it runs (on a terminal) and percentiles at the end, and checks that no ID came\n"
         "twice, over all servers and connections. IDs that are 64-bit numbers are compared as\n"
         "they are; others by a 64-bit hash, which proves them distinct if no two hashes are equal.\n"
+        "firn:// addresses are asked through libfirn-client, from --threads threads.\n"
         "\n"
         "Without --rate it is a closed loop: each connection waits for its answers, and the\n"
         "server sets the pace. With --rate a stall is felt by every request that was due in it.\n"
@@ -175,10 +179,16 @@ static int run(struct bench *b)
     char shown[SAY_TEXT_BUF];
     struct sigaction act = { .sa_handler = on_interrupt }, before;
     sigaction(SIGINT, &act, &before);
-    int error = load_run(&b->plan, &b->result);
+    int status = 0, error = 0;
+    if (b->client)
+        status = bench_client_run(b->target[0].text, &b->plan, &b->result);
+    else
+        error = load_run(&b->plan, &b->result);
     sigaction(SIGINT, &before, NULL);
     if (b->drawn)
         fputs("\r\033[K", stderr);
+    if (status != 0)
+        return status;
     if (error == FIRN_EIO) {
         const char *text = b->target[b->result.failed_target].text;
         return say_trouble("%s: %s: is the server running? `make run` starts firnd",
@@ -186,12 +196,15 @@ static int run(struct bench *b)
     }
     if (error)
         return say_trouble("%s", b->result.why);
-    struct bench_run shows = { .target = b->target, .plan = &b->plan, .result = &b->result };
+    struct bench_run shows = {
+        .target = b->target, .plan = &b->plan, .result = &b->result, .calls = b->client
+    };
     if (b->json)
         bench_put_json(&shows, stdout);
     else
         bench_put_table(&shows);
-    int status = bench_verdict(&shows), saved = b->save ? bench_save(&shows, b->save) : -1;
+    status = bench_verdict(&shows);
+    int saved = b->save ? bench_save(&shows, b->save) : -1;
     return output_finish(saved >= 0 ? saved : status);
 }
 
@@ -214,10 +227,19 @@ int bench_url(int argc, char **argv)
     if (r < 0 && operands == 0)
         r = say_trouble("which one? An http:// or redis:// address, firn bench lib, or firn bench "
                         "load");
-    if (r < 0 && !bench_target_known(argv[1]))
-        r = say_trouble("'%s' is neither an http:// or redis:// address nor lib nor load",
+    if (r < 0 && bench_client_known(argv[1])) {
+        b->client = true;
+        b->target[0].text = argv[1];
+        b->connections = b->threads; /* a thread is what a connection is elsewhere */
+        if (operands > 1)
+            r = say_trouble("several servers stand in one address: firn://a:9001,b:9001");
+        else if (b->depth > 1 || b->command || b->accept)
+            r = say_trouble("--depth, --command and --accept are not for firn:// addresses");
+    } else if (r < 0 && !bench_target_known(argv[1])) {
+        r = say_trouble("'%s' is neither an http://, redis:// or firn:// address nor lib nor load",
                         say_text(argv[1], strlen(argv[1]), shown));
-    if (r < 0)
+    }
+    if (r < 0 && !b->client)
         r = open_targets(b, argv + 1, operands);
     if (r < 0)
         r = make_plan(b, operands);

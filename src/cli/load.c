@@ -788,8 +788,8 @@ static void watch_until(struct watch *t, uint64_t at_ns)
     }
 }
 
-/* `out->ids` and what is in it, from the IDs of all threads. */
-static int check_ids(struct worker *w, uint32_t threads, struct load_result *out)
+int load_check(const uint64_t *const *ids, const uint64_t *n, uint32_t lists,
+               struct load_result *out)
 {
     struct sortfile s;
     struct sort_item item;
@@ -797,9 +797,9 @@ static int check_ids(struct worker *w, uint32_t threads, struct load_result *out
     uint64_t before = 0;
     int r = 0;
     sortfile_init(&s, SORT_NUMBERS, SORT_MEMORY_BYTES);
-    for (uint32_t t = 0; t < threads; t++)
-        for (uint64_t i = 0; i < w[t].ids_n && r == 0; i++)
-            r = sortfile_add_number(&s, w[t].ids[i], out->ids++, &d);
+    for (uint32_t t = 0; t < lists; t++)
+        for (uint64_t i = 0; i < n[t] && r == 0; i++)
+            r = sortfile_add_number(&s, ids[t][i], out->ids++, &d);
     if (r == 0)
         r = sortfile_finish(&s, &d);
     while (r >= 0 && (r = sortfile_next(&s, &item, &d)) == 1) {
@@ -813,6 +813,17 @@ static int check_ids(struct worker *w, uint32_t threads, struct load_result *out
     if (r < 0)
         snprintf(out->why, sizeof out->why, "cannot sort the IDs: %s", d.text);
     return r;
+}
+
+static int check_ids(const struct worker *w, uint32_t threads, struct load_result *out)
+{
+    const uint64_t *ids[LOAD_THREADS_MAX];
+    uint64_t n[LOAD_THREADS_MAX];
+    for (uint32_t t = 0; t < threads; t++) {
+        ids[t] = w[t].ids;
+        n[t] = w[t].ids_n;
+    }
+    return load_check(ids, n, threads, out);
 }
 
 static void add_up(struct load_result *out, const struct worker *w)

@@ -98,4 +98,8 @@ struct load_result {
  * later is connected to again until the time is over. */
 FIRN_MUSTUSE int load_run(const struct load_plan *plan, struct load_result *out);
 
+/* Compare lists of IDs with each other: sets ids, distinct and repeated. FIRN_EIO and the like: `why`. */
+FIRN_MUSTUSE int load_check(const uint64_t *const *ids, const uint64_t *n, uint32_t lists,
+                            struct load_result *out);
+
 #endif

@@ -87,6 +87,9 @@ def bench(t):
     r = firn(t, 1, "bench", f"redis://{a.ticket}/PING", "--requests", "10")
     t.check("--no-check" in r.err, f"answers without IDs: {r.err}")
     firn(t, 0, "bench", f"redis://{a.ticket}/PING", "--requests", "10", "--no-check")
+    # Through libfirn-client, if it is part of this tree; otherwise it says so.
+    r = Ran(t, "bench", f"firn://{a.snowflake}/?mode=remote", "--requests", "200", "--threads", "2", "--json")
+    t.check((r.status == 2 and "libfirn-client" in r.err) or (r.status == 0 and r.json()["check"]["distinct"] == 200), f"firn://: {r.status} {r.out} {r.err}")
 
 
 # --- firn compare ---
