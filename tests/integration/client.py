@@ -100,6 +100,8 @@ class Cluster:
 
     def url(self, options="", scheme="firn"):
         hosts = ",".join(s.snowflake for s in self.server)
+        if "timeout=" not in options:  # a busy machine is no fault of the client's
+            options += "&timeout=20s"
         return f"{scheme}://{hosts}/?{options}"
 
     def stop(self):
@@ -305,7 +307,7 @@ def servers_die(t, cluster):
     """One server at a time is killed, stopped, or told to end; every kind of client goes on."""
     create(t, cluster.server[0], "storm", "range")
     create(t, cluster.server[0], "keyed", "gapless")
-    patient = "retry_delay=100ms&retries=20"
+    patient = "timeout=2s&retry_delay=100ms&retries=30"
     modes = ("mode=remote", "mode=remote&proto=resp", "mode=prefetch", "mode=leased", "mode=leased&background=1")
     clients = [Client(t, cluster.url(f"{m}&{patient}"), "--count", 0, "--threads", 2, "--forks", may_fork(t, m, 1),
                       "--pace", 5000, "--stats") for m in modes]
@@ -345,7 +347,7 @@ def servers_die(t, cluster):
 
 def lenders_and_borrowers_die(t, cluster):
     """Leased clients and the servers that lent are killed in a loop; some clients sleep past their windows."""
-    url = cluster.url("mode=leased&retry_delay=100ms&retries=30")
+    url = cluster.url("mode=leased&timeout=2s&retry_delay=100ms&retries=30")
     ended, running = [], [Client(t, url, "--count", 0, "--threads", 2, "--forks", 1, "--pace", 200) for _ in range(3)]
     for turn in range(3):
         wait_for("IDs", lambda: all(len(c.lines()) > 50 for c in running))
