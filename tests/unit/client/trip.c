@@ -1,0 +1,267 @@
+/* Trips to servers that refuse, are silent, cut their answers or are not ready: who is asked, and what is said. */
+#include "client/core.h"
+#include "t.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum behaviour { FINE, SILENT, CUTS, HALF, NOT_READY, NO_TOKEN, GARBAGE, FINE_AND_CLOSES };
+
+struct stub { /* a server in a thread, one connection at a time */
+    enum behaviour how;
+    int fd;
+    uint16_t port;
+    pthread_t thread;
+    atomic_uint asked, accepted;
+    atomic_bool stop;
+};
+
+static const char *const answers[] = {
+    [FINE] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n42\n",
+    [FINE_AND_CLOSES] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n42\n",
+    [CUTS] = "",
+    [HALF] = "HTTP/1.1 200 OK\r\nContent-Le",
+    [NOT_READY] =
+        "HTTP/1.1 503 X\r\nContent-Length: 60\r\n\r\n{\"type\":\"urn:firn:problem:not-ready\","
+        "\"detail\":\"no slot yet\"}",
+    [NO_TOKEN] = "HTTP/1.1 401 X\r\nContent-Length: 20\r\n\r\n{\"detail\":\"a token\"}",
+    [GARBAGE] = "hello, this is not a firnd\r\n\r\n",
+};
+
+static bool wait_readable(struct stub *s, int fd)
+{
+    struct pollfd p = { fd, POLLIN, 0 };
+    while (!s->stop)
+        if (poll(&p, 1, 5) > 0)
+            return true;
+    return false;
+}
+
+static void serve_one(struct stub *s, int c)
+{
+    char buf[8192];
+    for (size_t len = 0; wait_readable(s, c);) {
+        ssize_t n = recv(c, buf + len, sizeof buf - len, 0);
+        if (n <= 0)
+            return;
+        len += (size_t)n;
+        if (!memmem(buf, len, "\r\n\r\n", 4))
+            continue;
+        s->asked++;
+        len = 0;
+        if (s->how == SILENT)
+            continue;
+        size_t size = strlen(answers[s->how]);
+        if (send(c, answers[s->how], size, MSG_NOSIGNAL) != (ssize_t)size || s->how == CUTS ||
+            s->how == HALF || s->how == FINE_AND_CLOSES)
+            return;
+    }
+}
+
+static void *serve(void *arg)
+{
+    struct stub *s = arg;
+    while (wait_readable(s, s->fd)) {
+        int c = accept(s->fd, NULL, NULL);
+        s->accepted++;
+        serve_one(s, c);
+        close(c);
+    }
+    return NULL;
+}
+
+static void stub_start(struct stub *s, enum behaviour how)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t len = sizeof a;
+    *s = (struct stub){ .how = how };
+    s->fd = socket(AF_INET, SOCK_STREAM, 0);
+    T_EQ(bind(s->fd, (struct sockaddr *)&a, sizeof a), 0);
+    T_EQ(listen(s->fd, 16), 0);
+    T_EQ(getsockname(s->fd, (struct sockaddr *)&a, &len), 0);
+    s->port = ntohs(a.sin_port);
+    T_EQ(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+/* --- a client of some stubs --- */
+
+static struct stub stub[4];
+static size_t stubs;
+static struct client_opts opts;
+static struct core *core;
+static struct trip trip;
+
+static void begin(const char *options, size_t n, const enum behaviour *how)
+{
+    char url[512] = "firn://";
+    struct firn_diag d = { 0, "" };
+    stubs = n;
+    for (size_t i = 0; i < n; i++) {
+        stub_start(&stub[i], how[i]);
+        snprintf(url + strlen(url), sizeof url - strlen(url), "%s127.0.0.1:%u", i ? "," : "",
+                 stub[i].port);
+    }
+    snprintf(url + strlen(url), sizeof url - strlen(url), "/?%s", options);
+    T_EQ(client_url_parse(url, &opts, &d), 0, "%s", d.text);
+    T_EQ(core_new(&opts, &core, &d), 0, "%s", d.text);
+}
+
+static int ask(bool once)
+{
+    struct question q = { .what = ASK_NUMBERS, .n = 1 };
+    trip_start(&trip, core, &q);
+    trip.once = once;
+    int r = trip_run(&trip);
+    if (r == 0)
+        T_EQ(trip.answer.numbers.v[0].first, 42);
+    trip_done(&trip);
+    return r;
+}
+
+static unsigned asked(void)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < stubs; i++)
+        n += stub[i].asked;
+    return n;
+}
+
+static void end(void)
+{
+    core_free(core);
+    for (size_t i = 0; i < stubs; i++) {
+        stub[i].stop = true;
+        pthread_join(stub[i].thread, NULL);
+        close(stub[i].fd);
+    }
+}
+
+#define BEGIN(options, ...)                                                            \
+    begin(options, sizeof((enum behaviour[]){ __VA_ARGS__ }) / sizeof(enum behaviour), \
+          (enum behaviour[]){ __VA_ARGS__ })
+
+static const char quick[] = "timeout=100ms&retry_delay=5ms&deadline=30s";
+
+T_TEST(connections_are_kept)
+{
+    BEGIN(quick, FINE);
+    for (int i = 0; i < 20; i++)
+        T_EQ(ask(false), 0);
+    T_EQ(stub[0].accepted, 1);
+    end();
+}
+
+T_TEST(a_connection_that_the_server_closed_is_not_used)
+{
+    BEGIN(quick, FINE_AND_CLOSES);
+    for (int i = 0; i < 20; i++) {
+        T_EQ(ask(false), 0, "%s", trip.trouble);
+        usleep(
+            2000); /* most ends have come by then; those that come later cost a retry, no error */
+    }
+    end();
+}
+
+T_TEST(who_cannot_be_reached_costs_no_retry)
+{
+    BEGIN(quick, FINE, FINE);
+    opts.retries = 0;
+    core->server[0].name.port = 1; /* nobody is there */
+    for (int i = 0; i < 20; i++) {
+        core->health[0] = (struct health){ 0 };
+        T_EQ(ask(false), 0, "%s", trip.trouble);
+    }
+    T_EQ(core->stats.retries, 0);
+    end();
+}
+
+T_TEST(another_server_is_asked_after_a_time_out)
+{
+    BEGIN(quick, SILENT, FINE);
+    for (int i = 0; i < 10; i++) {
+        core->health[0] = (struct health){ 0 };
+        T_EQ(ask(false), 0, "%s", trip.trouble);
+    }
+    T_OK(stub[0].asked > 0 && core->stats.retries == stub[0].asked, "%u", stub[0].asked);
+    T_EQ(stub[1].asked, 10);
+    end();
+}
+
+T_TEST(every_attempt_is_told)
+{
+    BEGIN(quick, CUTS, HALF, GARBAGE, NOT_READY);
+    T_OK(ask(false) < 0);
+    T_EQ(asked(), 4);
+    T_OK(strstr(trip.trouble, "closed the connection without an answer") &&
+             strstr(trip.trouble, "not one of firnd's") && strstr(trip.trouble, "503: no slot yet"),
+         "%s", trip.trouble);
+    for (size_t i = 0; i < stubs; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "127.0.0.1:%u: ", stub[i].port);
+        T_OK(strstr(trip.trouble, name), "%s in %s", name, trip.trouble);
+    }
+    end();
+}
+
+T_TEST(a_refusal_for_good_is_not_asked_again)
+{
+    BEGIN(quick, NO_TOKEN, NO_TOKEN, NO_TOKEN);
+    T_EQ(ask(false), FIRN_EAUTH);
+    T_EQ(asked(), 1);
+    end();
+}
+
+T_TEST(what_may_have_been_taken_is_not_taken_again)
+{
+    static const enum behaviour unclear[] = { CUTS, HALF, SILENT, GARBAGE };
+    for (size_t i = 0; i < T_LEN(unclear); i++) {
+        BEGIN(quick, unclear[i], unclear[i], unclear[i]);
+        T_EQ(ask(true), FIRN_EUNKNOWN, "%s", trip.trouble);
+        T_EQ(asked(), 1);
+        T_OK(strstr(trip.trouble, "firn_client_next_keyed"));
+        end();
+    }
+    BEGIN(quick, NOT_READY, FINE); /* a refusal is clear: nothing was taken */
+    for (int i = 0; i < 10; i++) {
+        core->health[0] = (struct health){ 0 };
+        T_EQ(ask(true), 0, "%s", trip.trouble);
+    }
+    end();
+}
+
+T_TEST(the_deadline_ends_it)
+{
+    BEGIN("timeout=10s&retries=50&deadline=150ms", SILENT, SILENT);
+    T_EQ(ask(false), FIRN_EIO);
+    T_OK(strstr(trip.trouble, "until the deadline"), "%s", trip.trouble);
+    T_EQ(asked(), 1);
+    end();
+}
+
+T_TEST(without_a_budget_there_are_no_retries)
+{
+    BEGIN(quick, CUTS, CUTS);
+    core->budget.fifths = 0;
+    T_EQ(ask(false), FIRN_EIO);
+    T_EQ(asked(), 1);
+    T_OK(strstr(trip.trouble, "budget"), "%s", trip.trouble);
+    end();
+}
+
+T_TEST(a_pinned_question_stays_where_it_is)
+{
+    BEGIN(quick, CUTS, FINE);
+    struct question q = { .what = ASK_POST, .path = "/v1/leases/x/extend", .body = "{}" };
+    trip_start(&trip, core, &q);
+    trip.pin = 0;
+    T_EQ(trip_run(&trip), FIRN_EIO);
+    trip_done(&trip);
+    T_EQ(stub[0].asked, 1);
+    T_EQ(stub[1].asked, 0);
+    end();
+}
