@@ -328,7 +328,7 @@ static struct firn_mint *mint_for(const struct compare_kind *k, uint32_t policy,
     struct firn_diag d = { 0 };
     opts.policy = policy;
     if (firn_mint_new(kind, &opts, &m, &d) != 0)
-        snprintf(why, size, "%s", d.text);
+        snprintf(why, size, "%.150s", d.text);
     return m;
 }
 
