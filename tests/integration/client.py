@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, wait_for  # noqa: E402
+from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, get, wait_for  # noqa: E402
 
 SERVERS = 3
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -115,6 +115,11 @@ class Raft(Cluster):
     def __init__(self, t):
         self.peer = [f"127.0.0.1:{port}" for port in free_ports(SERVERS)]
         super().__init__(t)
+        wait_for("all to have a vote", lambda: self.voters() == SERVERS)
+
+    def voters(self):
+        status, answer = get(self.server[0].home, "/v1/cluster")
+        return sum(m["role"] == "voter" for m in answer["members"]) if status == 200 else 0
 
     def args(self, i):
         first = ("--cluster-init", "--cluster-fresh")
@@ -370,8 +375,9 @@ def on(what, *parts):
     def section(t):
         cluster = what(t)
         for part in parts:
-            print(f"  {part.__name__}", flush=True)
+            began = time.monotonic()
             part(t, cluster)
+            print(f"  {part.__name__} {time.monotonic() - began:.1f} s", flush=True)
         cluster.stop()
     section.__name__ = parts[0].__name__
     return section
