@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
 from engines.ports import free_ports  # noqa: E402
-from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, wait_for  # noqa: E402
+from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, get, wait_for  # noqa: E402
 
 SERVERS = 3
 SANITIZER = {"TSAN_OPTIONS": f"suppressions={HERE}/clients/firn_client.tsan die_after_fork=0"}
@@ -115,6 +115,11 @@ class Raft(Cluster):
     def __init__(self, t):
         self.peer = [f"127.0.0.1:{port}" for port in free_ports(SERVERS)]
         super().__init__(t)
+        wait_for("all to have a vote", lambda: self.voters() == SERVERS)
+
+    def voters(self):
+        status, answer = get(self.server[0].home, "/v1/cluster")
+        return sum(m["role"] == "voter" for m in answer["members"]) if status == 200 else 0
 
     def args(self, i):
         first = ("--cluster-init", "--cluster-fresh")
@@ -362,8 +367,9 @@ def on(what, *parts):
     def section(t):
         cluster = what(t)
         for part in parts:
-            print(f"  {part.__name__}", flush=True)
+            began = time.monotonic()
             part(t, cluster)
+            print(f"  {part.__name__} {time.monotonic() - began:.1f} s", flush=True)
         cluster.stop()
     section.__name__ = parts[0].__name__
     return section
