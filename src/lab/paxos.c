@@ -266,9 +266,13 @@ static void note_done(struct play *p, struct asker *a)
         lab_why(s, "%s gives up.", party(p, a->party));
     } else if (reads) {
         lab_label(s, "learns: %s", v);
-        lab_why(s,
-                "A majority shows one and the same accepted ballot: its value is chosen, and the "
-                "learner needed one round trip.");
+        if (a->p.message.ask == PAXOS_LOOK)
+            lab_why(s,
+                    "A majority shows one and the same accepted ballot: its value is chosen, and "
+                    "the learner needed one round trip.");
+        else
+            lab_why(s, "A look showed no majority with one ballot, so the value might have been on "
+                       "its way only. The learner took a ballot of its own to be sure.");
     } else if (a->p.result == 0) {
         lab_label(s, "majority accepted: agreed on %s", v);
         lab_why(s,

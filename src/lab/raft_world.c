@@ -318,7 +318,7 @@ static int io_send(struct raft_io *io, struct raft_io_send *req, const struct ra
     d->message = copy;
     d->summary = (struct world_message){ .from = node->i, .to = to };
     summarise(&copy, &d->summary);
-    d->summary.lost = w->cut[node->i][to] || (w->lose && w->lose(w->watch.user, &d->summary));
+    d->summary.lost = w->cut[node->i][to] || (w->lose && w->lose(w->lose_user, &d->summary));
     req->cb = cb;
     s->send = req;
     return 0;

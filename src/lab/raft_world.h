@@ -79,8 +79,9 @@ struct raft_world {
     uint64_t now_ms, rng;
     bool pre_vote, failed;
     int quick; /* this node's time-outs are the shortest, all others' the longest; -1: random */
-    bool cut[WORLD_NODES][WORLD_NODES];                      /* from, to */
-    bool (*lose)(void *user, const struct world_message *m); /* or NULL */
+    bool cut[WORLD_NODES][WORLD_NODES];                           /* from, to */
+    bool (*lose)(void *lose_user, const struct world_message *m); /* or NULL */
+    void *lose_user;
     struct world_watch watch;
     struct world_node node[WORLD_NODES];
     struct world_event *event;

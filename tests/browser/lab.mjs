@@ -184,6 +184,14 @@ async function looks(browser, name, file, lab) {
         }
         if (fault) await page.uncheck(`input[name="${fault}"]`);
       }
+      for (const fault of lab.switches) await page.check(`input[name="${fault}"]`);
+      for (const link of lab.links) {
+        await page.selectOption('#cut', link);
+        await page.click('#last');
+        const bad = await collisions(page);
+        check(bad.length === 0, `${name} all faults and ${link} at ${width} px: ${bad.slice(0, 3).join('; ')}`);
+        if (shots) await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}-${link}.png`) });
+      }
       check(page.trouble.length === 0, `${name} at ${width} px: ${page.trouble.join('; ')}`);
       await page.context().close();
     }
