@@ -46,6 +46,13 @@ static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **resu
     return to_raft(r);
 }
 
+/* A snapshot that gets lost on its way to a member is sent again after this, and not after libraft's half a
+ * minute, in which the member would stand still; longer where it is so large that it takes its time. */
+static void set_resend(struct node *n, size_t bytes)
+{
+    raft_set_install_snapshot_timeout(&n->raft, SNAPSHOT_AGAIN_MS + (unsigned)(bytes / 1000));
+}
+
 static int on_snapshot(struct raft_fsm *f, struct raft_buffer *bufs[], unsigned *n_bufs)
 {
     struct node *n = f->data;
@@ -60,6 +67,7 @@ static int on_snapshot(struct raft_fsm *f, struct raft_buffer *bufs[], unsigned 
         return RAFT_NOMEM;
     }
     n->snapshots++;
+    set_resend(n, b->len);
     *bufs = b;
     *n_bufs = 1;
     return 0;
@@ -70,6 +78,7 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
     struct node *n = f->data;
     int r = fsm_restore(&n->fsm, b->base, b->len);
     if (r == 0) {
+        set_resend(n, b->len);
         raft_free(b->base);
         n->snapshots++;
     } else {
@@ -294,6 +303,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     raft_set_election_timeout(&n->raft, election);
     raft_set_heartbeat_timeout(&n->raft, election / 5 ? election / 5 : 1);
     raft_set_pre_vote(&n->raft, true); /* a member that comes back does not disturb */
+    set_resend(n, 0);
     raft_set_snapshot_threshold(&n->raft,
                                 n->opts.snapshot_every ? n->opts.snapshot_every : SNAPSHOT_EVERY);
     raft_set_snapshot_trailing(&n->raft,

@@ -20,6 +20,7 @@ enum {
     HEARD_MS = 1000,              /* longer ago: it is not there */
     SNAPSHOT_EVERY = 8192,
     SNAPSHOT_KEEP = 2048,
+    SNAPSHOT_AGAIN_MS = 3000,
 };
 
 enum request_state {

@@ -353,6 +353,26 @@ def a_wiped_member(t):
         load.check(t)
 
 
+def catches_up(t):
+    """Members that were away for longer than the log reaches back get a snapshot each time, while others write on."""
+    with Cluster(t, "catches_up", 3, "--cluster-snapshot-every=60", "--cluster-snapshot-keep=8") as c:
+        c.start()
+        c.sequence()
+        load = Load(c)
+        for away in (0, 1, 2, 0):
+            c.kill(away)
+            load.wait(100)
+            c.restart(away)
+
+            def near(other=(away + 1) % 3):
+                said = c.status(other) or {}
+                seen = [m.get("index", 0) for m in said.get("members", [])]
+                return len(seen) == 3 and min(seen) + 60 > said["last_index"]
+            f.wait_for(f"member {away} to have what the others have", near)
+        load.end()
+        load.check(t)
+
+
 def alone_with_a_snapshot(t):
     """The others end while a member stores the snapshot that it was sent: it waits until it has it, and goes on."""
     with Cluster(t, "install", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
@@ -865,7 +885,7 @@ def refused(t):
 
 
 with f.Test("cluster") as test:
-    for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone, a_wiped_member,
+    for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone, a_wiped_member, catches_up,
                  alone_with_a_snapshot, says_no_more_than_it_knows, counts_its_own_term, a_full_disk, a_lying_disk,
                  restored, sealed, renewed, init_left, rude_peers):
         test.section(part)
