@@ -57,7 +57,6 @@ struct core {
 
     pthread_mutex_t mutex;
     pthread_cond_t news; /* a block came, a window was extended, or neither will */
-    bool pumping;        /* some thread waits for a trip's descriptor on behalf of all */
     struct block_pool pool;
     struct trip *fetch;     /* the block under way, or NULL */
     struct failure fetched; /* how the last one failed, for those that wait for it */

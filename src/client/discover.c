@@ -87,7 +87,7 @@ void discover_tend(struct core *c)
         if (c->discovery)
             trip_start(c->discovery, c, &q);
     }
-    if (!c->discovery)
+    if (!c->discovery || c->discovery->polled)
         return;
     if (!trip_step(c->discovery)) {
         crowd_watch(c, c->discovery);

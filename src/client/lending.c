@@ -314,7 +314,7 @@ void lending_tend(struct core *c)
         uint64_t failures = l->failure.count;
         if (!l->trip && due(l))
             begin(c, l);
-        if (!l->trip)
+        if (!l->trip || l->trip->polled)
             break;
         if (!trip_step(l->trip)) {
             crowd_watch(c, l->trip);

@@ -23,7 +23,7 @@ static inline int trouble(int error, const char *text)
 
 /* Locked. Wait until a step of `t` may help, somebody brings news, or `end_ms`. One thread waits for the
  * descriptor, the others for it. */
-void await_trip(struct core *c, const struct trip *t, uint64_t end_ms);
+void await_trip(struct core *c, struct trip *t, uint64_t end_ms);
 
 /* --- sequence.c: whether a number may be lost --- */
 

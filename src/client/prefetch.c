@@ -71,7 +71,7 @@ void prefetch_tend(struct core *c)
         uint64_t failures = c->fetched.count;
         if (!c->fetch && block_pool_wants(&c->pool))
             begin(c);
-        if (!c->fetch)
+        if (!c->fetch || c->fetch->polled)
             return;
         if (!trip_step(c->fetch)) {
             crowd_watch(c, c->fetch);

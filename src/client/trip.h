@@ -28,6 +28,7 @@ struct trip {
     bool once;  /* see above */
     uint64_t deadline_ms;
 
+    bool polled; /* a thread waits for its descriptor, and takes the next step (waiting.c) */
     enum { TRIP_PICK, TRIP_OPENING, TRIP_SENDING, TRIP_HEARING, TRIP_PAUSING, TRIP_DONE } state;
     struct channel *channel;
     struct server_name name;

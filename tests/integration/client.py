@@ -249,13 +249,14 @@ def members_are_found(t, cluster):
 
 def slots_run_out(t, cluster):
     """Sixteen slots, three of them the servers' own: the next client is told."""
-    held = [Client(t, cluster.url("mode=leased&background=1"), "--count", 0, "--pace", 50000) for _ in range(13)]
+    url = cluster.url("mode=leased&background=1&retries=50&retry_delay=200ms")
+    held = [Client(t, url, "--count", 0, "--pace", 50000) for _ in range(13)]
     wait_for("thirteen clients with a slot", lambda: all(c.lines() for c in held))
     code, _, err = run(t, cluster.url("mode=leased&retries=1&retry_delay=10ms"), "--count", 1)
     t.check(code == 1 and "FIRN_ENOSLOT" in err and "slot" in err, f"no slot is free: {err}")
     for c in held:
         t.equal(c.end(), 0, f"it ends well: {c.errors()[:300]}")
-    code, lines, err = run(t, cluster.url("mode=leased"), "--count", 1)
+    code, lines, err = run(t, cluster.url("mode=leased&retries=50&retry_delay=200ms"), "--count", 1)
     t.equal((code, len(lines)), (0, 1), f"slots that were given back are lent again: {err}")
     sums = sum(s.metric("firn_leases_refused_total") for s in cluster.server)
     t.check(sums >= 1, f"refusals are counted: {sums}")
@@ -379,10 +380,11 @@ def main():
     with Test("client") as t:
         t.clients = []
         try:
-            t.section(on(Cluster, every_mode, kinds_and_tickets, stock_gets_old, honest_errors, slots_run_out))
+            t.section(on(Raft, every_mode, kinds_and_tickets, stock_gets_old, honest_errors, members_are_found,
+                         servers_die))
             t.section(tls_and_tokens)
+            t.section(on(Cluster, slots_run_out))
             t.section(on(Cluster, lenders_and_borrowers_die))
-            t.section(on(Raft, members_are_found, servers_die))
         finally:
             for c in list(t.clients):
                 c.kill()
