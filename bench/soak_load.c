@@ -3,11 +3,11 @@
  *
  * Open loop: request number i is due at start + i / rate, whether or not the server keeps up, and its
  * latency counts from then to its answer, retry included. A connection has one request at a time. A
- * request that fails (the connection ends, the time is over, the answer is an error) is asked once
- * more, on a new connection; one that fails twice is a failed request. Every ID that was answered goes to the
+ * request that fails (the connection ends, the time is over, the answer is an error) is asked
+ * again, on a new connection; one that fails ATTEMPTS times (2) is a failed request. Every ID that was answered goes to the
  * log, a line each, so that somebody can look for duplicates in all of them.
  *
- * Usage: soak_load ADDRESS:PORT http|resp WHAT RATE SECONDS CONNECTIONS LOG [TIMEOUT_MS]
+ * Usage: soak_load ADDRESS:PORT http|resp WHAT RATE SECONDS CONNECTIONS LOG [TIMEOUT_MS [ATTEMPTS]]
  * WHAT is a path, or a command with its words separated by blanks. TIMEOUT_MS is for each attempt, 2000. SIGTERM and SIGINT end it early.
  * Prints one line of JSON a second (the totals so far) and a last one; status 0 unless it could not run.
  */
@@ -44,8 +44,8 @@ enum state { DOWN, CONNECTING, IDLE, BUSY };
 struct conn {
     int fd;
     enum state state;
-    bool second;          /* attempt; in DOWN and CONNECTING, there is a request to ask again */
-    uint64_t due_ns;      /* of its request */
+    uint32_t failed; /* attempts of its request; above 0 when DOWN: there is one to ask again */
+    uint64_t due_ns; /* of its request */
     uint64_t deadline_ns; /* of the attempt; in DOWN, when to connect */
     size_t in_len;
     char in[IN_BYTES];
@@ -58,6 +58,7 @@ static struct {
     size_t request_len;
     double interval_ns;
     uint64_t timeout_ns; /* of an attempt */
+    uint32_t attempts;
     int epoll;
     struct conn *conn;
     uint32_t conns;
@@ -118,12 +119,13 @@ static void broken(struct conn *c, uint64_t now, const char *why)
 {
     bool was_busy = c->state == BUSY, was_connecting = c->state == CONNECTING;
     drop(c, now, was_connecting ? RECONNECT_MS : 0);
-    if (c->second) {
-        fail(why);
-        c->second = false;
-    } else if (was_busy) {
+    if (!was_busy && c->failed == 0)
+        return;
+    if (++c->failed < load.attempts) {
         load.retried++;
-        c->second = true;
+    } else {
+        fail(why);
+        c->failed = 0;
     }
 }
 
@@ -144,10 +146,9 @@ static void dial(struct conn *c, uint64_t now)
         broken(c, now, strerror(errno));
 }
 
-static void ask(struct conn *c, uint64_t now, uint64_t due_ns, bool second)
+static void ask(struct conn *c, uint64_t now, uint64_t due_ns)
 {
     c->state = BUSY;
-    c->second = second;
     c->due_ns = due_ns;
     c->in_len = 0;
     c->deadline_ns = now + load.timeout_ns;
@@ -236,7 +237,7 @@ static void answers(struct conn *c, uint64_t now)
         putc('\n', load.log);
         load.answered++;
         histogram_add(&load.latency, now - c->due_ns, 1);
-        c->second = false;
+        c->failed = 0;
         if (last) {
             drop(c, now, 0);
             return;
@@ -253,7 +254,7 @@ static void hand_out(uint64_t now, bool more)
         load.released = (uint64_t)((double)(now - load.start_ns) / load.interval_ns) + 1;
     while (load.idle_n > 0 && load.taken < load.released) {
         uint64_t due = load.start_ns + (uint64_t)((double)load.taken++ * load.interval_ns);
-        ask(&load.conn[load.idle[--load.idle_n]], now, due, false);
+        ask(&load.conn[load.idle[--load.idle_n]], now, due);
     }
 }
 
@@ -274,7 +275,7 @@ static uint64_t in_flight(void)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < load.conns; i++)
-        n += load.conn[i].state == BUSY || load.conn[i].second;
+        n += load.conn[i].state == BUSY || load.conn[i].failed > 0;
     return n;
 }
 
@@ -347,8 +348,8 @@ static void run(void)
             struct conn *c = events[i].data.ptr;
             if (c->state == CONNECTING && events[i].events & EPOLLOUT &&
                 !(events[i].events & (EPOLLERR | EPOLLHUP))) {
-                if (c->second)
-                    ask(c, now, c->due_ns, true);
+                if (c->failed > 0)
+                    ask(c, now, c->due_ns);
                 else
                     set_idle(c);
             }
@@ -387,9 +388,10 @@ static void make_request(const char *what, const char *to)
 
 int main(int argc, char **argv)
 {
-    if (argc != 8 && argc != 9) {
+    if (argc < 8 || argc > 10) {
         fprintf(stderr,
-                "usage: %s ADDRESS:PORT http|resp WHAT RATE SECONDS CONNECTIONS LOG [TIMEOUT_MS]\n",
+                "usage: %s ADDRESS:PORT http|resp WHAT RATE SECONDS CONNECTIONS LOG [TIMEOUT_MS "
+                "[ATTEMPTS]]\n",
                 argv[0]);
         return 2;
     }
@@ -409,6 +411,7 @@ int main(int argc, char **argv)
     make_request(argv[3], argv[1]);
     load.interval_ns = 1e9 / rate;
     load.timeout_ns = (argc > 8 ? strtoul(argv[8], NULL, 10) : 2000) * MS_NS;
+    load.attempts = argc > 9 ? (uint32_t)strtoul(argv[9], NULL, 10) : 2;
     load.end_ns = (uint64_t)(seconds * 1e9);
     load.log = fopen(argv[7], "w");
     load.epoll = epoll_create1(EPOLL_CLOEXEC);

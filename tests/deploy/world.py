@@ -153,13 +153,14 @@ class World:
 
     # --- clients ---
 
-    def start_load(self, protocol, port, what, rate, seconds, connections, timeout_ms=2000):
+    def start_load(self, protocol, port, what, rate, seconds, connections, timeout_ms=2000, attempts=2):
         """Through the balancer. self.results() has what came of it."""
         i = len(self.loads)
         base = os.path.join(self.dir, f"load{i}")
         out = open(base + ".json", "wb")
         process = Process(f"load{i}", [os.path.join(self.bin, "..", "bench", "soak_load"), self.at(port), protocol,
-                                       what, str(rate), str(seconds), str(connections), base + ".ids", str(timeout_ms)],
+                                       what, str(rate), str(seconds), str(connections), base + ".ids", str(timeout_ms),
+                                       str(attempts)],
                           base + ".log", stdout=out)
         out.close()
         process.what, process.base = f"{protocol} {what}", base
