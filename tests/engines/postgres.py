@@ -12,6 +12,7 @@ import subprocess
 import time
 
 from engines.ports import free_port
+from engines.stopped import wait_stopped
 
 LIMIT = 60.0  # seconds that anything may take before it counts as failed
 USER = "firn"
@@ -125,6 +126,7 @@ class Server:
     def pause(self):
         tell(self.all_pids(), signal.SIGSTOP)
         tell(self.all_pids(), signal.SIGSTOP)  # those that were born meanwhile
+        wait_stopped(self.all_pids())
 
     def resume(self):
         tell(self.all_pids(), signal.SIGCONT)

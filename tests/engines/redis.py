@@ -11,6 +11,7 @@ import subprocess
 import time
 
 from engines.ports import free_port
+from engines.stopped import wait_stopped
 
 LIMIT = 60.0  # seconds that anything may take before it counts as failed
 
@@ -147,6 +148,7 @@ class Redis:
     def pause(self, i=None):
         del i
         self.server.tell(signal.SIGSTOP)
+        wait_stopped([self.server.process.pid])
 
     def resume(self, i=None):
         del i

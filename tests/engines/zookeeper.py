@@ -13,6 +13,7 @@ import subprocess
 import time
 
 from engines.ports import free_ports
+from engines.stopped import wait_stopped
 
 JAVA = "/usr/bin/java"
 JARS = ("/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar")
@@ -87,6 +88,7 @@ class ZooKeeper:
     def pause(self, i=None):
         for k in self.each(i):
             self.processes[k].send_signal(signal.SIGSTOP)
+        wait_stopped(self.processes[k].pid for k in self.each(i))
 
     def resume(self, i=None):
         for k in self.each(i):

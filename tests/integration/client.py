@@ -137,9 +137,11 @@ def run(t, url, *args):
 
 
 def may_fork(t, options, n):
-    """ThreadSanitizer cannot follow a process that had a thread of the library's, forked, and starts one again."""
+    """ThreadSanitizer cannot follow a process that had a thread of the library's, forked, and starts one again; and the
+    child inherits the locks of AddressSanitizer's allocator as that thread held them. Release does it."""
     with open(os.path.join(t.bin, "firnd"), "rb") as f:
-        return 0 if "background" in options and b"__tsan_init" in f.read() else n
+        words = f.read()
+        return 0 if "background" in options and (b"__tsan_init" in words or b"__asan_init" in words) else n
 
 
 def unique(t, lines, what):
