@@ -12,6 +12,7 @@
  * Prints one line of JSON a second (the totals so far) and a last one; status 0 unless it could not run.
  */
 #include "cli/histogram.h"
+#include "platform/mono.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -77,13 +78,6 @@ static void on_signal(int sig)
 {
     (void)sig;
     stop = 1;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
 /* ---- connections ---- */
@@ -319,7 +313,7 @@ static void report(uint64_t now, bool last)
 static void run(void)
 {
     struct epoll_event events[256];
-    uint64_t now = now_ns(), report_ns = now + SECOND_NS, look_ns = now;
+    uint64_t now = mono_ns(), report_ns = now + SECOND_NS, look_ns = now;
     bool more = true;
     load.start_ns = now;
     load.end_ns += now;
@@ -343,7 +337,7 @@ static void run(void)
         }
         struct timespec pace = { 0, PACE_NS };
         int n = epoll_pwait2(load.epoll, events, 256, &pace, NULL);
-        now = now_ns();
+        now = mono_ns();
         for (int i = 0; i < n; i++) {
             struct conn *c = events[i].data.ptr;
             if (c->state == CONNECTING && events[i].events & EPOLLOUT &&
@@ -426,7 +420,7 @@ int main(int argc, char **argv)
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);
     run();
-    report(now_ns(), true);
+    report(mono_ns(), true);
     if (fclose(load.log) != 0) {
         perror(argv[7]);
         return 2;

@@ -1,4 +1,5 @@
 #include "cli/calls.h"
+#include "platform/mono.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,13 +27,6 @@ struct caller {
     _Atomic bool over;
     struct load_result r;
 };
-
-static uint64_t mono_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 static void sleep_until(uint64_t at_ns)
 {

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/when.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -112,13 +113,6 @@ static void on_end(int signal_)
 {
     (void)signal_;
     ended = 1;
-}
-
-static uint64_t mono_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* ---- telling ---- */

@@ -10,6 +10,7 @@
 #include "cli/term.h"
 #include "cli/top_frame.h"
 #include "cli/when.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -75,13 +76,6 @@ const struct usage top_usage = {
     .opts = opts,
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---- asking ---- */
 
 /* A name that has no address now may have one later. */
@@ -126,7 +120,7 @@ static void look(struct watched *w)
         snprintf(why, sizeof why, "/metrics: %.180s", w->metrics.why);
     if (r == 0 && (r = top_read_metrics(body, len, &s)) != 0)
         snprintf(why, sizeof why, "/metrics has nothing of firnd's");
-    s.at_ns = now_ns();
+    s.at_ns = mono_ns();
     pthread_mutex_lock(&w->top->mutex);
     struct top_node *n = &w->shown;
     n->asked = true;
@@ -341,7 +335,7 @@ static void live(struct top *t, struct top_node *node)
     fputs("\033[?1049h\033[?25l", stdout); /* a screen of its own, no cursor */
     uint64_t next = 0;
     while (!ended && !output_gone()) {
-        uint64_t now = now_ns();
+        uint64_t now = mono_ns();
         if (now >= next) {
             copy_nodes(t, node);
             remember(t, node);

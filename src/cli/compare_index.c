@@ -1,4 +1,5 @@
 #include "cli/compare_index.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -16,13 +17,6 @@ static const char setup[] = "PRAGMA page_size=4096;"
                             "PRAGMA synchronous=OFF;"
                             "PRAGMA locking_mode=EXCLUSIVE;"
                             "PRAGMA cache_size=-1024;";
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int insert_all(sqlite3 *db, const struct compare_ids *ids)
 {
@@ -80,14 +74,14 @@ void compare_index_sqlite(const struct compare_ids *ids, struct compare_index *o
                              ? "CREATE TABLE t(id INTEGER PRIMARY KEY, payload BLOB)"
                              : "CREATE TABLE t(id BLOB PRIMARY KEY, payload BLOB) WITHOUT ROWID",
                          NULL, NULL, NULL);
-    uint64_t start = now_ns();
+    uint64_t start = mono_ns();
     if (r == SQLITE_OK)
         r = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
     if (r == SQLITE_OK)
         r = insert_all(db, ids);
     if (r == SQLITE_OK)
         r = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-    uint64_t took = now_ns() - start;
+    uint64_t took = mono_ns() - start;
     if (r == SQLITE_OK) {
         out->measured = true;
         out->per_second = took ? (uint64_t)((double)ids->n * 1e9 / (double)took) : 0;

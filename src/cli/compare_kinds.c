@@ -11,6 +11,7 @@
 #include "cli/say.h"
 #include "firn/mint.h"
 #include "firn/read.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -105,13 +106,6 @@ const struct compare_kind compare_kinds[COMPARE_KINDS] = {
       .chars = 19,
       .sorts = true },
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 * MS_NS + (uint64_t)t.tv_nsec;
-}
 
 __attribute__((format(printf, 2, 3))) static bool not_measured(struct compare_row *row,
                                                                const char *fmt, ...)
@@ -348,7 +342,7 @@ static bool measure_process(const struct compare_world *w, struct compare_row *r
     bool good = m && h && texts && ids;
     if (!good && m)
         not_measured(row, "out of memory");
-    now = start = now_ns();
+    now = start = mono_ns();
     while (good && now - start < run_ns && n + BLOCK <= PROCESS_IDS_MAX && !*w->stop) {
         uint64_t block = 0;
         /* Of the slow ones each is timed, of the quick ones a block: a clock costs as much as they do. */
@@ -358,7 +352,7 @@ static bool measure_process(const struct compare_world *w, struct compare_row *r
                 memcpy(texts + n++ * TEXT_ROOM, text, len + 1);
         } while (good && ++block < BLOCK && k->bits > 64);
         uint64_t then = now;
-        now = now_ns();
+        now = mono_ns();
         histogram_add(h, (now - then) / (block ? block : 1), block ? block : 1);
     }
     uint64_t took = now - start;
@@ -395,11 +389,11 @@ static bool measure_database(const struct compare_world *w, struct compare_row *
     if (!pg)
         return not_measured(row, "%.190s", row->postgres.why_not);
     struct histogram *h = calloc(1, sizeof *h);
-    uint64_t *ids = malloc(DATABASE_IDS_MAX * sizeof *ids), n = 0, start = now_ns();
+    uint64_t *ids = malloc(DATABASE_IDS_MAX * sizeof *ids), n = 0, start = mono_ns();
     char why[200] = "out of memory";
     row->measured = h && ids &&
                     compare_postgres_nextval(pg, w->run_ms, h, ids, DATABASE_IDS_MAX, &n, why) == 0;
-    uint64_t took = now_ns() - start;
+    uint64_t took = mono_ns() - start;
     if (row->measured) {
         row->per_second = took ? (uint64_t)((double)n * 1e9 / (double)took) : 0;
         row->p50_ns = histogram_at(h, 500000);

@@ -1,4 +1,5 @@
 #include "cli/compare_postgres.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,13 +17,6 @@ struct compare_postgres {
     PGconn *conn;
     char sequence[48];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* The first line of what libpq says. */
 static void tell(const struct compare_postgres *p, char *why, size_t size)
@@ -73,13 +67,13 @@ int compare_postgres_nextval(struct compare_postgres *p, uint64_t run_ms, struct
                              uint64_t *ids, uint64_t room, uint64_t *out_n, char why[200])
 {
     char sql[96];
-    uint64_t n = 0, start = now_ns(), now = start, end = start + run_ms * 1000000;
+    uint64_t n = 0, start = mono_ns(), now = start, end = start + run_ms * 1000000;
     snprintf(sql, sizeof sql, "SELECT nextval('%s')", p->sequence);
     PQclear(PQprepare(p->conn, "next", sql, 0, NULL));
     while (now < end && n < room) {
         PGresult *r = PQexecPrepared(p->conn, "next", 0, NULL, NULL, NULL, 0);
         uint64_t then = now;
-        now = now_ns();
+        now = mono_ns();
         bool good = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
         if (good)
             ids[n++] = strtoull(PQgetvalue(r, 0, 0), NULL, 10);
@@ -144,9 +138,9 @@ void compare_postgres_index(struct compare_postgres *p, const struct compare_ids
              ids->width == sizeof(uint64_t) ? "bigint" : "uuid");
     /* One transaction that is rolled back: nothing stays behind, whatever happens. */
     if (block && run(p, "BEGIN") && run(p, sql)) {
-        uint64_t start = now_ns();
+        uint64_t start = mono_ns();
         if (copy_rows(p, ids, block)) {
-            uint64_t took = now_ns() - start;
+            uint64_t took = mono_ns() - start;
             out->measured = true;
             out->per_second = took ? (uint64_t)((double)ids->n * 1e9 / (double)took) : 0;
             out->bytes = index_bytes(p);

@@ -2,6 +2,7 @@
 #include "cli/http_client.h"
 #include "cli/id_body.h"
 #include "cli/say.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,13 +30,6 @@ enum {
     AFTER_MS = 900,
     STOP_MS = 5000,
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 * MS_NS + (uint64_t)t.tv_nsec;
-}
 
 static void sleep_ms(uint64_t ms)
 {
@@ -99,7 +93,7 @@ static int wait_ready(struct compare_servers *s, unsigned i)
 {
     char text[4096] = "", url[128];
     bool serves = false;
-    for (uint64_t end = now_ns() + START_MS * MS_NS; now_ns() < end; sleep_ms(LOOK_MS)) {
+    for (uint64_t end = mono_ns() + START_MS * MS_NS; mono_ns() < end; sleep_ms(LOOK_MS)) {
         const char *at = read_log(s, i, text, sizeof text) ? strstr(text, "serving home=") : NULL;
         if (waitpid(s->server[i].pid, NULL, WNOHANG) != 0) {
             s->server[i].pid = 0;
@@ -171,10 +165,10 @@ void compare_servers_stop(struct compare_servers *s)
     for (unsigned i = 0; i < s->n; i++)
         if (s->server[i].pid > 0)
             kill(s->server[i].pid, SIGTERM);
-    uint64_t end = now_ns() + STOP_MS * MS_NS;
+    uint64_t end = mono_ns() + STOP_MS * MS_NS;
     for (unsigned i = 0; i < s->n; i++) {
         while (s->server[i].pid > 0 && waitpid(s->server[i].pid, NULL, WNOHANG) == 0) {
-            if (now_ns() > end)
+            if (mono_ns() > end)
                 kill(s->server[i].pid, SIGKILL);
             sleep_ms(LOOK_MS);
         }
@@ -235,12 +229,12 @@ static void *run_asker(void *user)
     uint64_t since = 0; /* when the first ask of a row of failures began */
     while (!atomic_load(a->stop)) {
         struct one_id got = { 0 };
-        uint64_t began = now_ns();
+        uint64_t began = mono_ns();
         if (since == 0)
             since = began;
         p->asked++;
         if (ask(a, &got)) {
-            uint64_t gap = now_ns() - since;
+            uint64_t gap = mono_ns() - since;
             if (gap > p->gap_ns)
                 p->gap_ns = gap;
             since = 0;
@@ -251,8 +245,8 @@ static void *run_asker(void *user)
         }
         sleep_ms(ASK_EVERY_MS);
     }
-    if (since != 0 && now_ns() - since > p->gap_ns)
-        p->gap_ns = now_ns() - since;
+    if (since != 0 && mono_ns() - since > p->gap_ns)
+        p->gap_ns = mono_ns() - since;
     qsort(a->ids, p->ids, sizeof *a->ids, by_value);
     for (uint64_t i = 0; i < p->ids; i++)
         p->distinct += i == 0 || a->ids[i] != a->ids[i - 1];

@@ -5,6 +5,7 @@
  */
 #include "cli/http_client.h"
 #include "cli/http_answer.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +20,6 @@
 #include <unistd.h>
 
 enum { READ_BYTES = 16 * 1024, STALE = 1 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 __attribute__((format(printf, 3, 4))) static int fail(struct http_client *c, int error,
                                                       const char *fmt, ...)
@@ -75,7 +69,7 @@ void http_client_done(struct http_client *c)
 static int wait_for(struct http_client *c, short events, uint64_t deadline_ns, const char *what)
 {
     for (;;) {
-        uint64_t now = now_ns();
+        uint64_t now = mono_ns();
         if (now >= deadline_ns)
             return fail(c, FIRN_EIO, "%s within %d s", what, HTTP_CLIENT_TIMEOUT_MS / 1000);
         struct pollfd p = { .fd = c->fd, .events = events };
@@ -240,14 +234,14 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
         hang_up(c); /* bytes that nobody asked for: the connection cannot be trusted */
     c->len = c->taken = 0;
     for (bool kept = c->fd >= 0; r == STALE; kept = false) {
-        uint64_t start = now_ns();
+        uint64_t start = mono_ns();
         uint64_t timeout_ms = c->timeout_ms ? c->timeout_ms : HTTP_CLIENT_TIMEOUT_MS;
         uint64_t deadline_ns = start + timeout_ms * UINT64_C(1000000);
         if (c->fd < 0 && (r = dial(c, deadline_ns)) != 0)
             return r;
         if ((r = send_request(c, deadline_ns)) == 0)
             r = read_answer(c, deadline_ns, &head, &body, &len);
-        c->answer_ns = now_ns() - start;
+        c->answer_ns = mono_ns() - start;
         if (r != 0)
             hang_up(c);
         if (r == STALE && !kept)

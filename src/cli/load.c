@@ -13,6 +13,7 @@
 #include "cli/load.h"
 #include "cli/http_answer.h"
 #include "cli/sortfile.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,13 +104,6 @@ struct worker {
 static const struct load_target *target_of(const struct worker *w, const struct conn *c)
 {
     return &w->plan->target[c->target];
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
 /* ---- connections ---- */
@@ -475,7 +469,7 @@ static void conn_readable(struct worker *w, struct conn *c)
         return;
     }
     w->r.bytes_in += (uint64_t)n;
-    uint64_t now = now_ns();
+    uint64_t now = mono_ns();
     if (!read_answers(w, c, c->carry_len + (size_t)n, now)) {
         conn_break(w, c);
         return;
@@ -529,7 +523,7 @@ static void reopen(struct worker *w, uint64_t now)
         }
         w->down--;
         w->r.reconnects++;
-        conn_pump(w, c, now_ns());
+        conn_pump(w, c, mono_ns());
     }
 }
 
@@ -619,14 +613,14 @@ static void *work(void *user)
         pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     }
     prctl(PR_SET_TIMERSLACK, 1UL); /* the open loop sleeps microseconds */
-    uint64_t now = now_ns();
+    uint64_t now = mono_ns();
     while (now < w->start_ns) {
         nanosleep(&(struct timespec){ .tv_nsec = (long)(w->start_ns - now) }, NULL);
-        now = now_ns();
+        now = mono_ns();
     }
     for (uint32_t i = 0; i < w->conns && !plan->rate; i++)
-        conn_pump(w, &w->conn[i], now_ns());
-    while (advance(w, now = now_ns())) {
+        conn_pump(w, &w->conn[i], mono_ns());
+    while (advance(w, now = mono_ns())) {
         if (plan->rate)
             release_due(w, now);
         reopen(w, now);
@@ -775,7 +769,7 @@ static void watch_show(struct watch *t, uint64_t now)
 /* Wait, showing how it goes; returns early if all workers are through or told to stop. */
 static void watch_until(struct watch *t, uint64_t at_ns)
 {
-    for (uint64_t now = now_ns(); now < at_ns; now = now_ns()) {
+    for (uint64_t now = mono_ns(); now < at_ns; now = mono_ns()) {
         bool over = true;
         for (uint32_t i = 0; i < t->threads; i++)
             over = over && atomic_load(&t->w[i].glimpse.over);
@@ -865,7 +859,7 @@ static int open_idle(const struct load_plan *plan, int *fd)
 /* Start the threads, watch the server's CPU time meanwhile, wait for them. */
 static void run_workers(const struct load_plan *plan, struct worker *w, struct load_result *out)
 {
-    uint64_t start = now_ns() + SECOND_NS / 100, cpu0 = 0, cpu1 = 0, rss;
+    uint64_t start = mono_ns() + SECOND_NS / 100, cpu0 = 0, cpu1 = 0, rss;
     uint32_t started = 0;
     for (; started < plan->threads; started++) {
         struct worker *x = &w[started];

@@ -1,4 +1,5 @@
 #include "cli/progress.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,13 +10,6 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 enum { QUIET_NS = 300000000, REDRAW_NS = 100000000, BAR_CELLS = 32 };
-
-static uint64_t mono_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 void progress_init(struct progress *p)
 {

@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/seen.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -35,13 +36,6 @@ static void on_end(int signal_)
 {
     (void)signal_;
     ended = 1;
-}
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 static bool is_number(const char *p, size_t len)
@@ -156,7 +150,7 @@ static int take(struct watch *w, const char *p, size_t len)
 static void draw(struct watch *w)
 {
     char ids[GROUPED_BUF], bad[GROUPED_BUF], rate[GROUPED_BUF];
-    uint64_t now = now_ms(), took = now - w->draw_ms;
+    uint64_t now = mono_ms(), took = now - w->draw_ms;
     if (!w->terminal || took < DRAW_MS)
         return;
     fprintf(stderr, "\r\033[K%s IDs, %s/s, %s wrong", grouped_text(w->ids, ids),
@@ -183,7 +177,7 @@ static int read_on(struct watch *w)
 {
     const char *p;
     size_t len;
-    uint64_t last_ms = now_ms();
+    uint64_t last_ms = mono_ms();
     while (!ended) {
         int r = follow_next(&w->follow, &p, &len);
         if (r < 0)
@@ -192,12 +186,12 @@ static int read_on(struct watch *w)
             return -1;
         if (r == FOLLOW_NOTHING) {
             draw(w);
-            if (output_gone() || (w->v->idle_ms && now_ms() - last_ms >= w->v->idle_ms))
+            if (output_gone() || (w->v->idle_ms && mono_ms() - last_ms >= w->v->idle_ms))
                 return -1;
             follow_wait(&w->follow, WAIT_MS);
             continue;
         }
-        last_ms = now_ms();
+        last_ms = mono_ms();
         if (r == FOLLOW_AGAIN) {
             undraw(w);
             say_note("%s was cut or replaced: going on with the new one", name_of(w));
@@ -250,7 +244,7 @@ static int finish(struct watch *w)
 
 int verify_follow(const struct verify_follow *v)
 {
-    struct watch w = { .v = v, .terminal = isatty(STDERR_FILENO) == 1, .draw_ms = now_ms() };
+    struct watch w = { .v = v, .terminal = isatty(STDERR_FILENO) == 1, .draw_ms = mono_ms() };
     char shown[SAY_TEXT_BUF];
     struct sigaction act = { .sa_handler = on_end };
     int status = STATUS_TROUBLE;

@@ -1,15 +1,20 @@
-/* mono.h - CLOCK_MONOTONIC in milliseconds, for deadlines and timers. */
+/* mono.h - CLOCK_MONOTONIC as a number, for deadlines, timers and what took how long. */
 #ifndef FIRN_PLATFORM_MONO_H
 #define FIRN_PLATFORM_MONO_H
 
 #include <stdint.h>
 #include <time.h>
 
-static inline uint64_t mono_ms(void)
+static inline uint64_t mono_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t mono_ms(void)
+{
+    return mono_ns() / 1000000;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "store/etcd_json.h"
 #include "store/etcd_members.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static struct firn_slice root(const struct etcd *s)
 
 static int64_t deadline(const struct etcd *s)
 {
-    return etcd_now_ms() + s->timeout_ms;
+    return store_now_ms() + s->timeout_ms;
 }
 
 static int no_memory(struct firn_diag *d)
@@ -238,17 +239,17 @@ static int etcd_wait(struct firn_store *base, struct firn_slice key, struct firn
                      uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
 {
     struct etcd *s = (struct etcd *)base;
-    int64_t end = etcd_now_ms() + timeout_ms;
+    int64_t end = store_now_ms() + timeout_ms;
     for (bool first = true;; first = false) {
         struct etcd_head head;
-        int64_t now = etcd_now_ms(), left = end - now;
+        int64_t now = store_now_ms(), left = end - now;
         if (left <= 0 && !first)
             return FIRN_EAGAIN;
         if (first && left < LOOK_MS_MIN)
             left = LOOK_MS_MIN;
         left = left < s->timeout_ms ? left : s->timeout_ms;
         int r = look_and_notice(s, key, true, now + left, out, &head, d);
-        if (r == FIRN_EIO && !first && etcd_now_ms() >= end)
+        if (r == FIRN_EIO && !first && store_now_ms() >= end)
             return FIRN_EAGAIN;
         bool same = r == FIRN_ENOENT ? !old.p
                                      : r == 0 && old.p && out->len == old.len &&
@@ -257,7 +258,7 @@ static int etcd_wait(struct firn_store *base, struct firn_slice key, struct firn
             return r;
         if (!etcd_encode_watch(etcd_request(s->members), root(s), key, head.revision + 1))
             return no_memory(d);
-        left = end - etcd_now_ms();
+        left = end - store_now_ms();
         if (left > 0)
             etcd_listen(s->members, left < s->timeout_ms ? left : s->timeout_ms);
     }

@@ -7,6 +7,7 @@
  */
 #include "store/etcd_members.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -44,13 +45,6 @@ struct etcd_members {
     long status;
     char error[CURL_ERROR_SIZE];
 };
-
-int64_t etcd_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void sleep_ms(int64_t ms)
 {
@@ -265,7 +259,7 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
     bool renewed = false;
     int r = FIRN_EIO;
     for (size_t tried = 0; tried < m->hosts;) {
-        int64_t left = end_ms - etcd_now_ms();
+        int64_t left = end_ms - store_now_ms();
         if (left <= 0)
             break;
         int64_t share = left / (int64_t)(m->hosts - tried);
@@ -273,7 +267,7 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
         if (r == FIRN_EAUTH) /* the others would say the same */
             break;
         if (r == 0)
-            r = post(m, path, write, share, write ? end_ms - etcd_now_ms() : share, &why);
+            r = post(m, path, write, share, write ? end_ms - store_now_ms() : share, &why);
         else
             r = FIRN_EIO; /* the request itself was not sent */
         if (r == 0 && m->status == 200)
@@ -305,10 +299,10 @@ int etcd_distrust(struct etcd_members *m, int error, struct firn_diag *d)
 
 void etcd_listen(struct etcd_members *m, int64_t ms)
 {
-    int64_t began = etcd_now_ms();
+    int64_t began = store_now_ms();
     m->write = false;
     (void)perform(m, m->listener, ETCD_WATCH, ms, ms);
-    int64_t took = etcd_now_ms() - began;
+    int64_t took = store_now_ms() - began;
     if (!m->woken && took < ms) /* it failed; not so fast again */
         sleep_ms(ms - took < LISTEN_PAUSE_MS ? ms - took : LISTEN_PAUSE_MS);
 }

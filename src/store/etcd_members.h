@@ -25,8 +25,6 @@ FIRN_MUSTUSE int etcd_members_open(const struct store_url *u, struct etcd_member
                                    struct firn_diag *d);
 void etcd_members_close(struct etcd_members *m);
 
-int64_t etcd_now_ms(void); /* the clock of all times here: monotonic */
-
 /* What will be asked; the caller encodes it. */
 struct etcd_text *etcd_request(struct etcd_members *m);
 

@@ -4,6 +4,7 @@
  */
 #include "store/link.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,13 +34,6 @@ struct link {
     char peer[80];
 };
 
-int64_t link_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int broken(const struct link *l, struct firn_diag *d, const char *why)
 {
     return firn__diag(d, FIRN_EIO, 0, "%s: %.100s", l->peer, why);
@@ -48,7 +42,7 @@ static int broken(const struct link *l, struct firn_diag *d, const char *why)
 static int wait_for(const struct link *l, short events, int64_t until_ms, struct firn_diag *d)
 {
     for (;;) {
-        int64_t left = until_ms - link_now_ms();
+        int64_t left = until_ms - store_now_ms();
         if (left <= 0)
             return broken(l, d, "did not answer in time");
         struct pollfd p = { .fd = l->fd, .events = events };
@@ -248,7 +242,7 @@ int link_open(const char *host, uint16_t port, const struct link_tls *tls, int64
     for (a = error ? NULL : found; a; a = a->ai_next)
         left++;
     for (a = error ? NULL : found; a && r != 0; a = a->ai_next, left--) {
-        int64_t now = link_now_ms(); /* each address has its share of the time */
+        int64_t now = store_now_ms(); /* each address has its share of the time */
         r = connect_to(l, a, now + (until_ms - now) / left, d);
     }
     if (!error)

@@ -15,8 +15,6 @@
 struct link;
 struct link_tls; /* what is trusted and shown; shared by links, which it must outlive */
 
-int64_t link_now_ms(void);
-
 /* `ca`: PEM file of the authorities to trust, NULL for the system's. `cert` and `key`: PEM files to show
  * to the server, or both NULL. FIRN_EIO: a file cannot be used, `d` names it. */
 FIRN_MUSTUSE int link_tls_new(const char *ca, const char *cert, const char *key,

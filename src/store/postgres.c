@@ -31,6 +31,7 @@
  */
 #include "store/engines.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -76,23 +77,16 @@ struct statement {
 
 /* ---- the connection ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int64_t deadline(const struct postgres *s)
 {
-    return now_ms() + s->timeout_ms;
+    return store_now_ms() + s->timeout_ms;
 }
 
 /* False: the time is over. */
 static bool wait_for(int fd, short events, int64_t until, short *got)
 {
     for (;;) {
-        int64_t left = until - now_ms();
+        int64_t left = until - store_now_ms();
         if (left <= 0)
             return false;
         struct pollfd p = { .fd = fd, .events = events };
@@ -192,7 +186,7 @@ static int connected(struct postgres *s, int64_t until, struct firn_diag *d)
     int r = FIRN_EIO;
     size_t first = s->host, n = s->url.host_n;
     for (size_t i = 0; i < n; i++) { /* each host has its share of the time that is left */
-        int64_t now = now_ms();
+        int64_t now = store_now_ms();
         r = dial(s, (first + i) % n, now + (until - now) / (int64_t)(n - i), d);
         if (r == 0)
             return 0;
@@ -302,7 +296,7 @@ static const char look_sql[] =
 
 static struct statement look_statement(const struct postgres *s, int64_t until, char lock_ms[16])
 {
-    int64_t left = until - now_ms();
+    int64_t left = until - store_now_ms();
     int len = snprintf(lock_ms, 16, "%d", left < 1 ? 1 : left < INT32_MAX ? (int)left : INT32_MAX);
     return (struct statement){ look_sql, 2, { s->table, lock_ms }, { (int)strlen(s->table), len } };
 }

@@ -13,6 +13,7 @@
 #include "store/url.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
+#include "store/now.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ struct job *quorum_answer(struct quorum *q, int64_t until_ms)
             return j;
         job_free(j);
         if (!j) {
-            if (quorum_now_ms() >= until_ms)
+            if (store_now_ms() >= until_ms)
                 return NULL;
             wait_news(q, until_ms);
         }
@@ -73,7 +74,7 @@ void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms)
 {
     const struct acceptor *a = &q->acceptor[i];
     while ((a->state == ACCEPTOR_OPENING || (a->state == ACCEPTOR_REFUSED && !a->found.store[0])) &&
-           quorum_now_ms() < until_ms)
+           store_now_ms() < until_ms)
         wait_news(q, until_ms);
 }
 
@@ -153,7 +154,7 @@ static int64_t rest_ms(struct quorum *q, struct call *c)
 static void follow(struct quorum *q, struct call *c, unsigned index, enum paxos_do what,
                    int64_t until_ms)
 {
-    int64_t now = quorum_now_ms();
+    int64_t now = store_now_ms();
     switch (what) {
     case PAXOS_WAIT:
         break;
@@ -192,7 +193,7 @@ static void answered(struct quorum *q, struct call *c, const struct job *j, int6
     }
     enum paxos_do what = paxos_answered(&c->p, j->acceptor, j->attempt,
                                         j->result == 0 ? &j->answer : NULL);
-    int64_t now = quorum_now_ms(), took = now - c->sent_ms;
+    int64_t now = store_now_ms(), took = now - c->sent_ms;
     if (what != PAXOS_WAIT)
         follow(q, c, j->index, what, until_ms);
     else if (c->p.phase == PAXOS_LOOKING || c->p.phase == PAXOS_PREPARING)
@@ -205,7 +206,7 @@ void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms)
     for (size_t i = 0; i < n; i++)
         follow(q, &c[i], (unsigned)i, PAXOS_SEND, until_ms);
     for (;;) {
-        int64_t now = quorum_now_ms(), next = until_ms;
+        int64_t now = store_now_ms(), next = until_ms;
         bool open = false;
         for (size_t i = 0; i < n; i++) {
             if (c[i].p.phase != PAXOS_ENDED && c[i].wake_ms <= now)
@@ -280,7 +281,7 @@ static int quorum_read(struct firn_store *s, struct firn_slice key, bool fresh,
     *c = (struct call){ .key = key };
     paxos_read(&c->p, q->n, q->id, &q->round);
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_run(q, c, 1, quorum_now_ms() + q->timeout_ms);
+    quorum_run(q, c, 1, store_now_ms() + q->timeout_ms);
     int r = quorum_said(q, c->p.result, d);
     pthread_mutex_unlock(&q->inbox.lock);
     if (r != 0)
@@ -322,7 +323,7 @@ static int quorum_cas(struct firn_store *s, const struct firn_cas *want, struct 
         return r;
     begin_cas(q, &q->one, want);
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_run(q, &q->one, 1, quorum_now_ms() + q->timeout_ms);
+    quorum_run(q, &q->one, 1, store_now_ms() + q->timeout_ms);
     r = quorum_said(q, q->one.p.result, d);
     pthread_mutex_unlock(&q->inbox.lock);
     keep_known(q, &q->one);
@@ -344,7 +345,7 @@ static int quorum_cas_each(struct firn_store *s, const struct firn_cas *want, si
     for (size_t i = 0; i < count; i++)
         begin_cas(q, &c[i], &want[i]);
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_run(q, c, count, quorum_now_ms() + q->timeout_ms);
+    quorum_run(q, c, count, store_now_ms() + q->timeout_ms);
     for (size_t i = 0; i < count; i++)
         result[i] = quorum_said(q, c[i].p.result, d);
     pthread_mutex_unlock(&q->inbox.lock);
@@ -359,9 +360,9 @@ static int quorum_cas_each(struct firn_store *s, const struct firn_cas *want, si
 static int quorum_identity(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
 {
     struct quorum *q = (struct quorum *)s;
-    int64_t until_ms = quorum_now_ms() + q->timeout_ms;
+    int64_t until_ms = store_now_ms() + q->timeout_ms;
     pthread_mutex_lock(&q->inbox.lock);
-    while (members(q) < q->n / 2 + 1 && quorum_now_ms() < until_ms)
+    while (members(q) < q->n / 2 + 1 && store_now_ms() < until_ms)
         wait_news(q, until_ms);
     int r = members(q) < q->n / 2 + 1 ? quorum_explain(q, FIRN_EIO, d) : 0;
     pthread_mutex_unlock(&q->inbox.lock);
@@ -515,7 +516,7 @@ static void name(struct quorum *q, const struct nonce *quorum)
 
 static int gather(struct quorum *q, struct firn_diag *d)
 {
-    int64_t until_ms = quorum_now_ms() + q->timeout_ms;
+    int64_t until_ms = store_now_ms() + q->timeout_ms;
     struct nonce quorum = { { 0 } };
     int r = 0;
     pthread_mutex_lock(&q->inbox.lock);
@@ -526,7 +527,7 @@ static int gather(struct quorum *q, struct firn_diag *d)
             break;
         if (next < 0 && find_quorum(q, &quorum))
             break;
-        if (quorum_now_ms() >= until_ms) {
+        if (store_now_ms() >= until_ms) {
             r = quorum_explain(q, is_lost(q) ? FIRN_ESTORE : FIRN_EIO, d);
             break;
         }
@@ -541,7 +542,7 @@ static int gather(struct quorum *q, struct firn_diag *d)
             r = quorum_explain(q, FIRN_ESTORE, d);
             break;
         } else {
-            wait_news(q, until_ms < quorum_now_ms() + 50 ? until_ms : quorum_now_ms() + 50);
+            wait_news(q, until_ms < store_now_ms() + 50 ? until_ms : store_now_ms() + 50);
             if (opening == 0 && blank > 0) /* another one may be forming it */
                 for (unsigned i = 0; i < q->n; i++)
                     acceptor_look(&q->acceptor[i]);

@@ -21,6 +21,7 @@
  */
 #include "store/quorum_acceptor.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +49,6 @@ struct acceptor_own {
     struct nonce self; /* as the member that it was then */
     struct seen seen[SEEN];
 };
-
-int64_t quorum_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void job_free(struct job *j)
 {
@@ -183,7 +177,7 @@ static void leave(struct acceptor *a, const struct firn_diag *why)
     struct acceptor_own *o = a->own;
     firn_store_close(o->store);
     o->store = NULL;
-    o->look_ms = quorum_now_ms() + REOPEN_MS;
+    o->look_ms = store_now_ms() + REOPEN_MS;
     set_state(a, ACCEPTOR_AWAY, &none, NULL, 0, why);
 }
 
@@ -198,7 +192,7 @@ static void attend(struct acceptor *a)
         replaced(a, &d);
         return;
     }
-    o->look_ms = quorum_now_ms() + REOPEN_MS;
+    o->look_ms = store_now_ms() + REOPEN_MS;
     for (size_t i = 0; i < SEEN; i++)
         o->seen[i].used = false;
     if (!o->store && firn_store_open(a->url, a->timeout_ms, &o->store, &d) != 0)
@@ -578,7 +572,7 @@ static bool same_register(const struct job *first, const struct job *k)
 static struct job *take(struct acceptor *a)
 {
     struct job *first = NULL, **last = &first;
-    int64_t now = quorum_now_ms();
+    int64_t now = store_now_ms();
     for (size_t n = 0; a->first && n < BATCH_MAX;) {
         struct job *j = a->first;
         bool single = j->kind == JOB_SCAN || j->kind == JOB_MEMBER;
@@ -618,7 +612,7 @@ static void *run(void *user)
     pthread_mutex_lock(&a->inbox->lock);
     while (!a->closing) {
         bool well = a->state == ACCEPTOR_MEMBER || a->state == ACCEPTOR_BLANK;
-        if (a->look || (!well && quorum_now_ms() >= a->own->look_ms)) {
+        if (a->look || (!well && store_now_ms() >= a->own->look_ms)) {
             a->look = false;
             pthread_mutex_unlock(&a->inbox->lock);
             attend(a);

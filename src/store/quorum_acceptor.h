@@ -135,6 +135,4 @@ void acceptor_look(struct acceptor *a);
 void acceptor_stop(struct acceptor *a);
 void acceptor_join(struct acceptor *a);
 
-int64_t quorum_now_ms(void);
-
 #endif

@@ -10,6 +10,7 @@
 #include "store/quorum_impl.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
+#include "store/now.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ int firn_quorum_view(struct firn_store *s, struct firn_quorum_view *out, size_t 
     struct quorum *q = (struct quorum *)s;
     if (strcmp(s->ops->scheme, "quorum") != 0)
         return FIRN_ENOTSUP;
-    int64_t until_ms = quorum_now_ms() + q->timeout_ms;
+    int64_t until_ms = store_now_ms() + q->timeout_ms;
     pthread_mutex_lock(&q->inbox.lock);
     for (unsigned i = 0; i < q->n; i++) {
         const struct acceptor *a = &q->acceptor[i];
@@ -75,8 +76,7 @@ static int by_bytes(const void *x, const void *y)
 /* What a majority knows, each once, and the highest round in it. Under the lock. */
 static int find_keys(struct quorum *q, unsigned among, struct keys *k, uint64_t *highest)
 {
-    int r = quorum_scans(q, firn_slice("", 0), among, quorum_now_ms() + STEP_MS, k->scan,
-                         &k->scans);
+    int r = quorum_scans(q, firn_slice("", 0), among, store_now_ms() + STEP_MS, k->scan, &k->scans);
     size_t room = 0, at, n = 0;
     for (unsigned i = 0; i < k->scans; i++)
         room += k->scan[i]->scanned.len / (2 * sizeof(size_t));
@@ -110,7 +110,7 @@ static unsigned raise_floors(struct quorum *q, unsigned x, uint64_t floor)
             continue;
         struct quorum_member m = q->acceptor[i].member;
         m.floor = floor;
-        if (quorum_write_member(q, i, &m, quorum_now_ms() + q->timeout_ms) == 0)
+        if (quorum_write_member(q, i, &m, store_now_ms() + q->timeout_ms) == 0)
             raised |= 1u << i;
     }
     return raised;
@@ -119,7 +119,7 @@ static unsigned raise_floors(struct quorum *q, unsigned x, uint64_t floor)
 /* Give the store what was accepted. Under the lock. */
 static int give(struct quorum *q, unsigned x, const struct call *c, size_t n)
 {
-    int64_t until_ms = quorum_now_ms() + STEP_MS;
+    int64_t until_ms = store_now_ms() + STEP_MS;
     size_t done = 0;
     int r = 0;
     q->inbox.call++;
@@ -157,7 +157,7 @@ static int copy(struct quorum *q, unsigned x, const struct keys *k, struct call 
             c[i] = (struct call){ .key = k->key[at + i] };
             paxos_renew(&c[i].p, q->n, q->id, &q->round);
         }
-        quorum_run(q, c, n, quorum_now_ms() + STEP_MS);
+        quorum_run(q, c, n, store_now_ms() + STEP_MS);
         for (size_t i = 0; i < n; i++)
             if (c[i].p.result != 0)
                 return quorum_explain(q, FIRN_EIO, d);
@@ -197,7 +197,7 @@ static int admit(struct quorum *q, unsigned x, struct firn_diag *d)
     m.acceptors = q->n;
     m.floor = floor;
     firn__entropy(m.self.b, sizeof m.self.b);
-    return quorum_write_member(q, x, &m, quorum_now_ms() + q->timeout_ms);
+    return quorum_write_member(q, x, &m, store_now_ms() + q->timeout_ms);
 }
 
 int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d)
@@ -213,7 +213,7 @@ int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d
         return firn__diag(d, FIRN_EINVAL, 0, "%.100s is not one of the quorum's stores", url);
     pthread_mutex_lock(&q->inbox.lock);
     const struct acceptor *a = &q->acceptor[x];
-    quorum_settle(q, x, quorum_now_ms() + q->timeout_ms);
+    quorum_settle(q, x, store_now_ms() + q->timeout_ms);
     int r;
     if (a->state == ACCEPTOR_MEMBER)
         r = firn__diag(&why, FIRN_EINVAL, 0, "%.100s takes part already", url);

@@ -5,6 +5,7 @@
  */
 #include "store/quorum_impl.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <stdlib.h>
 
@@ -118,7 +119,7 @@ static int read_some(struct quorum *q, struct call *c, size_t n, struct firn_dia
     pthread_mutex_lock(&q->inbox.lock);
     for (size_t i = 0; i < n; i++)
         paxos_read(&c[i].p, q->n, q->id, &q->round);
-    quorum_run(q, c, n, quorum_now_ms() + q->timeout_ms);
+    quorum_run(q, c, n, store_now_ms() + q->timeout_ms);
     int r = 0;
     for (size_t i = 0; i < n && r == 0; i++)
         r = quorum_said(q, c[i].p.result, d);
@@ -186,8 +187,8 @@ int quorum_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *
     if (prefix.len > QUORUM_KEY_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
     pthread_mutex_lock(&q->inbox.lock);
-    int r = quorum_said(
-        q, quorum_scans(q, prefix, ~0u, quorum_now_ms() + q->timeout_ms, scan, &got), d);
+    int r = quorum_said(q, quorum_scans(q, prefix, ~0u, store_now_ms() + q->timeout_ms, scan, &got),
+                        d);
     pthread_mutex_unlock(&q->inbox.lock);
     struct entry *e = r == 0 ? entries_of(scan, got, &count) : NULL;
     if (r == 0)

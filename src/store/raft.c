@@ -12,6 +12,7 @@
 #include "store/link.h"
 #include "store/raft.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,12 +37,12 @@ struct raft_store {
 
 static int64_t deadline(const struct raft_store *s)
 {
-    return link_now_ms() + s->timeout_ms;
+    return store_now_ms() + s->timeout_ms;
 }
 
 static void begin(struct raft_store *s, enum frame_type type, int64_t until)
 {
-    int64_t left = until - link_now_ms();
+    int64_t left = until - store_now_ms();
     left -= left / 8; /* so that a member's "no" comes before we stop listening */
     frame_begin(&s->out, type, 0, left > 0 ? (uint32_t)left : 1, ++s->number);
 }
@@ -246,7 +247,7 @@ static int raft_wait(struct firn_store *base, struct firn_slice key, struct firn
                      uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
 {
     bool fresh = true;
-    for (int64_t end = link_now_ms() + timeout_ms;;) {
+    for (int64_t end = store_now_ms() + timeout_ms;;) {
         int r = raft_read(base, key, fresh, out, d);
         bool same = r == FIRN_ENOENT ? !old.p
                                      : r == 0 && old.p && out->len == old.len &&
@@ -256,7 +257,7 @@ static int raft_wait(struct firn_store *base, struct firn_slice key, struct firn
         fresh = !same;
         if (fresh)
             continue;
-        int64_t left = end - link_now_ms();
+        int64_t left = end - store_now_ms();
         if (left <= 0)
             return FIRN_EAGAIN;
         struct timespec t = { 0, (left < POLL_MS ? left : POLL_MS) * 1000000 };

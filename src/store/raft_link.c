@@ -5,6 +5,7 @@
 #include "store/link.h"
 #include "store/raft.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static int connected(struct raft_link *c, char *room, int64_t until, struct firn
         c->link = NULL;
     }
     for (size_t left = c->url.host_n; !c->link; left--) {
-        int64_t now = link_now_ms(), share = now + (until - now) / (int64_t)left;
+        int64_t now = store_now_ms(), share = now + (until - now) / (int64_t)left;
         int r = link_open(c->url.host[c->host].name, c->url.host[c->host].port, c->tls, share,
                           &c->link, d);
         if (r == 0)
@@ -89,7 +90,7 @@ static int link_call(struct raft_channel *base, const char *frame, size_t len, b
 {
     struct raft_link *c = (struct raft_link *)base;
     for (bool last = !again;; last = true) {
-        int64_t now = link_now_ms(), end = last ? until : now + (until - now) / 2;
+        int64_t now = store_now_ms(), end = last ? until : now + (until - now) / 2;
         struct frame f;
         int r = connected(c, reply, end, d);
         if (r != 0) {

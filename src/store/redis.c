@@ -25,6 +25,7 @@
 #include "store/engines.h"
 #include "store/link.h"
 #include "id/diag.h"
+#include "store/now.h"
 
 #include <ctype.h>
 #include <hiredis.h>
@@ -110,7 +111,7 @@ struct redis {
 
 static int64_t deadline(const struct redis *s)
 {
-    return link_now_ms() + s->timeout_ms;
+    return store_now_ms() + s->timeout_ms;
 }
 
 static void drop(struct redis *s)
@@ -318,7 +319,7 @@ static int connected(struct redis *s, int64_t until, struct firn_diag *d)
     int r = FIRN_EIO;
     size_t first = s->host, n = s->url.host_n;
     for (size_t i = 0; i < n; i++) { /* each server has its share of the time that is left */
-        int64_t now = link_now_ms();
+        int64_t now = store_now_ms();
         r = dial(s, (first + i) % n, now + (until - now) / (int64_t)(n - i), d);
         if (r == 0 || r == FIRN_ENOTSUP)
             return r;

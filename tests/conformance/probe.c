@@ -20,6 +20,7 @@
  */
 #include "broken.h"
 #include "store/store.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,13 +39,6 @@ struct probe {
     struct firn_slice word[WORDS_MAX]; /* of the command line, decoded in place */
     size_t words;
 };
-
-static uint64_t mono_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- text ---- */
 
