@@ -4,6 +4,7 @@
 #include "cli/http_answer.c"
 #include "cli/id_body.c"
 #include "cli/load.c"
+#include "cli/load_worker.c"
 #include "cli/sortfile.c"
 #include "t.h"
 
