@@ -1,7 +1,7 @@
 /*
  * The life of a connection.
  *
- * A read lands in the loop's shared buffer, behind what the connection had left over. conn_pump()
+ * A read lands in the loop's shared buffer, behind what the connection had left over. conn_pump() (pump.c)
  * parses and answers every whole request in it into the loop's shared output, which is sent with one
  * write. In the common case nothing remains: the connection owns no buffer at all and costs its
  * struct. What does remain is kept: the unfinished request in `in`, unsent bytes in `sending` (libuv
@@ -20,7 +20,6 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #define BIT(n) (1u << (n))
 
@@ -31,16 +30,11 @@ static const uint8_t conn_next[] = {
     [CONN_CLOSED] = 0,
 };
 
-static void conn_move(struct conn *c, enum conn_state next)
+void conn_move(struct conn *c, enum conn_state next)
 {
     if (!(conn_next[c->state] & BIT(next)))
         abort();
     c->state = next;
-}
-
-static size_t conn_unsent(const struct conn *c)
-{
-    return c->tcp.write_queue_size + c->out.len;
 }
 
 /* Forgets answers that have nobody to go to. */
@@ -51,15 +45,6 @@ static void out_reset(struct loop *l)
         buf_done(&l->out);
     if (l->sealed.failed)
         buf_done(&l->sealed);
-}
-
-/* Backpressure: a peer that does not read its replies is not read from. Two marks stop flapping. */
-static bool conn_full(struct conn *c, size_t fresh)
-{
-    const struct loop_opts *o = &c->loop->opts;
-    c->throttled = conn_unsent(c) + c->held + fresh >=
-                   (c->throttled ? o->out_low_bytes : o->out_high_bytes);
-    return c->throttled;
 }
 
 void conn_todo(struct conn *c)
@@ -209,7 +194,7 @@ static void conn_wind_up(struct conn *c)
 }
 
 /* No request after this; what is queued is still sent. */
-static void conn_finish(struct conn *c)
+void conn_finish(struct conn *c)
 {
     if (c->state == CONN_DRAINING || c->state == CONN_CLOSED)
         return;
@@ -377,208 +362,6 @@ static void conn_collect(struct conn *c)
             break;
         }
     }
-}
-
-/* The reply of a request: on the spot if nothing is before it, else at the end of the queue. */
-static struct reply *reply_start(struct conn *c, struct reply *spot)
-{
-    if (c->first)
-        return reply_new(c); /* there is room: conn_pump() stops before the queue is full */
-    *spot = (struct reply){ .out = &c->loop->out, .peer = &c->peer, .loop = c->loop };
-    return spot;
-}
-
-static void reply_finish(struct conn *c, struct reply *r, size_t start)
-{
-    if (r->out->len == start && !r->out->failed && !r->deferred) {
-        if (c->peer.proto == 1)
-            reply_problem(r, 500, "the handler gave no answer");
-        else
-            resp_error(r->out, "ERR the handler gave no answer");
-    }
-    if (r->deferred) {
-        struct reply *last = (struct reply *)((char *)c->last - offsetof(struct reply, next));
-        c->last_request = last->close || !last->keep_alive;
-        if ((last->serial && !last->done) || c->last_request)
-            conn_move(c, CONN_WAITING);
-        return;
-    }
-    if (r->out == &r->own) { /* answered at once, but others are before it */
-        reply_done(r);
-        if (r->close || !r->keep_alive) {
-            c->last_request = true;
-            conn_move(c, CONN_WAITING);
-        }
-        return;
-    }
-    if (r->head && r->body_at > 0)
-        r->out->len = r->body_at;
-    if (r->close || !r->keep_alive)
-        conn_finish(c);
-}
-
-static void conn_refuse(struct conn *c, unsigned status, const char *http, const char *resp)
-{
-    struct reply spot, *r = reply_start(c, &spot);
-    if (!r) {
-        conn_close(c);
-        return;
-    }
-    size_t start = r->out->len;
-    r->close = true;
-    if (c->peer.proto == 1) {
-        r->minor = 1;
-        reply_problem(r, status, http);
-    } else {
-        resp_errorf(r->out, "ERR %s", resp);
-    }
-    reply_finish(c, r, start);
-}
-
-/* The bytes behind a request that a run of requests like it may take. */
-static struct slice what_follows(const char *p, size_t len, size_t used, int budget)
-{
-    size_t most = (size_t)budget * used, rest = len - used;
-    return (struct slice){ p + used, rest < most ? rest : most };
-}
-
-/* Bytes used, 0: more are needed, negative: refused and finished. */
-static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
-{
-    struct loop *l = c->loop;
-    struct http_request req;
-    struct http_error err;
-    ssize_t used = http_parse(p, len, &req, &err);
-    if (used == FIRN_EAGAIN) {
-        c->in_body = req.in_body;
-        if (req.expect_continue && !c->continued && !c->first) {
-            c->continued = true;
-            buf_add_str(&l->out, "HTTP/1.1 100 Continue\r\n\r\n");
-        }
-        return 0;
-    }
-    if (used < 0) {
-        stat_add(&l->stats.http_errors, 1);
-        conn_refuse(c, err.status, err.reason, "");
-        return -1;
-    }
-    c->continued = c->in_body = false;
-    struct reply spot, *r = reply_start(c, &spot);
-    if (!r) {
-        conn_close(c);
-        return -1;
-    }
-    size_t start = r->out->len;
-    r->head = req.method == METHOD_HEAD;
-    r->keep_alive = req.keep_alive;
-    r->minor = req.minor;
-    req.self = (struct slice){ p, (size_t)used };
-    req.rest = what_follows(p, len, (size_t)used, *budget);
-    l->service->http(l->service->ctx, &req, r);
-    ssize_t served = 1 + (ssize_t)r->repeats;
-    stat_add(&l->stats.http_requests, (uint64_t)served);
-    *budget -= (int)r->repeats;
-    reply_finish(c, r, start);
-    return used * served;
-}
-
-static ssize_t step_resp(struct conn *c, char *p, size_t len, int *budget)
-{
-    struct loop *l = c->loop;
-    char err[RESP_ERROR_BUF];
-    ssize_t used = resp_parse(p, len, &l->resp, err);
-    if (used == FIRN_EAGAIN)
-        return 0;
-    if (used < 0) {
-        stat_add(&l->stats.resp_errors, 1);
-        conn_refuse(c, 400, "", err);
-        return -1;
-    }
-    if (l->resp.argc == 0)
-        return used;
-    struct reply spot, *r = reply_start(c, &spot);
-    if (!r) {
-        conn_close(c);
-        return -1;
-    }
-    size_t start = r->out->len;
-    r->keep_alive = true;
-    l->resp.self = (struct slice){ p, (size_t)used };
-    l->resp.rest = what_follows(p, len, (size_t)used, *budget);
-    l->service->resp(l->service->ctx, &l->resp, r);
-    ssize_t served = 1 + (ssize_t)r->repeats;
-    stat_add(&l->stats.resp_requests, (uint64_t)served);
-    *budget -= (int)r->repeats;
-    reply_finish(c, r, start);
-    return used * served;
-}
-
-/* A '*' begins RESP; so do the two inline commands that people type into telnet, which are no HTTP
- * methods. Everything else is HTTP's to judge. 0: the first bytes do not tell yet. */
-static uint8_t guess_proto(const char *p, size_t len)
-{
-    static const char *const words[] = { "PING", "QUIT" };
-    if (*p == '*')
-        return 2;
-    for (int i = 0; i < 2; i++) {
-        if (strncasecmp(p, words[i], len < 4 ? len : 4) != 0)
-            continue;
-        if (len < 5)
-            return 0;
-        if (p[4] == ' ' || p[4] == '\r' || p[4] == '\n')
-            return 2;
-    }
-    return 1;
-}
-
-static bool conn_know(struct conn *c, const char *p, size_t len)
-{
-    if (c->peer.proto == 0)
-        c->peer.proto = guess_proto(p, len);
-    if (c->peer.proto == 0)
-        return false;
-    if (c->peer.proto != 1) /* may idle for ever: let the kernel find dead peers */
-        uv_tcp_keepalive(&c->tcp, 1, 300);
-    return true;
-}
-
-/* Answers the whole requests in p; returns how many bytes they were. The rest is an unfinished
- * request (in_partial), or waits for this connection's turn. */
-static size_t conn_pump(struct conn *c, char *p, size_t len)
-{
-    size_t at = 0;
-    int budget = REQUESTS_PER_WAKE;
-    c->in_partial = false;
-    while (at < len && c->state == CONN_READING && !conn_full(c, c->loop->out.len) &&
-           budget-- > 0 && c->waiting < DEFERRED_PER_CONN) {
-        if (c->peer.proto == 0) {
-            if (!conn_know(c, p + at, len - at)) {
-                c->in_partial = true;
-                break;
-            }
-            if (c->refused) {
-                stat_add(&c->loop->stats.refused, 1);
-                conn_refuse(c, 503, "too many connections: try again, or raise the limit",
-                            "max number of clients reached");
-                break;
-            }
-            if (c->plain) {
-                stat_add(&c->loop->stats.tls_errors, 1);
-                conn_refuse(c, 400, "this port speaks TLS: use https",
-                            "this port speaks TLS: use rediss or --tls");
-                break;
-            }
-        }
-        ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at, &budget)
-                                          : step_resp(c, p + at, len - at, &budget);
-        if (used == 0)
-            c->in_partial = true;
-        if (used <= 0)
-            break;
-        at += (size_t)used;
-        c->loop->handed_over = true;
-    }
-    return at;
 }
 
 static void conn_after_pump(struct conn *c, bool progress)

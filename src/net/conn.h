@@ -126,6 +126,20 @@ static inline struct conn *peer_conn(const struct peer *p)
     return (struct conn *)((char *)(uintptr_t)p - offsetof(struct conn, peer));
 }
 
+static inline size_t conn_unsent(const struct conn *c)
+{
+    return c->tcp.write_queue_size + c->out.len;
+}
+
+/* Backpressure: a peer that does not read its replies is not read from. Two marks stop flapping. */
+static inline bool conn_full(struct conn *c, size_t fresh)
+{
+    const struct loop_opts *o = &c->loop->opts;
+    c->throttled = conn_unsent(c) + c->held + fresh >=
+                   (c->throttled ? o->out_low_bytes : o->out_high_bytes);
+    return c->throttled;
+}
+
 /* conn.c */
 void conn_accept(struct listener *from);
 void conn_expire(struct conn *c); /* its deadline has passed */
@@ -133,6 +147,14 @@ void conn_settle(struct conn *c); /* flush done replies, go on with left-over re
 void conn_drain(struct conn *c);  /* the loop drains: finish when nothing is in flight */
 void conn_close(struct conn *c);
 void conn_todo(struct conn *c);
+void conn_move(struct conn *c, enum conn_state next);
+void conn_finish(struct conn *c); /* after the reply that is queued now, nothing more */
+
+/* pump.c: answers the whole requests in p; returns how many bytes they were. The rest is an unfinished request
+ * (in_partial), or waits for this connection's turn. */
+size_t conn_pump(struct conn *c, char *p, size_t len);
+/* The last answer, in the protocol that it speaks. */
+void conn_refuse(struct conn *c, unsigned status, const char *http, const char *resp);
 
 /* reply.c */
 struct reply *reply_new(struct conn *c);

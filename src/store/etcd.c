@@ -131,7 +131,7 @@ static int etcd_read(struct firn_store *base, struct firn_slice key, bool fresh,
                      struct firn_record *out, struct firn_diag *d)
 {
     struct etcd *s = (struct etcd *)base;
-    struct etcd_head head;
+    struct etcd_head head = { 0 };
     return look_and_notice(s, key, fresh, deadline(s), out, &head, d);
 }
 
@@ -183,7 +183,7 @@ static int may_write(const struct etcd *s, const struct firn_cas *want, size_t c
 static int etcd_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
 {
     struct etcd *s = (struct etcd *)base;
-    struct etcd_head head;
+    struct etcd_head head = { 0 };
     int r = may_write(s, want, 1, d);
     if (r != 0)
         return r;
@@ -205,7 +205,7 @@ static int etcd_cas_many(struct firn_store *base, const struct firn_cas *want, s
                          int *result, struct firn_diag *d)
 {
     struct etcd *s = (struct etcd *)base;
-    struct etcd_head head;
+    struct etcd_head head = { 0 };
     int each[ETCD_MANY_MAX];
     if (count > ETCD_MANY_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "%zu registers in one transaction, etcd takes %d",
@@ -241,7 +241,7 @@ static int etcd_wait(struct firn_store *base, struct firn_slice key, struct firn
     struct etcd *s = (struct etcd *)base;
     int64_t end = store_now_ms() + timeout_ms;
     for (bool first = true;; first = false) {
-        struct etcd_head head;
+        struct etcd_head head = { 0 };
         int64_t now = store_now_ms(), left = end - now;
         if (left <= 0 && !first)
             return FIRN_EAGAIN;
