@@ -194,6 +194,7 @@ void msg_free(struct msg *m)
     for (size_t i = 0; i < m->count; i++) {
         text_unref(m->change[i].old);
         text_unref(m->change[i].value);
+        text_unref(m->change[i].instead);
     }
     text_unref(m->found);
     free(m);
@@ -207,6 +208,7 @@ static struct msg *msg_copy(const struct msg *m)
     for (size_t i = 0; i < m->count; i++) {
         text_ref(c->change[i].old);
         text_ref(c->change[i].value);
+        c->change[i].instead = NULL;
     }
     return c;
 }
@@ -219,8 +221,10 @@ static int apply_one(struct world *w, const struct msg *m, struct change *ch)
     bool same = text_eq(now, ch->old);
     if (SIM_MUTANT(restartable_version) && now && ch->old)
         same = c->history[c->count - 1].number == ch->number;
-    if (!same)
+    if (!same) {
+        ch->instead = text_ref(now);
         return FIRN_ECONFLICT;
+    }
     if (!c)
         c = cell_of(w, ch->key, ch->key_len);
     struct text *before = text_ref(now);
@@ -475,18 +479,37 @@ static int sim_cas(struct firn_store *s, const struct firn_cas *want, struct fir
 static int sim_cas_many(struct firn_store *s, const struct firn_cas *want, size_t count,
                         int *result, struct firn_diag *d)
 {
-    struct region *r = ((struct handle *)s)->region;
+    struct handle *h = (struct handle *)s;
+    struct region *r = h->region;
     struct msg *m = msg_write(r->world, want, count);
     (void)d;
     m->many = true;
     m = call(r, m);
     int answer = m ? m->result : FIRN_EUNKNOWN;
-    for (size_t i = 0; answer == 0 && i < count; i++)
+    h->refused = 0;
+    for (size_t i = 0; answer == 0 && i < count; i++) {
+        const struct text *instead = m->change[i].instead;
         result[i] = m->change[i].result;
+        if (i >= INSTEAD_MAX)
+            continue;
+        h->refused = i + 1;
+        h->instead[i].len = instead ? instead->len : 0;
+        if (instead)
+            memcpy(h->instead[i].value, instead->p, instead->len);
+    }
     if (m && r->world->config->tickets)
         tickets_answered(r->world, m);
     msg_free(m);
     return answer;
+}
+
+static int sim_instead(struct firn_store *s, size_t i, struct firn_record *out)
+{
+    const struct handle *h = (struct handle *)s;
+    if (i >= h->refused || h->instead[i].len == 0)
+        return FIRN_ENOENT;
+    *out = h->instead[i];
+    return 0;
 }
 
 static int sim_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each,
@@ -532,15 +555,16 @@ static void sim_close(struct firn_store *s)
     (void)s;
 }
 
-#define OPS(scheme_, shared_, many_)                                                 \
+/* A service tells what was there instead, as raft: does; a file does not, and others know no transactions. */
+#define OPS(scheme_, shared_, many_, instead_)                                       \
     {                                                                                \
         .size = sizeof(struct firn_store_ops), .scheme = scheme_, .shared = shared_, \
         .read = sim_read, .cas = sim_cas, .cas_many = many_, .scan = sim_scan,       \
-        .identity = sim_identity, .close = sim_close                                 \
+        .identity = sim_identity, .close = sim_close, .instead = instead_            \
     }
-static const struct firn_store_ops file_ops = OPS("sim-file", false, sim_cas_many);
-static const struct firn_store_ops shared_ops = OPS("sim", true, sim_cas_many);
-static const struct firn_store_ops plain_ops = OPS("sim-plain", true, NULL);
+static const struct firn_store_ops file_ops = OPS("sim-file", false, sim_cas_many, NULL);
+static const struct firn_store_ops shared_ops = OPS("sim", true, sim_cas_many, sim_instead);
+static const struct firn_store_ops plain_ops = OPS("sim-plain", true, NULL, NULL);
 
 void store_open(struct handle *h, struct region *r)
 {

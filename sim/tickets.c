@@ -173,7 +173,8 @@ void tickets_main(struct region *r)
             job[n] = (struct ticket_job){ .name = seq_name[SEQ_G],
                                           .name_len = strlen(seq_name[SEQ_G]),
                                           .want = waited ? waited : rand_below(rng, 5) + 1,
-                                          .waited = waited };
+                                          .waited = waited,
+                                          .once = rand_chance(rng, 50) };
             of[n++] = SEQ_G;
         }
         while (rand_chance(rng, 60) &&

@@ -45,10 +45,14 @@ void text_unref(struct text *t);
 
 struct region;
 
+enum { INSTEAD_MAX = 2 }; /* as many as tickets.c writes at once */
+
 struct handle { /* what the process has of the store */
     struct firn_store base;
     struct region *region;
     uint64_t identity; /* which store it was opened on, or last looked at */
+    size_t refused;    /* of the last write of several registers: what they held instead */
+    struct firn_record instead[INSTEAD_MAX];
 };
 
 struct f_clock { /* clock F as the generators read it */
@@ -171,6 +175,7 @@ struct change {
     char key[STORE_KEY_MAX];
     size_t key_len;
     struct text *old, *value;
+    struct text *instead; /* where it was refused */
     int result;
     uint64_t number;  /* for the mutant: the version that `old` was */
     uint64_t applied; /* serial of the write it became; 0: none */

@@ -110,18 +110,14 @@ static void fail(struct ticket_job *job, int error)
             job->keyed[i]->result = error;
 }
 
-/* Read the sequence's record. False: an error, which the job has got. */
-static bool read_record(struct tickets *t, struct ticket_entry *e, struct ticket_job *job,
-                        struct firn_diag *d)
+/* Take in the sequence's record; `r` is what reading it answered. False: an error, which the job has got. */
+static bool take_in(struct ticket_entry *e, struct ticket_job *job, int r,
+                    const struct firn_record *rec, struct firn_diag *d)
 {
-    char key[RECORD_KEY_BUF];
-    struct firn_record rec;
     enum seq_verdict verdict;
     struct seq_range got;
-    size_t len = seq_key(e->name, e->name_len, key);
-    int r = firn_store_read(t->store, firn_slice(key, len), true, &rec, d);
     if (r == 0)
-        r = seq_op_read(&e->op, rec.value, rec.len, &verdict, &got, d);
+        r = seq_op_read(&e->op, rec->value, rec->len, &verdict, &got, d);
     if (r != 0) {
         fail(job, r);
         return false;
@@ -136,6 +132,16 @@ static bool read_record(struct tickets *t, struct ticket_entry *e, struct ticket
     else
         e->left = got; /* too few for this one, or nobody waits: for another */
     return true;
+}
+
+static bool read_record(struct tickets *t, struct ticket_entry *e, struct ticket_job *job,
+                        struct firn_diag *d)
+{
+    char key[RECORD_KEY_BUF];
+    struct firn_record rec;
+    struct firn_slice k = firn_slice(key, seq_key(e->name, e->name_len, key));
+    int r = firn_store_read(t->store, k, true, &rec, d);
+    return take_in(e, job, r, &rec, d);
 }
 
 static void settle(struct keyed *k, const struct idem_record *idem, bool kept, struct firn_diag *d)
@@ -337,8 +343,15 @@ static size_t round_of(struct tickets *t, struct ticket_job *job, size_t count, 
             continue;
         }
         fail(j, result[k]);
-        if (result[k] == FIRN_ECONFLICT || result[k] == FIRN_EUNKNOWN)
+        if (result[k] != FIRN_ECONFLICT && result[k] != FIRN_EUNKNOWN)
+            continue;
+        if (result[k] == FIRN_EUNKNOWN || !j->once)
             open[j - job] = true, still++;
+        struct firn_record rec;
+        const struct firn_store_ops *ops = t->store->ops;
+        if (result[k] == FIRN_ECONFLICT && ops->cas_many && ops->instead &&
+            ops->instead(t->store, k, &rec) == 0)
+            (void)take_in(e, j, 0, &rec, d); /* else the next round reads it */
     }
     return still;
 }

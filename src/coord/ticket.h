@@ -17,6 +17,7 @@ struct ticket_job { /* one sequence's part of a commit */
     uint64_t want;          /* in: how many numbers, for all that wait on it */
     uint64_t least;         /* in: fewer in one piece are of no use; 0 means 1 */
     uint64_t waited;        /* in: how many of them a call before this one could not get */
+    bool once;              /* in: FIRN_ECONFLICT where another was faster: more may wait by now */
     int result;             /* out: 0, or why not: FIRN_ENOENT, FIRN_EOVERFLOW, FIRN_EIO, ... */
     struct seq_range range; /* out: at least `least`, at most `want`, in order */
     bool more;              /* out: there are numbers beyond these, ask again for the rest */

@@ -28,6 +28,8 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
     lead_look(n);
     lead_take(n, message);
     lead_look(n);
+    if (shows.term != 0 && shows.term == n->raft.current_term)
+        n->leader_spoke = true;
     if (append && n->appended) /* into the log; it is answered when that is on the disk */
         match_show(&n->match, shows.term, shows.index);
     n->shows = (struct match){ 0, 0 };

@@ -237,6 +237,7 @@ static void on_tick(uv_timer_t *t)
     if (n->closing)
         return;
     watch_lead(n);
+    silent_look(n);
     node_listen_up(n);
     node_look(n);
     node_pump(n);

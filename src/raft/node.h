@@ -67,7 +67,9 @@ struct node_peer {
 
 struct node_view {
     enum node_state state;
-    bool has_leader, stalled; /* stalled: the log cannot be written */
+    bool has_leader;
+    bool stalled; /* the log cannot be written */
+    bool silent;  /* it follows, and has heard nothing for seconds */
     uint64_t term, last_index, commit_index, applied_index, snapshot_index, registers;
     unsigned count[NODE_ROLES]; /* members, by role */
     /* Since the start. Entries and writes are what it proposed itself; forwarded: [1] writes, [0] the rest. */

@@ -10,6 +10,7 @@
 #include "raft/fsm.h"
 #include "raft/match.h"
 #include "raft/node.h"
+#include "raft/turn.h"
 #include "raft/vote.h"
 #include "raft/wire.h"
 
@@ -90,6 +91,8 @@ struct node {
     bool appended;          /* what is being received is written to the log */
     struct match put_shows; /* of the leader's snapshot that is under way */
     struct raft_io_snapshot_put put_req, *put_theirs;
+    bool leader_spoke, silent; /* since the last tick; for long now it has not */
+    unsigned silent_ticks;
     bool stalled; /* the log cannot be written */
     unsigned held;
     uint64_t flee_ms;
@@ -106,6 +109,7 @@ struct node {
     size_t requests, request_bytes; /* how many, and how large together */
     uint64_t numbers, boot;         /* boot: random, so that with a number it is a nonce */
     unsigned proposals;
+    struct turns turns; /* while it leads */
     bool barrier, naming, changing, transferring;
     bool caught_up; /* since the start it once had all that the leader had */
     struct raft_barrier barrier_req;
@@ -189,6 +193,9 @@ void disk_flee(struct node *n);  /* gives the lead away if the log cannot be wri
 /* install.c, answer.c */
 void install_watch(struct node *n); /* before libraft starts */
 void answer_watch(struct node *n);
+
+/* silent.c */
+void silent_look(struct node *n); /* at each tick: whether the leader is heard */
 
 /* lead.c */
 void lead_look(struct node *n);  /* notes where a lead begins; before anything is appended in it */

@@ -172,6 +172,59 @@ static void answer_status(struct node *n, struct request *q)
     send_reply(n, q, &o);
 }
 
+/* ---- whose turn it is ---- */
+
+static uint64_t key_hash(struct firn_slice key)
+{
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < key.len; i++)
+        h = (h ^ (unsigned char)key.p[i]) * 1099511628211u;
+    return h;
+}
+
+/* A member, by the connection that its requests come over; this one has none to itself. */
+static uintptr_t asker(const struct request *q)
+{
+    return (uintptr_t)q->wire;
+}
+
+static uint64_t turn_ms(const struct node *n)
+{
+    return n->raft.election_timeout / 10; /* there and back: members are no farther apart */
+}
+
+static size_t writes_of(const struct request *q, struct firn_cas *want)
+{
+    struct frame_in in = { q->frame.body + CAS_COUNT, q->frame.len - CAS_COUNT, false };
+    size_t count = 0;
+    return frame_get_cas(&in, want, &count) == 0 ? count : 0;
+}
+
+static enum turn_of turn_of(struct node *n, const struct request *q)
+{
+    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
+    enum turn_of all = TURN_FREE;
+    if (n->turns.used == 0)
+        return TURN_FREE;
+    size_t count = writes_of(q, want);
+    for (size_t i = 0; i < count; i++) {
+        enum turn_of one = turns_ask(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop),
+                                     turn_ms(n));
+        if (one == TURN_OURS)
+            return one;
+        all = one == TURN_OTHERS ? one : all;
+    }
+    return all;
+}
+
+static void turn_begins(struct node *n, const struct request *q)
+{
+    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
+    size_t count = writes_of(q, want);
+    for (size_t i = 0; i < count; i++)
+        turns_begin(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop), turn_ms(n));
+}
+
 /* ---- writes ---- */
 
 struct proposal {
@@ -204,10 +257,19 @@ static void answer_write(struct node *n, struct request *q, uint64_t index, cons
                         : "the leader was lost, and too much happened since");
         return;
     }
+    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
     struct frame_out o = reply(n, q, index);
+    (void)writes_of(q, want); /* as many as it said */
     frame_u32(&o, writes);
-    for (uint32_t k = 0; k < writes; k++)
+    for (uint32_t k = 0; k < writes; k++) {
+        bool found = false;
+        size_t i = at[k] ? map_find(&n->fsm.map, want[k].key, &found) : 0;
         frame_u8(&o, at[k]);
+        if (at[k])
+            frame_text(&o, found ? map_value(&n->fsm.map, i) : (struct firn_slice){ NULL, 0 });
+        (at[k] ? turns_lost : turns_won)(&n->turns, key_hash(want[k].key), asker(q),
+                                         uv_now(&n->loop), turn_ms(n));
+    }
     send_reply(n, q, &o);
 }
 
@@ -257,6 +319,27 @@ static bool due(struct node *n, const struct request *q)
     return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop);
 }
 
+/* Those whose turn it is, or all that do not have to wait for another one. False: the entry is full. */
+static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, bool turn)
+{
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->frame.type != FRAME_CAS || !due(n, q) || forgot(n, q))
+            continue;
+        enum turn_of whose = turn_of(n, q);
+        if (turn ? whose != TURN_OURS : whose == TURN_OTHERS)
+            continue;
+        if (!fsm_entry_add(e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
+            return false;
+        if (whose == TURN_OURS)
+            turn_begins(n, q);
+        p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
+        p->part[p->count++].number = q->number;
+        q->state = REQUEST_PROPOSED;
+    }
+    return true;
+}
+
 static void propose(struct node *n)
 {
     struct proposal *p = calloc(1, sizeof *p);
@@ -270,16 +353,8 @@ static void propose(struct node *n)
     p->node = n;
     p->req.data = p;
     fsm_entry_begin(&e, room, FSM_ENTRY_MAX);
-    for (struct request *q = n->first, *next; q; q = next) {
-        next = q->next;
-        if (q->frame.type != FRAME_CAS || !due(n, q) || forgot(n, q))
-            continue;
-        if (!fsm_entry_add(&e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
-            break;
-        p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
-        p->part[p->count++].number = q->number;
-        q->state = REQUEST_PROPOSED;
-    }
+    if (n->turns.used == 0 || add_writes(n, &e, p, true))
+        (void)add_writes(n, &e, p, false);
     struct raft_buffer b = { room, fsm_entry_end(&e) };
     if (p->count > 0) {
         char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
@@ -512,6 +587,7 @@ void node_pump(struct node *n)
     lead_look(n);
     answer_local(n);
     if (!leads(n)) {
+        n->turns.used = 0;
         raft_id id;
         const char *address;
         hand_back(n);

@@ -47,7 +47,8 @@ void node_look(struct node *n)
                            .entries = n->entries,
                            .writes = n->writes,
                            .forwarded = { n->forwarded[0], n->forwarded[1] },
-                           .stalled = n->stalled || n->broken };
+                           .stalled = n->stalled || n->broken,
+                           .silent = n->silent };
     raft_id leader = 0;
     const char *address;
     raft_leader(&n->raft, &leader, &address);

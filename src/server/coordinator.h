@@ -94,7 +94,7 @@ struct coordinator_opts {
 };
 
 struct coordinator_stats {
-    _Atomic uint64_t commits, commit_errors, tickets, steps;
+    _Atomic uint64_t commits, commit_errors, conflicts, tickets, steps;
     _Atomic uint64_t keys_kept, keys_replayed, keys_removed;
 };
 

@@ -43,6 +43,8 @@ struct coordinator {
     size_t keyed_n;                  /* requests with a key in the commit that is gathered */
     uint32_t sweep_part;
     bool failed; /* the store failed in this run over the jobs */
+    bool
+        lost; /* another server was faster in it: what waits, and what came meanwhile, goes at once */
     bool stop, sleeping;
     enum slot_state state_logged;
     struct slot_grant grant_logged;

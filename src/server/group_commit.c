@@ -87,6 +87,10 @@ static int find_known(struct coordinator *c, struct job *j, const struct group *
     return k->dated ? enter_period(c, k, &j->diag) : 0;
 }
 
+static const struct firn_diag others_were_faster = {
+    .text = "other servers took numbers of that sequence all the time: send it to one of them"
+};
+
 /* Worth another try: the store failed, not the request. */
 static bool may_heal(int error)
 {
@@ -372,9 +376,14 @@ static void share_keyed(struct coordinator *c, struct group *g, const struct fir
             if (k->result == FIRN_EOVERFLOW)
                 snprintf(j->diag.text, sizeof j->diag.text,
                          "sequence %s has fewer numbers left than that", j->name);
+            else if (k->result == FIRN_ECONFLICT)
+                c->lost = true;
             else if (k->result != FIRN_EAGAIN)
                 note_failure(c, g->seq->reg, k->result, d);
-            put_back(c, j, k->result, k->result == FIRN_EOVERFLOW ? &j->diag : d);
+            put_back(c, j, k->result,
+                     k->result == FIRN_EOVERFLOW   ? &j->diag
+                     : k->result == FIRN_ECONFLICT ? &others_were_faster
+                                                   : d);
         }
     }
 }
@@ -452,7 +461,8 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
         return;
     for (size_t i = 0; i < n; i++) {
         job[i] = (struct ticket_job){ .name = group[i].seq->reg,
-                                      .name_len = strlen(group[i].seq->reg) };
+                                      .name_len = strlen(group[i].seq->reg),
+                                      .once = !group[i].seq->ahead };
         bool waited = true;
         for (struct job *j = group[i].first; j; j = j->next) {
             waited &= j->tried;
@@ -484,7 +494,12 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
             share_out(c, &group[i], &job[i]);
             continue;
         }
-        note_failure(c, group[i].seq->reg, job[i].result, &d);
+        if (job[i].result == FIRN_ECONFLICT) {
+            c->lost = true;
+            atomic_fetch_add_explicit(&c->stats.conflicts, 1, memory_order_relaxed);
+        } else {
+            note_failure(c, group[i].seq->reg, job[i].result, &d);
+        }
         if (group[i].seq->ahead) {
             static const struct seq_range none;
             ranges_put(&c->ranges, group[i].seq->name, strlen(group[i].seq->name),
@@ -492,7 +507,8 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
         }
         for (struct job *j = group[i].first; j; j = j->next)
             j->tried = true;
-        put_back(c, group[i].first, job[i].result, &d);
+        put_back(c, group[i].first, job[i].result,
+                 job[i].result == FIRN_ECONFLICT ? &others_were_faster : &d);
     }
 }
 
@@ -542,12 +558,13 @@ static void keep_for_later(struct coordinator *c)
     c->again_tail = &c->again;
 }
 
-/* Everything that is in the inbox now. After a failure the rest waits, too: nobody overtakes. */
+/* Everything that is in the inbox now. After a failure, or where another server was faster, the rest waits, too:
+ * nobody overtakes. */
 void group_commit_run(struct coordinator *c, struct job *j)
 {
     static struct group group[TICKET_JOBS_MAX];
-    c->failed = false;
-    while (j && !c->failed) {
+    c->failed = c->lost = false;
+    while (j && !c->failed && !c->lost) {
         size_t n = 0;
         j = gather(c, j, group, &n);
         if (n > 0)

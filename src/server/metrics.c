@@ -149,6 +149,9 @@ static void tickets(struct app *app, struct buf *out)
            (double)atomic_load(&s->commits));
     metric(out, "firn_commit_errors_total", "counter", "Sequences of a commit that failed.",
            (double)atomic_load(&s->commit_errors));
+    metric(out, "firn_commit_conflicts_total", "counter",
+           "Sequences of a commit that another server was faster on; they went into the next one.",
+           (double)atomic_load(&s->conflicts));
     metric(out, "firn_keys_kept_total", "counter", "Clients' keys that got numbers or IDs.",
            (double)atomic_load(&s->keys_kept));
     metric(out, "firn_keys_replayed_total", "counter",

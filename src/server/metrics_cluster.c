@@ -34,6 +34,9 @@ static void roles(const struct node_view *v, struct buf *out)
            v->has_leader);
     metric(out, "firn_raft_log_writable", "gauge",
            "0 after the log could not be written: make room, restart firnd.", !v->stalled);
+    metric(out, "firn_raft_leader_silent", "gauge",
+           "1 while this member follows and has heard nothing from a leader for seconds.",
+           v->silent);
     metric_head(out, "firn_raft_members", "gauge", "Members of the cluster, by role.");
     for (int i = 0; i < NODE_ROLES; i++)
         buf_addf(out, "firn_raft_members{role=\"%s\"} %u\n", kinds[i], v->count[i]);

@@ -33,6 +33,9 @@ struct raft_store {
     struct frame_out out;
     char *reply;
     size_t reply_len;
+    size_t refused; /* writes of the last call, if that was one */
+    uint64_t refused_ms;
+    struct firn_slice instead[FRAME_WRITES_MAX]; /* in `reply` */
 };
 
 static int64_t deadline(const struct raft_store *s)
@@ -44,6 +47,7 @@ static void begin(struct raft_store *s, enum frame_type type, int64_t until)
 {
     int64_t left = until - store_now_ms();
     left -= left / 8; /* so that a member's "no" comes before we stop listening */
+    s->refused = 0;
     frame_begin(&s->out, type, 0, left > 0 ? (uint32_t)left : 1, ++s->number);
 }
 
@@ -161,10 +165,27 @@ static int raft_cas_many(struct firn_store *base, const struct firn_cas *want, s
         s->changed = true;
     if (r != 0)
         return r == FIRN_EAGAIN ? FIRN_EIO : r;
-    if (frame_get_u32(&in) != count || in.len != count)
-        return firn__diag(d, FIRN_EUNKNOWN, 0, "the cluster's answer is for another write");
-    for (size_t i = 0; i < count; i++)
+    in.bad |= frame_get_u32(&in) != count;
+    for (size_t i = 0; i < count && !in.bad; i++) {
         result[i] = frame_get_u8(&in) ? FIRN_ECONFLICT : 0;
+        if (result[i])
+            s->instead[i] = frame_get_text(&in, STORE_VALUE_MAX);
+    }
+    if (in.bad || in.len > 0)
+        return firn__diag(d, FIRN_EUNKNOWN, 0, "the cluster's answer is for another write");
+    s->refused = count;
+    s->refused_ms = a.now_ms;
+    return 0;
+}
+
+static int raft_instead(struct firn_store *base, size_t i, struct firn_record *out)
+{
+    const struct raft_store *s = (struct raft_store *)base;
+    if (i >= s->refused || !s->instead[i].p)
+        return i < s->refused ? FIRN_ENOENT : FIRN_EINVAL;
+    memcpy(out->value, s->instead[i].p, s->instead[i].len);
+    out->len = s->instead[i].len;
+    out->store_ms = s->refused_ms;
     return 0;
 }
 
@@ -285,6 +306,7 @@ static const struct firn_store_ops ops = {
     .close = raft_close,
     .wait = raft_wait,
     .check = raft_check,
+    .instead = raft_instead,
 };
 
 int raft_store_new(struct raft_channel *c, const char *space, uint32_t timeout_ms,

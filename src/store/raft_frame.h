@@ -16,7 +16,7 @@
  *   CHANGE   u8 what, u64 member, text address
  *   REPLY    i32 result, u64 index, u64 now_ms; then where result is 0
  *     READ     text value
- *     CAS      u32 count, { u8 1 for a conflict }
+ *     CAS      u32 count, { u8 0, or u8 1 for a conflict and text what is there instead }
  *     SCAN     u8 more, u32 count, { text key, text value }
  *     IDENTITY u64 incarnation
  *     STATUS   the rest is text

@@ -99,6 +99,11 @@ struct firn_store_ops {
      * write finds out for itself: 0; FIRN_ESTORE; FIRN_EIO: it cannot be asked now. It takes nothing new for
      * granted, as identity() does. NULL where a store never becomes another one. */
     int (*check)(struct firn_store *s, struct firn_diag *d);
+
+    /* After a cas or cas_many that answered FIRN_ECONFLICT for its write `i`, before any other call: what the
+     * register held instead, as a fresh read at that moment. FIRN_ENOENT: it was absent. NULL where only a
+     * read tells. */
+    int (*instead)(struct firn_store *s, size_t i, struct firn_record *out);
 };
 
 struct firn_store { /* every backend's struct begins with it */

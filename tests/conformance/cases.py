@@ -55,7 +55,11 @@ class Context:
         return p
 
     def probe(self, timeout_ms=CALL_MS, endpoints=None, path=None):
+        """A new handle. That the store did not answer in time may be the busy machine: it gets some more."""
         p = self.start(timeout_ms, endpoints, path)
+        end = time.monotonic() + HEAL_S
+        while p.opened.result == EIO and time.monotonic() < end:
+            p.opened = p.reopen()
         self.check(p.opened.ok, "open", p.url, p.opened)
         return p
 

@@ -54,6 +54,14 @@ static void flaky_close(struct firn_store *s)
     firn_store_close(flaky.inner);
 }
 
+/* What the register held is what it holds: nobody else is here between two calls. */
+static int flaky_instead(struct firn_store *s, size_t i, struct firn_record *out)
+{
+    (void)s;
+    T_EQ(i, 0);
+    return firn_store_read(flaky.inner, firn_slice("seq/a", 5), true, out, NULL);
+}
+
 static const struct firn_store_ops flaky_ops = {
     .size = sizeof flaky_ops,
     .scheme = "flaky",
@@ -62,6 +70,16 @@ static const struct firn_store_ops flaky_ops = {
     .cas_many = flaky_cas_many,
     .scan = flaky_scan,
     .close = flaky_close,
+};
+
+static const struct firn_store_ops telling_ops = {
+    .size = sizeof telling_ops,
+    .scheme = "telling",
+    .read = flaky_read,
+    .cas_many = flaky_cas_many,
+    .scan = flaky_scan,
+    .close = flaky_close,
+    .instead = flaky_instead,
 };
 
 static struct tickets tk;
@@ -193,6 +211,37 @@ T_TEST(ticket_numbers_that_others_overtook)
         tickets_done(&other);
         teardown();
     }
+}
+
+/* Where another server was faster a job that goes `once` comes back; one of its store's kind that tells what
+ * is there instead reads nothing. */
+T_TEST(ticket_others_were_faster)
+{
+    for (int once = 0; once < 2; once++)
+        for (int tells = 0; tells < 2; tells++) {
+            struct tickets other;
+            setup();
+            flaky.base.ops = tells ? &telling_ops : &flaky_ops;
+            create("a", (struct seq_spec){ 0 });
+            T_EQ(tickets_init(&other, &flaky.base, NULL, NULL), 0);
+            struct ticket_job job = job_of("a", 1);
+            T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+            T_EQ(ticket_commit(&other, &job, 1, NULL), 0);
+            int reads = flaky.read_calls;
+            job = job_of("a", 5);
+            job.once = once;
+            T_EQ(ticket_commit(&tk, &job, 1, NULL), once ? FIRN_ECONFLICT : 0);
+            if (once) {
+                T_EQ(job.range.count, 0);
+                job.want = 8; /* more wait by now */
+                T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+            }
+            T_EQ(job.range.first, 3);
+            T_EQ(job.range.count, once ? 8 : 5);
+            T_EQ(flaky.read_calls - reads, tells ? 0 : 1);
+            tickets_done(&other);
+            teardown();
+        }
 }
 
 T_TEST(ticket_two_servers)

@@ -138,6 +138,7 @@ static void begin(void)
     node.id = 1;
     node.address = address;
     node.fsm.incarnation = 9;
+    node.raft.election_timeout = 150;
     told = result = 0;
 }
 
@@ -157,8 +158,8 @@ static void later(uint64_t ms)
     node_expire(&node);
 }
 
-/* A write of this process, with a second of time. */
-static void ask_write(uint8_t flags)
+/* A write, with a second of time. */
+static void write_from(struct wire *w, uint8_t flags)
 {
     char room[512];
     struct frame_out o = { .p = room, .cap = sizeof room };
@@ -168,8 +169,14 @@ static void ask_write(uint8_t flags)
         frame_u8(&o, 0);
     frame_cas(&o, &want, 1);
     frame_end(&o);
-    node_take(&node, o.p, o.len, NULL, came, NULL);
+    node_take(&node, o.p, o.len, w, w ? NULL : came, NULL);
     node_pump(&node);
+}
+
+/* Of this process. */
+static void ask_write(uint8_t flags)
+{
+    write_from(NULL, flags);
 }
 
 static void leader_welcomes(void)
@@ -279,6 +286,71 @@ T_TEST(a_forwarded_write_whose_lead_was_lost_is_unknown)
     applying->cb(applying, RAFT_LEADERSHIPLOST, NULL);
     T_EQ(told, 1);
     T_EQ(result, FIRN_EUNKNOWN);
+    end();
+}
+
+/* The entry under way is applied; each of its writes is refused, but for the `won`th. */
+static void applied(uint32_t won)
+{
+    const struct proposal *p = applying->data;
+    uint8_t outcome[2 * FSM_REQUESTS_MAX];
+    for (uint32_t i = 0; i < p->count; i++) {
+        outcome[2 * i] = FSM_DONE;
+        outcome[2 * i + 1] = i != won;
+    }
+    applying->cb(applying, 0, outcome);
+    node_pump(&node);
+}
+
+static uint32_t under_way(void)
+{
+    return ((struct proposal *)applying->data)->count;
+}
+
+/* Who lost has the next turn; the leader's own waits, and goes behind it. */
+T_TEST(who_was_too_slow_is_next)
+{
+    struct wire *other = (struct wire *)&world;
+    begin();
+    world.leads = true;
+    write_from(other, FRAME_FORWARDED);
+    applied(1);
+    T_EQ(world.applies, 1);
+    struct frame_in in = { sent().body, sent().len, false };
+    struct frame_answer a;
+    T_EQ(frame_get_reply(&in, &a), 0);
+    T_EQ(frame_get_u32(&in), 1);
+    T_EQ(frame_get_u8(&in), 1, "refused");
+    T_OK(!frame_get_text(&in, 8).p && !in.bad, "and nothing is there instead");
+    ask_write(0);
+    T_EQ(world.applies, 1, "it waits");
+    write_from(other, FRAME_FORWARDED);
+    T_EQ(world.applies, 2);
+    T_EQ(under_way(), 2);
+    struct proposal *p = applying->data;
+    T_OK(p->part[0].number > p->part[1].number, "the later one comes first");
+    applied(0);
+    T_EQ(told, 1, "the leader's own hears that it lost");
+    write_from(other, FRAME_FORWARDED);
+    T_EQ(world.applies, 2, "and now the other one waits for it");
+    ask_write(0);
+    T_EQ(world.applies, 3);
+    applied(0);
+    end();
+}
+
+T_TEST(a_turn_that_nobody_takes_ends)
+{
+    begin();
+    world.leads = true;
+    write_from((struct wire *)&world, FRAME_FORWARDED);
+    applied(1);
+    ask_write(0);
+    T_EQ(world.applies, 1);
+    later(15);
+    T_EQ(world.applies, 2);
+    applied(0);
+    T_EQ(result, 0);
     end();
 }
 

@@ -1,0 +1,40 @@
+/*
+ * A member that follows, and hears nothing from its leader, and starts no election either: that should not be, and
+ * libraft says nothing about it. So it is counted here, in ticks of the loop, since a process that was stopped has
+ * heard nothing in that time for a good reason. It changes nothing: it is for whoever watches.
+ */
+#include "raft/node_in.h"
+
+enum { SILENT_MS = 5000 }; /* and some elections' time */
+
+static unsigned patience(const struct node *n)
+{
+    return (SILENT_MS + 10 * n->raft.election_timeout) / NODE_TICK_MS;
+}
+
+static bool has_peers(const struct node *n)
+{
+    return n->raft.configuration.n > (node_server(n, n->id) ? 1u : 0u);
+}
+
+void silent_look(struct node *n)
+{
+    bool follows = raft_state(&n->raft) == RAFT_FOLLOWER && has_peers(n) && !n->stalled;
+    if (!follows || n->leader_spoke) {
+        if (n->silent)
+            node_say(n, NODE_INFO, "leader_heard", "term=%llu", n->raft.current_term);
+        n->silent = n->leader_spoke = false;
+        n->silent_ticks = 0;
+        return;
+    }
+    if (n->silent || ++n->silent_ticks < patience(n))
+        return;
+    n->silent = true;
+    const struct raft_server *me = node_server(n, n->id);
+    node_say(
+        n, NODE_ERROR, "leader_silent",
+        "term=%llu index=%llu voter=%s storing_snapshot=%s cure=see whether the leader reaches this "
+        "member's peer port; else restart this firnd",
+        n->raft.current_term, raft_last_index(&n->raft),
+        me && me->role == RAFT_VOTER ? "yes" : "no", n->put_theirs ? "yes" : "no");
+}
