@@ -18,7 +18,7 @@ SHORT_MS = 500                  # of a handle that is going to meet it
 MARGIN_MS = 10000               # a call that comes back this much after its time-out is late
 HEAL_S = 90                     # by then a store that has its servers again must work again
 UNKNOWN, CONFLICT, EIO, ESTORE = "FIRN_EUNKNOWN", "FIRN_ECONFLICT", "FIRN_EIO", "FIRN_ESTORE"
-ABSENT, INVALID, TIME_OVER = "FIRN_ENOENT", "FIRN_EINVAL", "FIRN_EAGAIN"
+ABSENT, INVALID, TIME_OVER, UNSUPPORTED = "FIRN_ENOENT", "FIRN_EINVAL", "FIRN_EAGAIN", "FIRN_ENOTSUP"
 
 CASES = []  # (name, function, needs), in the order in which they run
 
@@ -103,6 +103,12 @@ class Context:
         self.check(a.result == (ABSENT if value is None else "0"), key, "should hold", value, "but:", a)
         self.check(a.value == value, key, "should hold", value, "but holds", a.value)
 
+    def met(self, p, i, value):
+        """The call before was refused for its write i: this is what was there, if the store says that."""
+        a = p.instead(i)
+        if a.result != UNSUPPORTED:
+            self.check(a.result == (ABSENT if value is None else "0") and a.value == value, "met", value, "but says", a)
+
     # ---- a store that may be away for a while ----
     def read_again(self, p, key):
         """The value by a fresh read, as soon as the store answers one; None for absent."""
@@ -175,6 +181,7 @@ def create_replace_remove(t):
     p = t.probe()
     t.holds(p, b"a", None)
     t.expect(p.cas(b"a", b"x", b"y"), CONFLICT)  # absent is not some value
+    t.met(p, 0, None)
     t.holds(p, b"a", None)
     t.expect(p.cas(b"a", None, b"one"), "0")
     t.expect(p.cas(b"a", None, b"two"), CONFLICT)
@@ -182,6 +189,7 @@ def create_replace_remove(t):
     t.expect(p.cas(b"a", b"one", b"two"), "0")
     for wrong in (b"one", b"tw", b"two2", b"", b"two\0", None):
         t.expect(p.cas(b"a", wrong, b"three"), CONFLICT)
+        t.met(p, 0, b"two")
     t.holds(p, b"a", b"two")
     t.holds(p, b"ab", None)
     for wrong in (b"one", b"", b"tw"):
@@ -279,6 +287,8 @@ def many_at_once(t):
             (b"e", b"leaves", None)]
     a = t.expect(p.many(*want), "0")
     t.check(a.results == ["0", "0", CONFLICT, CONFLICT, "0"], "each compared on its own:", a)
+    t.met(p, 2, b"other")
+    t.met(p, 3, None)
     for key, value in ((b"a", b"1"), (b"b", b"2"), (b"c", b"other"), (b"d", None), (b"e", None)):
         t.holds(p, key, value)
     a = t.expect(p.many(*want), "0")

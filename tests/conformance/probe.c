@@ -7,6 +7,7 @@
  *   read KEY [fresh]                 0 VALUE STORE_MS MS
  *   cas KEY OLD NEW                  0 MS
  *   many KEY OLD NEW [KEY OLD NEW..] 0 RESULT [RESULT..] MS
+ *   instead I                        0 VALUE STORE_MS MS   (what write I of the refused cas or many met)
  *   scan PREFIX [MAX]                0 COUNT [KEY=VALUE..] MS   (after MAX registers it ends by itself)
  *   wait KEY OLD WAIT_MS             0 VALUE STORE_MS MS
  *   identity                         0 TEXT MS
@@ -162,6 +163,15 @@ static void do_many(struct probe *p)
     finish(p, r, took_ns);
 }
 
+static void do_instead(struct probe *p)
+{
+    struct firn_record rec;
+    const struct firn_store_ops *ops = p->store->ops;
+    int r = ops->instead ? ops->instead(p->store, strtoul(p->word[1].p, NULL, 10), &rec)
+                         : FIRN_ENOTSUP;
+    answer_record(p, r, &rec);
+}
+
 struct found { /* what a scan met: copied, since the slices do not outlive the call */
     size_t count, max, room, len;
     char *bytes; /* key length, key, value length, value, and so on */
@@ -257,7 +267,7 @@ static const struct command {
     { "read", 2, 3, 2, do_read },         { "cas", 4, 4, 0, do_cas },
     { "many", 4, WORDS_MAX, 0, do_many }, { "scan", 2, 3, 2, do_scan },
     { "wait", 4, 4, 3, do_wait },         { "identity", 1, 1, 0, do_identity },
-    { "reopen", 1, 1, 0, do_reopen },
+    { "reopen", 1, 1, 0, do_reopen },     { "instead", 2, 2, 1, do_instead },
 };
 
 static void execute(struct probe *p, char *line)

@@ -107,7 +107,7 @@ class Probe:
         command, a = self.pending.pop(0), Answer(line.decode())
         if a.result == "?":
             raise ProbeError(f"{command}: {a}")
-        if a.ok and command in ("read", "wait"):
+        if a.ok and command in ("read", "wait", "instead"):
             a.value, a.store_ms = decode(a.words[0]), int(a.words[1])
         elif a.ok and command == "scan":
             a.found = [tuple(map(decode, w.split("="))) for w in a.words[1:]]
@@ -132,6 +132,9 @@ class Probe:
 
     def many(self, *triples):
         return self.call("many", *[word for triple in triples for word in triple])
+
+    def instead(self, i):
+        return self.call("instead", Raw(i))
 
     def scan(self, prefix, most=None):
         return self.call("scan", prefix, *([] if most is None else [Raw(most)]))
