@@ -20,39 +20,35 @@ struct bench {
     struct load_result result;
 };
 
-#define NUMBER(name_, member, value_, min_, max_, about_)                                        \
-    {                                                                                            \
-        .name = name_, .type = OPT_COUNT, .at = offsetof(struct bench, member), .value = value_, \
-        .min = min_, .max = max_, .about = about_                                                \
-    }
-#define TEXT(name_, member, value_, about_)                                                     \
-    {                                                                                           \
-        .name = name_, .type = OPT_TEXT, .at = offsetof(struct bench, member), .value = value_, \
-        .about = about_                                                                         \
-    }
-
 static const struct opt opts[] = {
-    TEXT("http", http, "URL", "send GET requests for this address"),
-    TEXT("resp", resp, "HOST:PORT", "speak the Redis protocol; --command says what"),
-    TEXT("command", command, "WORDS", "the command to send, such as \"INCR x\" (default PING)"),
-    TEXT("accept", accept, "TYPE", "the Accept header, such as text/plain"),
-    NUMBER("connections", connections, "N", 1, LOAD_CONNECTIONS_MAX, "open so many (default 50)"),
-    NUMBER("depth", depth, "N", 1, LOAD_DEPTH_MAX,
-           "keep so many requests in flight on each connection (default 1)"),
-    NUMBER("seconds", seconds, "N", 1, LOAD_SECONDS_MAX, "measure so long (default 5)"),
-    NUMBER("warmup", warmup_ms, "MS", 0, 60000,
-           "before that, run so many milliseconds that do not count (default 0)"),
-    NUMBER("requests", requests, "N", 1, UINT64_MAX - 1,
-           "stop once so many were sent, should that be sooner"),
-    NUMBER(
-        "rate", rate, "R", 1, 100000000,
+    OPT_WORDS(struct bench, http, "http", "URL", "send GET requests for this address"),
+    OPT_WORDS(struct bench, resp, "resp", "HOST:PORT",
+              "speak the Redis protocol; --command says what"),
+    OPT_WORDS(struct bench, command, "command", "WORDS",
+              "the command to send, such as \"INCR x\" (default PING)"),
+    OPT_WORDS(struct bench, accept, "accept", "TYPE", "the Accept header, such as text/plain"),
+    OPT_NUMBER(struct bench, connections, "connections", "N", 1, LOAD_CONNECTIONS_MAX,
+               "open so many (default 50)"),
+    OPT_NUMBER(struct bench, depth, "depth", "N", 1, LOAD_DEPTH_MAX,
+               "keep so many requests in flight on each connection (default 1)"),
+    OPT_NUMBER(struct bench, seconds, "seconds", "N", 1, LOAD_SECONDS_MAX,
+               "measure so long (default 5)"),
+    OPT_NUMBER(struct bench, warmup_ms, "warmup", "MS", 0, 60000,
+               "before that, run so many milliseconds that do not count (default 0)"),
+    OPT_NUMBER(struct bench, requests, "requests", "N", 1, UINT64_MAX - 1,
+               "stop once so many were sent, should that be sooner"),
+    OPT_NUMBER(
+        struct bench, rate, "rate", "R", 1, 100000000,
         "open loop: R requests a second over all connections, whether the server keeps up or not; "
         "latency counts from when a request was due"),
-    NUMBER("idle", idle, "N", 0, LOAD_IDLE_MAX, "open further connections that say nothing"),
-    NUMBER("threads", threads, "N", 1, LOAD_THREADS_MAX, "threads of the client (default 1)"),
-    NUMBER("cpu", cpu, "N", 0, CPU_SETSIZE - LOAD_THREADS_MAX,
-           "run the client's first thread on core N, the next on N+1"),
-    NUMBER("pid", pid, "P", 1, 1 << 22, "the server's process: report its CPU time per request"),
+    OPT_NUMBER(struct bench, idle, "idle", "N", 0, LOAD_IDLE_MAX,
+               "open further connections that say nothing"),
+    OPT_NUMBER(struct bench, threads, "threads", "N", 1, LOAD_THREADS_MAX,
+               "threads of the client (default 1)"),
+    OPT_NUMBER(struct bench, cpu, "cpu", "N", 0, CPU_SETSIZE - LOAD_THREADS_MAX,
+               "run the client's first thread on core N, the next on N+1"),
+    OPT_NUMBER(struct bench, pid, "pid", "P", 1, 1 << 22,
+               "the server's process: report its CPU time per request"),
     { .name = "check",
       .at = offsetof(struct bench, check),
       .about = "all IDs received are distinct, and rise on each connection" },

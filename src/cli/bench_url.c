@@ -26,41 +26,34 @@ struct bench {
     bool drawn;
 };
 
-#define NUMBER(name_, member, value_, min_, max_, about_)                                        \
-    {                                                                                            \
-        .name = name_, .type = OPT_COUNT, .at = offsetof(struct bench, member), .value = value_, \
-        .min = min_, .max = max_, .about = about_                                                \
-    }
-#define TEXT(name_, member, value_, about_)                                                     \
-    {                                                                                           \
-        .name = name_, .type = OPT_TEXT, .at = offsetof(struct bench, member), .value = value_, \
-        .about = about_                                                                         \
-    }
-
 static const struct opt opts[] = {
-    NUMBER("connections", connections, "N", 1, LOAD_CONNECTIONS_MAX,
-           "open so many, spread over the addresses (default 50)"),
-    NUMBER("depth", depth, "N", 1, LOAD_DEPTH_MAX,
-           "keep so many requests in flight on each connection (default 1)"),
-    NUMBER("rate", rate, "R", 1, 100000000,
-           "open loop: R requests a second in all, whether the servers keep up or not; latency "
-           "counts from when a request was due"),
-    NUMBER("seconds", seconds, "N", 1, LOAD_SECONDS_MAX, "measure so long (default 5)"),
-    NUMBER("warmup", warmup_ms, "MS", 0, 60000,
-           "before that, run so many milliseconds that do not count (default 0)"),
-    NUMBER("requests", requests, "N", 1, UINT64_MAX - 1,
-           "stop once so many were sent, should that be sooner"),
-    TEXT("command", command, "WORDS",
-         "what redis:// addresses are sent, such as \"FIRN.NEXT snowflake\" (default \"INCR "
-         "firn-bench\")"),
-    TEXT("accept", accept, "TYPE", "the Accept header, such as text/plain"),
-    NUMBER("threads", threads, "N", 1, LOAD_THREADS_MAX, "threads of the client (default 1)"),
-    NUMBER("cpu", cpu, "N", 0, CPU_SETSIZE - LOAD_THREADS_MAX,
-           "run the client's first thread on core N, the next on N+1"),
-    NUMBER("pid", pid, "P", 1, 1 << 22, "a server's process: report its CPU time per request"),
-    NUMBER("memory", memory_mb, "MB", 1, MEMORY_MAX_MB,
-           "remember IDs in so much memory, 8 bytes each (default 400); what comes later is not "
-           "compared, and the report says so"),
+    OPT_NUMBER(struct bench, connections, "connections", "N", 1, LOAD_CONNECTIONS_MAX,
+               "open so many, spread over the addresses (default 50)"),
+    OPT_NUMBER(struct bench, depth, "depth", "N", 1, LOAD_DEPTH_MAX,
+               "keep so many requests in flight on each connection (default 1)"),
+    OPT_NUMBER(struct bench, rate, "rate", "R", 1, 100000000,
+               "open loop: R requests a second in all, whether the servers keep up or not; latency "
+               "counts from when a request was due"),
+    OPT_NUMBER(struct bench, seconds, "seconds", "N", 1, LOAD_SECONDS_MAX,
+               "measure so long (default 5)"),
+    OPT_NUMBER(struct bench, warmup_ms, "warmup", "MS", 0, 60000,
+               "before that, run so many milliseconds that do not count (default 0)"),
+    OPT_NUMBER(struct bench, requests, "requests", "N", 1, UINT64_MAX - 1,
+               "stop once so many were sent, should that be sooner"),
+    OPT_WORDS(struct bench, command, "command", "WORDS",
+              "what redis:// addresses are sent, such as \"FIRN.NEXT snowflake\" (default \"INCR "
+              "firn-bench\")"),
+    OPT_WORDS(struct bench, accept, "accept", "TYPE", "the Accept header, such as text/plain"),
+    OPT_NUMBER(struct bench, threads, "threads", "N", 1, LOAD_THREADS_MAX,
+               "threads of the client (default 1)"),
+    OPT_NUMBER(struct bench, cpu, "cpu", "N", 0, CPU_SETSIZE - LOAD_THREADS_MAX,
+               "run the client's first thread on core N, the next on N+1"),
+    OPT_NUMBER(struct bench, pid, "pid", "P", 1, 1 << 22,
+               "a server's process: report its CPU time per request"),
+    OPT_NUMBER(
+        struct bench, memory_mb, "memory", "MB", 1, MEMORY_MAX_MB,
+        "remember IDs in so much memory, 8 bytes each (default 400); what comes later is not "
+        "compared, and the report says so"),
     { .name = "no-check",
       .at = offsetof(struct bench, no_check),
       .about = "do not look at the answers: no check that IDs differ" },

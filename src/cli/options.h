@@ -32,6 +32,16 @@ struct opt {
 };
 
 /* Every command that prints data has it. */
+#define OPT_NUMBER(struct_, member, name_, value_, min_, max_, about_)                      \
+    {                                                                                       \
+        .name = name_, .type = OPT_COUNT, .at = offsetof(struct_, member), .value = value_, \
+        .min = min_, .max = max_, .about = about_                                           \
+    }
+#define OPT_WORDS(struct_, member, name_, value_, about_)                                  \
+    {                                                                                      \
+        .name = name_, .type = OPT_TEXT, .at = offsetof(struct_, member), .value = value_, \
+        .about = about_                                                                    \
+    }
 #define OPT_JSON(type, member)                                       \
     {                                                                \
         .name = "json", .letter = 'j', .at = offsetof(type, member), \

@@ -18,6 +18,7 @@ enum {
     NODE_TICK_MS = 10,
     PROPOSALS_MAX = 2, /* entries on their way: one is written while the next one collects */
     MEMBERS_MAX = NODE_PEERS_MAX, /* that the status tells about; more are no cluster any more */
+    RETRY_MS = 20,                /* after "I do not lead" */
     HEARD_MS = 1000,              /* longer ago: it is not there */
     SNAPSHOT_EVERY = 8192,
     SNAPSHOT_KEEP = 2048,
@@ -168,6 +169,22 @@ void node_answer(struct node *n, struct request *q, const char *reply, size_t le
 void node_refuse(struct node *n, struct request *q, int result, const char *why);
 void node_expire(struct node *n);
 void node_end_requests(struct node *n);
+struct request *node_request(struct node *n, uint64_t number); /* NULL: it has ended */
+/* It may have happened: the next leader is asked what became of it, if it is ours to ask. */
+void node_ask_again(struct node *n, struct request *q, const char *why);
+/* A reply that is begun, and its end. */
+struct frame_out node_reply(struct node *n, const struct request *q, uint64_t index);
+void node_reply_send(struct node *n, struct request *q, struct frame_out *o);
+
+static inline bool request_due(const struct node *n, const struct request *q)
+{
+    return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop);
+}
+
+/* propose.c */
+void node_propose(struct node *n); /* what waits and may be written now, as one entry */
+void node_name_cluster(
+    struct node *n); /* from its first leader, and another one when it is restored */
 
 /* change.c */
 void node_change(struct node *n, struct request *q);

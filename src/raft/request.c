@@ -21,7 +21,6 @@
 
 enum {
     BUDGET_MS_MAX = 60 * 1000,
-    RETRY_MS = 20, /* after "I do not lead" */
     PAGE_BYTES = 256 * 1024,
     /* That wait, of all who ask: peers must not fill the memory, and each turn walks over all. */
     REQUESTS_MAX = 2048,
@@ -72,7 +71,7 @@ void node_refuse(struct node *n, struct request *q, int result, const char *why)
     node_answer(n, q, o.p, o.len);
 }
 
-static struct frame_out reply(struct node *n, const struct request *q, uint64_t index)
+struct frame_out node_reply(struct node *n, const struct request *q, uint64_t index)
 {
     struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
     /* Our own process has this clock already: it would take it for another one's. */
@@ -80,7 +79,7 @@ static struct frame_out reply(struct node *n, const struct request *q, uint64_t 
     return o;
 }
 
-static void send_reply(struct node *n, struct request *q, struct frame_out *o)
+void node_reply_send(struct node *n, struct request *q, struct frame_out *o)
 {
     frame_end(o);
     if (o->full)
@@ -101,9 +100,9 @@ static void answer_read(struct node *n, struct request *q)
         node_refuse(n, q, FIRN_ENOENT, "");
         return;
     }
-    struct frame_out o = reply(n, q, index_now(n));
+    struct frame_out o = node_reply(n, q, index_now(n));
     frame_text(&o, map_value(&n->fsm.map, i));
-    send_reply(n, q, &o);
+    node_reply_send(n, q, &o);
 }
 
 static void answer_scan(struct node *n, struct request *q)
@@ -116,7 +115,7 @@ static void answer_scan(struct node *n, struct request *q)
     bool found, more = false;
     size_t i = map_find(m, behind.p ? behind : prefix, &found);
     uint32_t count = 0;
-    struct frame_out o = reply(n, q, index_now(n));
+    struct frame_out o = node_reply(n, q, index_now(n));
     size_t head = o.len;
     frame_u8(&o, 0);
     frame_u32(&o, 0);
@@ -132,7 +131,7 @@ static void answer_scan(struct node *n, struct request *q)
     }
     o.p[head] = more;
     store_be32(o.p + head + 1, count);
-    send_reply(n, q, &o);
+    node_reply_send(n, q, &o);
 }
 
 static void answer_identity(struct node *n, struct request *q)
@@ -142,9 +141,9 @@ static void answer_identity(struct node *n, struct request *q)
         q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         return;
     }
-    struct frame_out o = reply(n, q, index_now(n));
+    struct frame_out o = node_reply(n, q, index_now(n));
     frame_u64(&o, n->fsm.incarnation);
-    send_reply(n, q, &o);
+    node_reply_send(n, q, &o);
 }
 
 static void answer_from_map(struct node *n, struct request *q)
@@ -167,77 +166,14 @@ static void answer_from_map(struct node *n, struct request *q)
 
 static void answer_status(struct node *n, struct request *q)
 {
-    struct frame_out o = reply(n, q, index_now(n));
+    struct frame_out o = node_reply(n, q, index_now(n));
     o.len += node_status(n, q->frame.body[0] != 0, o.p + o.len, o.cap - o.len);
-    send_reply(n, q, &o);
+    node_reply_send(n, q, &o);
 }
 
-/* ---- whose turn it is ---- */
+/* ---- what waits ---- */
 
-static uint64_t key_hash(struct firn_slice key)
-{
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < key.len; i++)
-        h = (h ^ (unsigned char)key.p[i]) * 1099511628211u;
-    return h;
-}
-
-/* A member, by the connection that its requests come over; this one has none to itself. */
-static uintptr_t asker(const struct request *q)
-{
-    return (uintptr_t)q->wire;
-}
-
-static uint64_t turn_ms(const struct node *n)
-{
-    return n->raft.election_timeout / 10; /* there and back: members are no farther apart */
-}
-
-static size_t writes_of(const struct request *q, struct firn_cas *want)
-{
-    struct frame_in in = { q->frame.body + CAS_COUNT, q->frame.len - CAS_COUNT, false };
-    size_t count = 0;
-    return frame_get_cas(&in, want, &count) == 0 ? count : 0;
-}
-
-static enum turn_of turn_of(struct node *n, const struct request *q)
-{
-    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
-    enum turn_of all = TURN_FREE;
-    if (n->turns.used == 0)
-        return TURN_FREE;
-    size_t count = writes_of(q, want);
-    for (size_t i = 0; i < count; i++) {
-        enum turn_of one = turns_ask(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop),
-                                     turn_ms(n));
-        if (one == TURN_OURS)
-            return one;
-        all = one == TURN_OTHERS ? one : all;
-    }
-    return all;
-}
-
-static void turn_begins(struct node *n, const struct request *q)
-{
-    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
-    size_t count = writes_of(q, want);
-    for (size_t i = 0; i < count; i++)
-        turns_begin(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop), turn_ms(n));
-}
-
-/* ---- writes ---- */
-
-struct proposal {
-    struct raft_apply req;
-    struct node *node;
-    uint32_t count;
-    struct {
-        uint64_t number; /* of the request, which may have ended meanwhile */
-        uint32_t writes;
-    } part[FSM_REQUESTS_MAX];
-};
-
-static struct request *by_number(struct node *n, uint64_t number)
+struct request *node_request(struct node *n, uint64_t number)
 {
     for (struct request *q = n->first; q; q = q->next)
         if (q->number == number)
@@ -245,36 +181,8 @@ static struct request *by_number(struct node *n, uint64_t number)
     return NULL;
 }
 
-/* `at` is what the state machine said about this request. */
-static void answer_write(struct node *n, struct request *q, uint64_t index, const uint8_t *at,
-                         uint32_t writes)
-{
-    uint8_t outcome = *at++;
-    if (outcome != FSM_DONE) {
-        node_refuse(n, q, outcome == FSM_OTHER ? FIRN_ESTORE : FIRN_EUNKNOWN,
-                    outcome == FSM_OTHER
-                        ? "the cluster was restored or made anew since it was opened"
-                        : "the leader was lost, and too much happened since");
-        return;
-    }
-    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
-    struct frame_out o = reply(n, q, index);
-    (void)writes_of(q, want); /* as many as it said */
-    frame_u32(&o, writes);
-    for (uint32_t k = 0; k < writes; k++) {
-        bool found = false;
-        size_t i = at[k] ? map_find(&n->fsm.map, want[k].key, &found) : 0;
-        frame_u8(&o, at[k]);
-        if (at[k])
-            frame_text(&o, found ? map_value(&n->fsm.map, i) : (struct firn_slice){ NULL, 0 });
-        (at[k] ? turns_lost : turns_won)(&n->turns, key_hash(want[k].key), asker(q),
-                                         uv_now(&n->loop), turn_ms(n));
-    }
-    send_reply(n, q, &o);
-}
-
 /* The next leader is asked what became of it, if it is ours to ask. */
-static void ask_again(struct node *n, struct request *q, const char *why)
+void node_ask_again(struct node *n, struct request *q, const char *why)
 {
     if (q->frame.flags != 0) { /* the member that sent it asks */
         node_refuse(n, q, FIRN_EUNKNOWN, why);
@@ -286,131 +194,13 @@ static void ask_again(struct node *n, struct request *q, const char *why)
     q->retry_ms = uv_now(&n->loop) + RETRY_MS;
 }
 
-static void proposal_done(struct raft_apply *req, int status, void *result)
-{
-    struct proposal *p = req->data;
-    struct node *n = p->node;
-    const uint8_t *at = result; /* only where it was applied */
-    n->proposals--;
-    for (uint32_t i = 0; i < p->count; i++) {
-        struct request *q = by_number(n, p->part[i].number);
-        if (q && status == 0)
-            answer_write(n, q, req->index, at, p->part[i].writes);
-        else if (q)
-            ask_again(n, q, "the lead was lost while it was written");
-        at = at ? at + 1 + p->part[i].writes : NULL;
-    }
-    free(p);
-    node_pump_soon(n);
-}
-
-/* Behind what the client has seen, this cluster cannot be: a leader has all that was ever acknowledged. */
-static bool forgot(struct node *n, struct request *q)
-{
-    if (load_be64(q->frame.body) <= raft_last_index(&n->raft))
-        return false;
-    node_refuse(n, q, FIRN_ESTORE,
-                "the cluster has forgotten what it knew: it was restored or wiped");
-    return true;
-}
-
-static bool due(struct node *n, const struct request *q)
-{
-    return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop);
-}
-
-/* Those whose turn it is, or all that do not have to wait for another one. False: the entry is full. */
-static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, bool turn)
-{
-    for (struct request *q = n->first, *next; q; q = next) {
-        next = q->next;
-        if (q->frame.type != FRAME_CAS || !due(n, q) || forgot(n, q))
-            continue;
-        enum turn_of whose = turn_of(n, q);
-        if (turn ? whose != TURN_OURS : whose == TURN_OTHERS)
-            continue;
-        if (!fsm_entry_add(e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
-            return false;
-        if (whose == TURN_OURS)
-            turn_begins(n, q);
-        p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
-        p->part[p->count++].number = q->number;
-        q->state = REQUEST_PROPOSED;
-    }
-    return true;
-}
-
-static void propose(struct node *n)
-{
-    struct proposal *p = calloc(1, sizeof *p);
-    char *room = raft_malloc(FSM_ENTRY_MAX);
-    struct fsm_entry e;
-    if (!p || !room) {
-        free(p);
-        raft_free(room);
-        return; /* they wait on, and end at their deadline */
-    }
-    p->node = n;
-    p->req.data = p;
-    fsm_entry_begin(&e, room, FSM_ENTRY_MAX);
-    if (n->turns.used == 0 || add_writes(n, &e, p, true))
-        (void)add_writes(n, &e, p, false);
-    struct raft_buffer b = { room, fsm_entry_end(&e) };
-    if (p->count > 0) {
-        char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
-        b.base = shrunk ? shrunk : b.base;
-    }
-    int r = p->count ? raft_apply(&n->raft, &p->req, &b, 1, proposal_done) : RAFT_NOTFOUND;
-    if (r == 0) {
-        n->proposals++;
-        n->entries++;
-        n->writes += p->count;
-        return;
-    }
-    raft_free(b.base);
-    for (uint32_t i = 0; i < p->count; i++) { /* not in the log: they wait for the next leader */
-        struct request *q = by_number(n, p->part[i].number);
-        q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
-    }
-    free(p);
-}
-
 static bool any(struct node *n, bool write)
 {
     for (struct request *q = n->first; q; q = q->next)
-        if (due(n, q) && q->frame.type != FRAME_CHANGE && (q->frame.type == FRAME_CAS) == write)
+        if (request_due(n, q) && q->frame.type != FRAME_CHANGE &&
+            (q->frame.type == FRAME_CAS) == write)
             return true;
     return false;
-}
-
-/* A cluster gets its name from its first leader, and another one when it is restored. */
-static void named(struct raft_apply *req, int status, void *result)
-{
-    struct node *n = req->data;
-    (void)result;
-    if (status == 0)
-        n->opts.restore = false;
-    n->naming = false;
-    free(req);
-    node_pump_soon(n);
-}
-
-static void name_cluster(struct node *n)
-{
-    struct raft_apply *req = calloc(1, sizeof *req);
-    struct raft_buffer b = { raft_malloc(24), 24 };
-    uint64_t fresh = 0;
-    if (req && b.base && uv_random(NULL, NULL, &fresh, sizeof fresh, 0, NULL) == 0 && fresh) {
-        (void)fsm_entry_incarnation(b.base, b.len, n->fsm.incarnation, fresh);
-        req->data = n;
-        if (raft_apply(&n->raft, req, &b, 1, named) == 0) {
-            n->naming = true;
-            return;
-        }
-    }
-    free(req);
-    raft_free(b.base);
 }
 
 /* ---- reads ---- */
@@ -442,7 +232,7 @@ static void read_current(struct node *n)
         return;
     n->barrier = true;
     for (struct request *q = n->first; q; q = q->next)
-        if (due(n, q) && !changes_something(q))
+        if (request_due(n, q) && !changes_something(q))
             q->state = REQUEST_BARRIER;
 }
 
@@ -465,7 +255,7 @@ static void leader_frame(struct wire *w, const struct frame *f)
         node_pump(n);
         return;
     }
-    struct request *q = f->type == FRAME_REPLY ? by_number(n, f->number) : NULL;
+    struct request *q = f->type == FRAME_REPLY ? node_request(n, f->number) : NULL;
     struct frame_in in = { f->body, f->len, false };
     struct frame_answer a;
     if (!q || q->state != REQUEST_FORWARDED || frame_get_reply(&in, &a) != 0)
@@ -479,7 +269,7 @@ static void leader_frame(struct wire *w, const struct frame *f)
      * then nobody has it any more. */
     bool open = a.result == FIRN_EUNKNOWN || (q->maybe && a.result != 0 && a.result != FIRN_ESTORE);
     if (open && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
-        ask_again(n, q, "");
+        node_ask_again(n, q, "");
         return;
     }
     n->caught_up |= a.index > 0 && raft_last_applied(&n->raft) >= a.index;
@@ -498,7 +288,7 @@ void node_leader_lost(struct node *n)
         if (q->state != REQUEST_FORWARDED)
             continue;
         if (q->frame.type == FRAME_CAS) {
-            ask_again(n, q, "the leader was lost before it answered");
+            node_ask_again(n, q, "the leader was lost before it answered");
         } else { /* nothing changes by it, or nothing more when it is done twice */
             q->state = REQUEST_WAITING;
             q->retry_ms = uv_now(&n->loop) + RETRY_MS;
@@ -541,7 +331,7 @@ static void forward(struct node *n, const char *address)
     uint64_t now = uv_now(&n->loop);
     for (struct request *q = n->first, *next; q && n->to_leader_up; q = next) {
         next = q->next;
-        if (!due(n, q) || (q->frame.flags & FRAME_FORWARDED))
+        if (!request_due(n, q) || (q->frame.flags & FRAME_FORWARDED))
             continue;
         q->state = REQUEST_FORWARDED;
         n->forwarded[q->frame.type == FRAME_CAS]++;
@@ -561,10 +351,10 @@ static void answer_local(struct node *n)
     bool current = n->caught_up && !n->stalled && raft_state(&n->raft) != RAFT_UNAVAILABLE;
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
-        if (due(n, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
+        if (request_due(n, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
             load_be64(q->frame.body) <= index_now(n))
             answer_read(n, q);
-        else if (due(n, q) && q->frame.type == FRAME_STATUS && leads(n))
+        else if (request_due(n, q) && q->frame.type == FRAME_STATUS && leads(n))
             answer_status(n, q);
     }
 }
@@ -601,17 +391,17 @@ void node_pump(struct node *n)
         return;
     }
     if (!n->naming && (n->fsm.incarnation == 0 || n->opts.restore))
-        name_cluster(n);
+        node_name_cluster(n);
     while (n->proposals < PROPOSALS_MAX && any(n, true) && leads(n)) {
         unsigned before = n->proposals;
-        propose(n);
+        node_propose(n);
         if (n->proposals == before)
             break;
     }
     if (!n->barrier && leads(n) && (any(n, false) || !lead_begun(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
-        if (due(n, q) && q->frame.type == FRAME_CHANGE) {
+        if (request_due(n, q) && q->frame.type == FRAME_CHANGE) {
             node_change(n, q);
             break; /* the list may have changed; the rest has its turn when this one is done */
         }

@@ -9,6 +9,7 @@
 #include "id/diag.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <raft.h>
@@ -376,10 +377,21 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
     frames(w);
 }
 
+/* What is sent and not acknowledged for so long ends the connection. Else the kernel sends it again after longer
+ * and longer pauses: a member that was parted for a minute would hear nothing for another one. */
+static void give_up_in_time(uv_tcp_t *tcp)
+{
+    unsigned ms = WIRE_SILENT_MS;
+    uv_os_fd_t fd;
+    if (uv_fileno((uv_handle_t *)tcp, &fd) == 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
 static int start(struct wire *w, const struct wire_tls *tls)
 {
     uv_tcp_nodelay(w->tcp, 1);
     uv_tcp_keepalive(w->tcp, 1, 5);
+    give_up_in_time(w->tcp);
     int r = uv_read_start((uv_stream_t *)w->tcp, give_chunk, on_read);
     if (r < 0 || !tls)
         return r;

@@ -3,6 +3,7 @@
  * member under test follows; the test is its leader, by the name that raft_leader() gives, and answers, goes
  * away or stays silent.
  */
+#include "raft/propose.c"
 #include "raft/request.c"
 
 #include "t.h"

@@ -1,0 +1,215 @@
+/*
+ * Writes, where this member leads: all that wait go into one entry of the log, and are answered when it is applied.
+ * Who was too slow last time goes first (turn.h).
+ */
+#include "raft/node_in.h"
+#include "id/bytes.h"
+
+#include <stdlib.h>
+
+/* ---- whose turn it is ---- */
+
+static uint64_t key_hash(struct firn_slice key)
+{
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < key.len; i++)
+        h = (h ^ (unsigned char)key.p[i]) * 1099511628211u;
+    return h;
+}
+
+/* A member, by the connection that its requests come over; this one has none to itself. */
+static uintptr_t asker(const struct request *q)
+{
+    return (uintptr_t)q->wire;
+}
+
+static uint64_t turn_ms(const struct node *n)
+{
+    return n->raft.election_timeout / 10; /* there and back: members are no farther apart */
+}
+
+static size_t writes_of(const struct request *q, struct firn_cas *want)
+{
+    struct frame_in in = { q->frame.body + CAS_COUNT, q->frame.len - CAS_COUNT, false };
+    size_t count = 0;
+    return frame_get_cas(&in, want, &count) == 0 ? count : 0;
+}
+
+static enum turn_of turn_of(struct node *n, const struct request *q)
+{
+    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
+    enum turn_of all = TURN_FREE;
+    if (n->turns.used == 0)
+        return TURN_FREE;
+    size_t count = writes_of(q, want);
+    for (size_t i = 0; i < count; i++) {
+        enum turn_of one = turns_ask(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop),
+                                     turn_ms(n));
+        if (one == TURN_OURS)
+            return one;
+        all = one == TURN_OTHERS ? one : all;
+    }
+    return all;
+}
+
+static void turn_begins(struct node *n, const struct request *q)
+{
+    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
+    size_t count = writes_of(q, want);
+    for (size_t i = 0; i < count; i++)
+        turns_begin(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop), turn_ms(n));
+}
+
+/* ---- writes ---- */
+
+struct proposal {
+    struct raft_apply req;
+    struct node *node;
+    uint32_t count;
+    struct {
+        uint64_t number; /* of the request, which may have ended meanwhile */
+        uint32_t writes;
+    } part[FSM_REQUESTS_MAX];
+};
+
+/* `at` is what the state machine said about this request. */
+static void answer_write(struct node *n, struct request *q, uint64_t index, const uint8_t *at,
+                         uint32_t writes)
+{
+    uint8_t outcome = *at++;
+    if (outcome != FSM_DONE) {
+        node_refuse(n, q, outcome == FSM_OTHER ? FIRN_ESTORE : FIRN_EUNKNOWN,
+                    outcome == FSM_OTHER
+                        ? "the cluster was restored or made anew since it was opened"
+                        : "the leader was lost, and too much happened since");
+        return;
+    }
+    static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
+    struct frame_out o = node_reply(n, q, index);
+    (void)writes_of(q, want); /* as many as it said */
+    frame_u32(&o, writes);
+    for (uint32_t k = 0; k < writes; k++) {
+        bool found = false;
+        size_t i = at[k] ? map_find(&n->fsm.map, want[k].key, &found) : 0;
+        frame_u8(&o, at[k]);
+        if (at[k])
+            frame_text(&o, found ? map_value(&n->fsm.map, i) : (struct firn_slice){ NULL, 0 });
+        (at[k] ? turns_lost : turns_won)(&n->turns, key_hash(want[k].key), asker(q),
+                                         uv_now(&n->loop), turn_ms(n));
+    }
+    node_reply_send(n, q, &o);
+}
+
+static void proposal_done(struct raft_apply *req, int status, void *result)
+{
+    struct proposal *p = req->data;
+    struct node *n = p->node;
+    const uint8_t *at = result; /* only where it was applied */
+    n->proposals--;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct request *q = node_request(n, p->part[i].number);
+        if (q && status == 0)
+            answer_write(n, q, req->index, at, p->part[i].writes);
+        else if (q)
+            node_ask_again(n, q, "the lead was lost while it was written");
+        at = at ? at + 1 + p->part[i].writes : NULL;
+    }
+    free(p);
+    node_pump_soon(n);
+}
+
+/* Behind what the client has seen, this cluster cannot be: a leader has all that was ever acknowledged. */
+static bool forgot(struct node *n, struct request *q)
+{
+    if (load_be64(q->frame.body) <= raft_last_index(&n->raft))
+        return false;
+    node_refuse(n, q, FIRN_ESTORE,
+                "the cluster has forgotten what it knew: it was restored or wiped");
+    return true;
+}
+
+/* Those whose turn it is, or all that do not have to wait for another one. False: the entry is full. */
+static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, bool turn)
+{
+    for (struct request *q = n->first, *next; q; q = next) {
+        next = q->next;
+        if (q->frame.type != FRAME_CAS || !request_due(n, q) || forgot(n, q))
+            continue;
+        enum turn_of whose = turn_of(n, q);
+        if (turn ? whose != TURN_OURS : whose == TURN_OTHERS)
+            continue;
+        if (!fsm_entry_add(e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
+            return false;
+        if (whose == TURN_OURS)
+            turn_begins(n, q);
+        p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
+        p->part[p->count++].number = q->number;
+        q->state = REQUEST_PROPOSED;
+    }
+    return true;
+}
+
+void node_propose(struct node *n)
+{
+    struct proposal *p = calloc(1, sizeof *p);
+    char *room = raft_malloc(FSM_ENTRY_MAX);
+    struct fsm_entry e;
+    if (!p || !room) {
+        free(p);
+        raft_free(room);
+        return; /* they wait on, and end at their deadline */
+    }
+    p->node = n;
+    p->req.data = p;
+    fsm_entry_begin(&e, room, FSM_ENTRY_MAX);
+    if (n->turns.used == 0 || add_writes(n, &e, p, true))
+        (void)add_writes(n, &e, p, false);
+    struct raft_buffer b = { room, fsm_entry_end(&e) };
+    if (p->count > 0) {
+        char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
+        b.base = shrunk ? shrunk : b.base;
+    }
+    int r = p->count ? raft_apply(&n->raft, &p->req, &b, 1, proposal_done) : RAFT_NOTFOUND;
+    if (r == 0) {
+        n->proposals++;
+        n->entries++;
+        n->writes += p->count;
+        return;
+    }
+    raft_free(b.base);
+    for (uint32_t i = 0; i < p->count; i++) { /* not in the log: they wait for the next leader */
+        struct request *q = node_request(n, p->part[i].number);
+        q->state = REQUEST_WAITING;
+        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+    }
+    free(p);
+}
+
+/* A cluster gets its name from its first leader, and another one when it is restored. */
+static void named(struct raft_apply *req, int status, void *result)
+{
+    struct node *n = req->data;
+    (void)result;
+    if (status == 0)
+        n->opts.restore = false;
+    n->naming = false;
+    free(req);
+    node_pump_soon(n);
+}
+
+void node_name_cluster(struct node *n)
+{
+    struct raft_apply *req = calloc(1, sizeof *req);
+    struct raft_buffer b = { raft_malloc(24), 24 };
+    uint64_t fresh = 0;
+    if (req && b.base && uv_random(NULL, NULL, &fresh, sizeof fresh, 0, NULL) == 0 && fresh) {
+        (void)fsm_entry_incarnation(b.base, b.len, n->fsm.incarnation, fresh);
+        req->data = n;
+        if (raft_apply(&n->raft, req, &b, 1, named) == 0) {
+            n->naming = true;
+            return;
+        }
+    }
+    free(req);
+    raft_free(b.base);
+}
