@@ -494,6 +494,7 @@ static int sim_cas_many(struct firn_store *s, const struct firn_cas *want, size_
             continue;
         h->refused = i + 1;
         h->instead[i].len = instead ? instead->len : 0;
+        h->instead[i].store_ms = 0;
         if (instead)
             memcpy(h->instead[i].value, instead->p, instead->len);
     }
@@ -556,15 +557,15 @@ static void sim_close(struct firn_store *s)
 }
 
 /* A service tells what was there instead, as raft: does; a file does not, and others know no transactions. */
-#define OPS(scheme_, shared_, many_, instead_)                                       \
+#define OPS(scheme_, shared_, cas_, many_, instead_)                                 \
     {                                                                                \
         .size = sizeof(struct firn_store_ops), .scheme = scheme_, .shared = shared_, \
-        .read = sim_read, .cas = sim_cas, .cas_many = many_, .scan = sim_scan,       \
+        .read = sim_read, .cas = cas_, .cas_many = many_, .scan = sim_scan,          \
         .identity = sim_identity, .close = sim_close, .instead = instead_            \
     }
-static const struct firn_store_ops file_ops = OPS("sim-file", false, sim_cas_many, NULL);
-static const struct firn_store_ops shared_ops = OPS("sim", true, sim_cas_many, sim_instead);
-static const struct firn_store_ops plain_ops = OPS("sim-plain", true, NULL, NULL);
+static const struct firn_store_ops file_ops = OPS("sim-file", false, sim_cas, sim_cas_many, NULL);
+static const struct firn_store_ops shared_ops = OPS("sim", true, NULL, sim_cas_many, sim_instead);
+static const struct firn_store_ops plain_ops = OPS("sim-plain", true, sim_cas, NULL, NULL);
 
 void store_open(struct handle *h, struct region *r)
 {

@@ -31,7 +31,6 @@ struct opt {
     const char *about;
 };
 
-/* Every command that prints data has it. */
 #define OPT_NUMBER(struct_, member, name_, value_, min_, max_, about_)                      \
     {                                                                                       \
         .name = name_, .type = OPT_COUNT, .at = offsetof(struct_, member), .value = value_, \
@@ -42,6 +41,7 @@ struct opt {
         .name = name_, .type = OPT_TEXT, .at = offsetof(struct_, member), .value = value_, \
         .about = about_                                                                    \
     }
+/* Every command that prints data has it. */
 #define OPT_JSON(type, member)                                       \
     {                                                                \
         .name = "json", .letter = 'j', .at = offsetof(type, member), \

@@ -1,6 +1,6 @@
 /*
  * From bytes to answers: which protocol a connection speaks, and its requests handed to the service one after
- * another, or in runs. Knows neither sockets nor time; what remains of the bytes is conn.c's.
+ * another, or in runs. Nothing is read or sent here; what remains of the bytes is conn.c's.
  */
 #include "net/conn.h"
 

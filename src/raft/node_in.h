@@ -36,7 +36,8 @@ struct request {
     struct request *next, *prev;
     enum request_state state;
     struct frame frame;             /* its body is in `bytes` */
-    uint64_t deadline_ms, retry_ms; /* of uv_now(): when it ends, and not to be tried before */
+    uint64_t since_ms;              /* of uv_now(): when it came, */
+    uint64_t deadline_ms, retry_ms; /* when it ends, and not to be tried before */
     uint64_t number;                /* its own, for the leader */
     bool maybe;        /* it was in a log or with a leader, and what became of it is not known */
     struct wire *wire; /* who asked; NULL: this process, or nobody any more */
@@ -111,6 +112,7 @@ struct node {
     uint64_t numbers, boot;         /* boot: random, so that with a number it is a nonce */
     unsigned proposals;
     struct turns turns; /* while it leads */
+    uint64_t entries_begun;
     bool barrier, naming, changing, transferring;
     bool caught_up; /* since the start it once had all that the leader had */
     struct raft_barrier barrier_req;
@@ -183,6 +185,9 @@ static inline bool request_due(const struct node *n, const struct request *q)
 
 /* propose.c */
 void node_propose(struct node *n); /* what waits and may be written now, as one entry */
+bool node_may_write(
+    struct node *n); /* there is something, and it need not wait for another's turn */
+enum turn_of node_turn(struct node *n, const struct request *q);
 void node_name_cluster(
     struct node *n); /* from its first leader, and another one when it is restored */
 

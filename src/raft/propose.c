@@ -23,9 +23,14 @@ static uintptr_t asker(const struct request *q)
     return (uintptr_t)q->wire;
 }
 
-static uint64_t turn_ms(const struct node *n)
+enum { TURN_MS_MAX = 100 };
+
+static struct turns *turns_now(struct node *n)
 {
-    return n->raft.election_timeout / 10; /* there and back: members are no farther apart */
+    uint64_t turn = n->raft.election_timeout / 10; /* members are no farther apart than that */
+    n->turns.now_ms = uv_now(&n->loop);
+    n->turns.for_ms = turn < TURN_MS_MAX ? turn : TURN_MS_MAX;
+    return &n->turns;
 }
 
 static size_t writes_of(const struct request *q, struct firn_cas *want)
@@ -35,21 +40,22 @@ static size_t writes_of(const struct request *q, struct firn_cas *want)
     return frame_get_cas(&in, want, &count) == 0 ? count : 0;
 }
 
-static enum turn_of turn_of(struct node *n, const struct request *q)
+enum turn_of node_turn(struct node *n, const struct request *q)
 {
     static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
     enum turn_of all = TURN_FREE;
-    if (n->turns.used == 0)
+    if (n->turns.used == 0 || q->frame.type != FRAME_CAS)
         return TURN_FREE;
+    struct turns *t = turns_now(n);
     size_t count = writes_of(q, want);
     for (size_t i = 0; i < count; i++) {
-        enum turn_of one = turns_ask(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop),
-                                     turn_ms(n));
+        enum turn_of one = turns_ask(t, key_hash(want[i].key), asker(q));
         if (one == TURN_OURS)
             return one;
         all = one == TURN_OTHERS ? one : all;
     }
-    return all;
+    /* Of many registers one or another may always be somebody's. */
+    return t->now_ms - q->since_ms > t->for_ms * TURN_LINE_MAX ? TURN_FREE : all;
 }
 
 static void turn_begins(struct node *n, const struct request *q)
@@ -57,7 +63,18 @@ static void turn_begins(struct node *n, const struct request *q)
     static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
     size_t count = writes_of(q, want);
     for (size_t i = 0; i < count; i++)
-        turns_begin(&n->turns, key_hash(want[i].key), asker(q), uv_now(&n->loop), turn_ms(n));
+        turns_begin(turns_now(n), key_hash(want[i].key), asker(q));
+}
+
+/* A creation or removal that lost is not tried again as such, and nobody waits for one who went away. */
+static void turn_ends(struct node *n, const struct request *q, const struct firn_cas *w, bool lost)
+{
+    if (!q->wire && !q->done)
+        return;
+    if (!lost)
+        turns_won(turns_now(n), key_hash(w->key), asker(q));
+    else if (w->old.p && w->value.p)
+        turns_lost(turns_now(n), key_hash(w->key), asker(q));
 }
 
 /* ---- writes ---- */
@@ -65,6 +82,7 @@ static void turn_begins(struct node *n, const struct request *q)
 struct proposal {
     struct raft_apply req;
     struct node *node;
+    uint64_t entry; /* its number, for turns */
     uint32_t count;
     struct {
         uint64_t number; /* of the request, which may have ended meanwhile */
@@ -94,8 +112,7 @@ static void answer_write(struct node *n, struct request *q, uint64_t index, cons
         frame_u8(&o, at[k]);
         if (at[k])
             frame_text(&o, found ? map_value(&n->fsm.map, i) : (struct firn_slice){ NULL, 0 });
-        (at[k] ? turns_lost : turns_won)(&n->turns, key_hash(want[k].key), asker(q),
-                                         uv_now(&n->loop), turn_ms(n));
+        turn_ends(n, q, &want[k], at[k] != 0);
     }
     node_reply_send(n, q, &o);
 }
@@ -114,6 +131,7 @@ static void proposal_done(struct raft_apply *req, int status, void *result)
             node_ask_again(n, q, "the lead was lost while it was written");
         at = at ? at + 1 + p->part[i].writes : NULL;
     }
+    turns_over(turns_now(n), p->entry);
     free(p);
     node_pump_soon(n);
 }
@@ -135,7 +153,7 @@ static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, 
         next = q->next;
         if (q->frame.type != FRAME_CAS || !request_due(n, q) || forgot(n, q))
             continue;
-        enum turn_of whose = turn_of(n, q);
+        enum turn_of whose = node_turn(n, q);
         if (turn ? whose != TURN_OURS : whose == TURN_OTHERS)
             continue;
         if (!fsm_entry_add(e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
@@ -161,9 +179,11 @@ void node_propose(struct node *n)
     }
     p->node = n;
     p->req.data = p;
+    n->turns.entry = p->entry = ++n->entries_begun;
     fsm_entry_begin(&e, room, FSM_ENTRY_MAX);
     if (n->turns.used == 0 || add_writes(n, &e, p, true))
         (void)add_writes(n, &e, p, false);
+    n->turns.entry = 0;
     struct raft_buffer b = { room, fsm_entry_end(&e) };
     if (p->count > 0) {
         char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
@@ -182,7 +202,16 @@ void node_propose(struct node *n)
         q->state = REQUEST_WAITING;
         q->retry_ms = uv_now(&n->loop) + RETRY_MS;
     }
+    turns_over(turns_now(n), p->entry);
     free(p);
+}
+
+bool node_may_write(struct node *n)
+{
+    for (struct request *q = n->first; q; q = q->next)
+        if (q->frame.type == FRAME_CAS && request_due(n, q) && node_turn(n, q) != TURN_OTHERS)
+            return true;
+    return false;
 }
 
 /* A cluster gets its name from its first leader, and another one when it is restored. */

@@ -194,11 +194,10 @@ void node_ask_again(struct node *n, struct request *q, const char *why)
     q->retry_ms = uv_now(&n->loop) + RETRY_MS;
 }
 
-static bool any(struct node *n, bool write)
+static bool any_read(struct node *n)
 {
     for (struct request *q = n->first; q; q = q->next)
-        if (request_due(n, q) && q->frame.type != FRAME_CHANGE &&
-            (q->frame.type == FRAME_CAS) == write)
+        if (request_due(n, q) && !changes_something(q))
             return true;
     return false;
 }
@@ -392,13 +391,13 @@ void node_pump(struct node *n)
     }
     if (!n->naming && (n->fsm.incarnation == 0 || n->opts.restore))
         node_name_cluster(n);
-    while (n->proposals < PROPOSALS_MAX && any(n, true) && leads(n)) {
+    while (n->proposals < PROPOSALS_MAX && node_may_write(n) && leads(n)) {
         unsigned before = n->proposals;
         node_propose(n);
         if (n->proposals == before)
             break;
     }
-    if (!n->barrier && leads(n) && (any(n, false) || !lead_begun(n)))
+    if (!n->barrier && leads(n) && (any_read(n) || !lead_begun(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
         if (request_due(n, q) && q->frame.type == FRAME_CHANGE) {
@@ -489,14 +488,17 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
         q->bytes[FRAME_HEAD + CAS_AGAIN] = 0;
     }
     uint32_t budget = f.budget_ms < BUDGET_MS_MAX ? f.budget_ms : BUDGET_MS_MAX;
-    q->deadline_ms = uv_now(&n->loop) + budget;
+    q->since_ms = uv_now(&n->loop);
+    q->deadline_ms = q->since_ms + budget;
     q->prev = n->last;
     *(n->last ? &n->last->next : &n->first) = q;
     n->last = q;
+    (void)node_turn(n, q); /* if it is its turn, that it came in time counts */
 }
 
 void node_forget(struct node *n, const struct wire *w)
 {
+    turns_forget(&n->turns, (uintptr_t)w);
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
         if (q->wire != w)
@@ -522,7 +524,8 @@ void node_expire(struct node *n)
             node_refuse(n, q, FIRN_EIO,
                         n->broken
                             ? "this member's log cannot be written: see its log, and restart it"
-                            : "no leader: fewer than half of the members are there");
+                        : leads(n) ? "too much is written at once: it was not its turn in time"
+                                   : "no leader: fewer than half of the members are there");
         else if (q->state == REQUEST_FORWARDED)
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader did not answer in time");
         else

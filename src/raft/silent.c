@@ -12,14 +12,11 @@ static unsigned patience(const struct node *n)
     return (SILENT_MS + 10 * n->raft.election_timeout) / NODE_TICK_MS;
 }
 
-static bool has_peers(const struct node *n)
-{
-    return n->raft.configuration.n > (node_server(n, n->id) ? 1u : 0u);
-}
-
 void silent_look(struct node *n)
 {
-    bool follows = raft_state(&n->raft) == RAFT_FOLLOWER && has_peers(n) && !n->stalled;
+    const struct raft_server *me = node_server(n, n->id);
+    bool follows = raft_state(&n->raft) == RAFT_FOLLOWER && me && n->raft.configuration.n > 1 &&
+                   !n->stalled;
     if (!follows || n->leader_spoke) {
         if (n->silent)
             node_say(n, NODE_INFO, "leader_heard", "term=%llu", n->raft.current_term);
@@ -30,7 +27,6 @@ void silent_look(struct node *n)
     if (n->silent || ++n->silent_ticks < patience(n))
         return;
     n->silent = true;
-    const struct raft_server *me = node_server(n, n->id);
     node_say(
         n, NODE_ERROR, "leader_silent",
         "term=%llu index=%llu voter=%s storing_snapshot=%s cure=see whether the leader reaches this "

@@ -377,8 +377,9 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
     frames(w);
 }
 
-/* What is sent and not acknowledged for so long ends the connection. Else the kernel sends it again after longer
- * and longer pauses: a member that was parted for a minute would hear nothing for another one. */
+/* What is sent and not acknowledged, or not taken by the other side, for so long ends the connection. Else the kernel
+ * sends it again after longer and longer pauses: a member that was parted for a minute would hear nothing for
+ * another one. */
 static void give_up_in_time(uv_tcp_t *tcp)
 {
     unsigned ms = WIRE_SILENT_MS;

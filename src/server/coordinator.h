@@ -69,7 +69,7 @@ struct job {
     struct job *next;
     uint64_t deadline_ms;
     bool taken; /* what keyed->idem says is to be kept */
-    bool tried; /* a write for it was sent, and nobody knows what became of that */
+    bool tried; /* a write for it was sent: it was lost to another server's, or nobody knows */
 
     struct lease_ask lease; /* JOB_LEASE: what, id, last; the terms come back in it */
 };

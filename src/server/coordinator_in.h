@@ -52,6 +52,7 @@ struct coordinator {
     int error_logged;
     uint64_t fences_logged;
     uint64_t failures, failure_logged_ms; /* commits that failed since one did not */
+    uint64_t starved_logged_ms;
 };
 
 /* outbox.c: the job goes back to its loop as it is; job_return() sets its result first. */

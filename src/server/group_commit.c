@@ -98,6 +98,15 @@ static bool may_heal(int error)
            error == FIRN_EAGAIN || error == FIRN_ENOMEM;
 }
 
+static void note_starved(struct coordinator *c, const char *name)
+{
+    uint64_t now = mono_ms();
+    if (now < c->starved_logged_ms + FAILURE_LOG_MS)
+        return;
+    c->starved_logged_ms = now;
+    log_warn("others_were_faster", "sequence=%s cause=%s", name, others_were_faster.text);
+}
+
 /* Jobs that could not be served now: they are tried again before all others, in their order, or
  * answered if they are late. */
 static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
@@ -111,6 +120,8 @@ static void put_back(struct coordinator *c, struct job *j, int error, const stru
             *c->again_tail = j;
             c->again_tail = &j->next;
         } else {
+            if (error == FIRN_ECONFLICT)
+                note_starved(c, j->name);
             j->diag = *d;
             job_return(j, error);
         }
@@ -354,9 +365,10 @@ static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, 
     return true;
 }
 
-/* What became of a group's requests with keys. */
-static void share_keyed(struct coordinator *c, struct group *g, const struct firn_diag *d)
+/* What became of a group's requests with keys. True: another server was faster. */
+static bool share_keyed(struct coordinator *c, struct group *g, const struct firn_diag *d)
 {
+    bool lost = false;
     for (struct job *j = g->keyed, *next; j; j = next) {
         struct keyed *k = j->keyed;
         next = j->next;
@@ -377,7 +389,7 @@ static void share_keyed(struct coordinator *c, struct group *g, const struct fir
                 snprintf(j->diag.text, sizeof j->diag.text,
                          "sequence %s has fewer numbers left than that", j->name);
             else if (k->result == FIRN_ECONFLICT)
-                c->lost = true;
+                lost = true;
             else if (k->result != FIRN_EAGAIN)
                 note_failure(c, g->seq->reg, k->result, d);
             put_back(c, j, k->result,
@@ -386,6 +398,29 @@ static void share_keyed(struct coordinator *c, struct group *g, const struct fir
                                                    : d);
         }
     }
+    return lost;
+}
+
+/* And of those without. */
+static bool share_plain(struct coordinator *c, struct group *g, const struct ticket_job *t,
+                        const struct firn_diag *d)
+{
+    static const struct seq_range none;
+    bool lost = t->result == FIRN_ECONFLICT;
+    if (t->result == 0 || t->result == FIRN_EOVERFLOW) {
+        note_success(c);
+        share_out(c, g, t);
+        return false;
+    }
+    if (!lost)
+        note_failure(c, g->seq->reg, t->result, d);
+    if (g->seq->ahead)
+        ranges_put(&c->ranges, g->seq->name, strlen(g->seq->name), &g->seq->record, &none, false,
+                   mono_ms());
+    for (struct job *j = g->first; j; j = j->next)
+        j->tried = true;
+    put_back(c, g->first, t->result, lost ? &others_were_faster : d);
+    return lost;
 }
 
 /* The keys whose numbers or IDs are there get their registers; then, and only then, somebody hears. */
@@ -486,29 +521,11 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     ticket_commit(&c->tickets, job, n, &d);
     atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
     for (size_t i = 0; i < n; i++) {
-        share_keyed(c, &group[i], &d);
-        if (job[i].want == 0)
-            continue;
-        if (job[i].result == 0 || job[i].result == FIRN_EOVERFLOW) {
-            note_success(c);
-            share_out(c, &group[i], &job[i]);
-            continue;
-        }
-        if (job[i].result == FIRN_ECONFLICT) {
-            c->lost = true;
-            atomic_fetch_add_explicit(&c->stats.conflicts, 1, memory_order_relaxed);
-        } else {
-            note_failure(c, group[i].seq->reg, job[i].result, &d);
-        }
-        if (group[i].seq->ahead) {
-            static const struct seq_range none;
-            ranges_put(&c->ranges, group[i].seq->name, strlen(group[i].seq->name),
-                       &group[i].seq->record, &none, false, mono_ms());
-        }
-        for (struct job *j = group[i].first; j; j = j->next)
-            j->tried = true;
-        put_back(c, group[i].first, job[i].result,
-                 job[i].result == FIRN_ECONFLICT ? &others_were_faster : &d);
+        /* In this order they go back, too: nobody waits behind more keys than a commit takes. */
+        bool lost = job[i].want > 0 && share_plain(c, &group[i], &job[i], &d);
+        lost |= share_keyed(c, &group[i], &d);
+        c->lost |= lost;
+        atomic_fetch_add_explicit(&c->stats.conflicts, lost, memory_order_relaxed);
     }
 }
 

@@ -44,7 +44,9 @@ void resp_waits_free(struct service_ctx *ctx)
 
 void resp_trouble(struct reply *r, int error, const char *text)
 {
-    const char *code = error == FIRN_EUNKNOWN || error == FIRN_EIO ? "TRYAGAIN" : "ERR";
+    bool later = error == FIRN_EUNKNOWN || error == FIRN_EIO || error == FIRN_EAGAIN ||
+                 error == FIRN_ECONFLICT;
+    const char *code = later ? "TRYAGAIN" : "ERR";
     resp_errorf(r->out, "%s %s", code, text[0] ? text : firn_error_message(error));
 }
 

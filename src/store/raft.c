@@ -165,14 +165,17 @@ static int raft_cas_many(struct firn_store *base, const struct firn_cas *want, s
         s->changed = true;
     if (r != 0)
         return r == FIRN_EAGAIN ? FIRN_EIO : r;
+    bool lost[FRAME_WRITES_MAX];
     in.bad |= frame_get_u32(&in) != count;
     for (size_t i = 0; i < count && !in.bad; i++) {
-        result[i] = frame_get_u8(&in) ? FIRN_ECONFLICT : 0;
-        if (result[i])
+        lost[i] = frame_get_u8(&in) != 0;
+        if (lost[i])
             s->instead[i] = frame_get_text(&in, STORE_VALUE_MAX);
     }
     if (in.bad || in.len > 0)
         return firn__diag(d, FIRN_EUNKNOWN, 0, "the cluster's answer is for another write");
+    for (size_t i = 0; i < count; i++)
+        result[i] = lost[i] ? FIRN_ECONFLICT : 0;
     s->refused = count;
     s->refused_ms = a.now_ms;
     return 0;

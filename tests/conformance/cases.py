@@ -13,7 +13,7 @@ from proxy import Proxy
 
 KEY_MAX, VALUE_MAX = 168, 1824  # STORE_KEY_MAX, STORE_VALUE_MAX of store.h
 INSIDE_KEY_MAX, INSIDE_VALUE_MAX = 165, 1024  # QUORUM_KEY_MAX, PAXOS_VALUE_MAX: what others leave room for
-CALL_MS = 5000                  # an ordinary handle's time-out: nothing comes near it
+CALL_MS = 15000                 # an ordinary handle's time-out: nothing comes near it, on a busy machine neither
 SHORT_MS = 500                  # of a handle that is going to meet it
 MARGIN_MS = 10000               # a call that comes back this much after its time-out is late
 HEAL_S = 90                     # by then a store that has its servers again must work again

@@ -340,6 +340,53 @@ T_TEST(who_was_too_slow_is_next)
     end();
 }
 
+/* A leader whose log is slow: while the loser's write is under way, its own must not go behind it. */
+T_TEST(no_later_entry_overtakes_a_turn)
+{
+    struct wire *other = (struct wire *)&world;
+    begin();
+    world.leads = true;
+    write_from(other, FRAME_FORWARDED);
+    applied(1);
+    write_from(other, FRAME_FORWARDED); /* its turn */
+    T_EQ(world.applies, 2);
+    struct raft_apply *turn = applying;
+    ask_write(0);
+    T_EQ(world.applies, 2, "there is room for another entry, but it waits");
+    applying = turn;
+    applied(0);
+    T_EQ(world.applies, 3, "now it goes");
+    applied(0);
+    T_EQ(result, 0);
+    end();
+}
+
+/* What is refused is told with what is there; a creation that lost gives no turn. */
+T_TEST(what_is_there_instead)
+{
+    struct firn_cas put = { firn_slice("k", 1), { NULL, 0 }, firn_slice("there", 5) };
+    int done;
+    begin();
+    world.leads = true;
+    T_EQ(map_cas(&node.fsm.map, &put, 1, &done), 0);
+    write_from((struct wire *)&world, FRAME_FORWARDED);
+    applied(1);
+    struct frame_in in = { sent().body, sent().len, false };
+    struct frame_answer a;
+    T_EQ(frame_get_reply(&in, &a), 0);
+    T_EQ(frame_get_u32(&in), 1);
+    T_EQ(frame_get_u8(&in), 1);
+    struct firn_slice is = frame_get_text(&in, 8);
+    T_OK(is.len == 5 && memcmp(is.p, "there", 5) == 0 && in.len == 0);
+    T_EQ(node.turns.used, 1);
+    node_forget(&node, (struct wire *)&world);
+    ask_write(0);
+    T_EQ(world.applies, 2, "nobody waits for who went away");
+    applied(0);
+    map_done(&node.fsm.map);
+    end();
+}
+
 T_TEST(a_turn_that_nobody_takes_ends)
 {
     begin();

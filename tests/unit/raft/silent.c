@@ -6,6 +6,7 @@
 static struct {
     int state, errors, heard;
     struct raft_server me;
+    bool removed;
 } world;
 
 int raft_state(struct raft *r)
@@ -23,7 +24,7 @@ raft_index raft_last_index(struct raft *r)
 const struct raft_server *node_server(const struct node *n, uint64_t id)
 {
     (void)n, (void)id;
-    return &world.me;
+    return world.removed ? NULL : &world.me;
 }
 
 void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
@@ -79,6 +80,9 @@ T_TEST(who_hears_or_stands_or_is_alone_is_not_silent)
     node.raft.configuration.n = 1;
     ticks(60000);
     node.raft.configuration.n = 3;
+    world.removed = true;
+    ticks(60000);
+    world.removed = false;
     node.stalled = true; /* that has been told already */
     ticks(60000);
     T_EQ(world.errors, 0);
