@@ -301,7 +301,7 @@ static int commit(struct zk *s, struct write *w, unsigned connection, struct fir
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     int n = build(s, w, o), rc, r;
     o = zk_sent(o, zoo_amulti(s->zh, n, w->op, o->result, zk_finish, o));
-    rc = zk_settle(o);
+    rc = zk_settle_write(o);
     if (rc == ZOK) {
         pthread_mutex_lock(&s->lock);
         bool same = s->connections == connection;

@@ -172,17 +172,30 @@ struct zk_op *zk_send_barrier(struct zk *s)
     return zk_sent(o, o ? zoo_amulti(s->zh, 1, &check, o->result, zk_finish, o) : 0);
 }
 
-int zk_settle(struct zk_op *o)
+/* A server may answer pings and no request any more: ZooKeeper 3.8.0 now and then forgets what one session
+ * waits for. Then only another session helps. */
+static int settle(struct zk_op *o, const struct timespec *until)
 {
     if (!o)
         return ZSYSTEMERROR;
     struct zk *s = o->s;
     pthread_mutex_lock(&s->lock);
-    while (!o->done && pthread_cond_timedwait(&s->cond, &s->lock, &s->end) != ETIMEDOUT)
+    while (!o->done && pthread_cond_timedwait(&s->cond, &s->lock, until) != ETIMEDOUT)
         ;
     int rc = o->done ? o->rc : ZOPERATIONTIMEOUT;
+    s->dead |= !o->done;
     pthread_mutex_unlock(&s->lock);
     return rc;
+}
+
+int zk_settle(struct zk_op *o)
+{
+    return settle(o, o ? &o->s->until : NULL);
+}
+
+int zk_settle_write(struct zk_op *o)
+{
+    return settle(o, o ? &o->s->end : NULL);
 }
 
 void zk_drop(struct zk_op *o)
@@ -350,6 +363,7 @@ static int inspect(struct zk *s)
 void zk_begin(struct zk *s)
 {
     s->end = zk_after_ms(s->timeout_ms);
+    s->until = zk_after_ms(s->timeout_ms / 2);
 }
 
 int zk_connected(struct zk *s, unsigned *out_connection, struct firn_diag *d)
@@ -361,6 +375,8 @@ int zk_connected(struct zk *s, unsigned *out_connection, struct firn_diag *d)
         int r = renew ? dial(s, d) : 0;
         if (r != 0)
             return r;
+        if (zk_over(&s->until))
+            s->until = s->end;
         pthread_mutex_lock(&s->lock);
         while (!s->connected && !s->dead &&
                pthread_cond_timedwait(&s->cond, &s->lock, &s->end) != ETIMEDOUT)

@@ -55,8 +55,9 @@ struct zk { /* start from zero, with zk_init() */
     uint32_t timeout_ms;
     char root[ZK_ROOT_BUF], *hosts, *auth; /* auth NULL: everybody may do everything */
     zhandle_t *zh;
-    int64_t tried_at;    /* when it last was connected, or new; zk_boot_ms() */
-    struct timespec end; /* of the call under way, CLOCK_MONOTONIC */
+    int64_t tried_at;      /* when it last was connected, or new; zk_boot_ms() */
+    struct timespec end;   /* of the call under way, CLOCK_MONOTONIC */
+    struct timespec until; /* what is read is waited for till then: half of the time, first */
     struct zk_lineage line;
     char changed[160];          /* what is wrong with the store; empty: nothing */
     bool marked;                /* and everybody can know */
@@ -127,6 +128,7 @@ struct zk_op *zk_send_barrier(struct zk *s);
 
 /* Wait for the answer, at most until the call's end. NULL is a request that found no memory. */
 int zk_settle(struct zk_op *o);
+int zk_settle_write(struct zk_op *o); /* the same to the end of the call: it cannot be sent again */
 void zk_drop(struct zk_op *o);
 int zk_settle_and_drop(struct zk_op *o);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 Asks one server for IDs without end, over a few connections, and writes down all that it is told.
-Usage: client.py HOST:PORT FILE SEED. Ends by SIGTERM.
+Usage: client.py HOST:PORT FILE SEED SECONDS. An answer may take so many seconds. Ends by SIGTERM.
 The file is a row of entries: when asked, when answered (seconds of the monotonic clock, which all processes of a machine
 share), a result, how many IDs, and the IDs. Only what was answered in full is an ID that somebody has.
 """
@@ -16,7 +16,6 @@ import time
 ENTRY = struct.Struct("=ddHH")  # asked, answered, result, count
 OK, REFUSED, LOST, SLOW, ODD = 0, 1, 2, 3, 4  # or an HTTP status from 400 on
 CONNECTIONS = 2
-TIMEOUT_S = 3.0
 PAUSE_S = 0.004
 
 
@@ -48,14 +47,14 @@ def read(path):
         at += 8 * count
 
 
-def ask(address, log, rng, over):
+def ask(address, log, rng, over, timeout_s):
     host, port = address.rsplit(":", 1)
     c = None
     while not over.is_set():
         asked = time.monotonic()
         try:
             if c is None:
-                c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
+                c = http.client.HTTPConnection(host, int(port), timeout=timeout_s)
                 c.connect()
             n = rng.choice((1, 1, 5, 20, 100))
             c.request("GET", f"/generate?n={n}", headers={"Accept": "application/octet-stream"})
@@ -77,16 +76,17 @@ def ask(address, log, rng, over):
 
 
 def main():
-    address, path, seed = sys.argv[1:4]
+    address, path, seed, timeout_s = *sys.argv[1:4], float(sys.argv[4])
     over, log = threading.Event(), Log(path)
     signal.signal(signal.SIGTERM, lambda *_: over.set())
-    threads = [threading.Thread(target=ask, args=(address, log, random.Random(f"{seed}/{i}"), over), daemon=True)
+    threads = [threading.Thread(target=ask, args=(address, log, random.Random(f"{seed}/{i}"), over, timeout_s),
+                                daemon=True)
                for i in range(CONNECTIONS)]
     for t in threads:
         t.start()
     over.wait()
     for t in threads:
-        t.join(2 * TIMEOUT_S)
+        t.join(2 * timeout_s)
     log.close()
 
 

@@ -84,11 +84,11 @@ def engine(name, folder):
     return kind(where, nodes=3)
 
 
-def init(bin_dir, store):
+def init(bin_dir, store, window_s=WINDOW_S):
     """A short window, so that a test can wait for its end; 5 s are WINDOW_S."""
     slots = SLOTS if store.endpoints else 16  # all that an embedded store has
     world.run(os.path.join(bin_dir, "firn"), "admin", "init", "--store", store.url(), "--fresh", "--slots", str(slots),
-              "--window", f"{WINDOW_S:.0f}s", "--max-drift", "2s", "--skew-max", "2s")
+              "--window", f"{window_s:.0f}s", "--max-drift", "2s", "--skew-max", "2s")
 
 
 def is_ready(node):
@@ -98,7 +98,7 @@ def is_ready(node):
         return False
 
 
-def firnd(net, i, folder, bin_dir, store, clock=True):
+def firnd(net, i, folder, bin_dir, store, clock=True, store_ms=1000):
     """A node, not started yet."""
     url = store.url(endpoints=net.to_store(i, store.endpoints))
     state = os.path.join(folder, f"state-{i}")
@@ -106,7 +106,7 @@ def firnd(net, i, folder, bin_dir, store, clock=True):
 
     def command(node):
         return [os.path.join(bin_dir, "firnd"), "--no-config", "--state-dir", state, "--store", url,
-                "--store-timeout-ms", "1000", "--name", f"node-{i}", "--loops", "2", "--log-level", "debug",
+                "--store-timeout-ms", str(store_ms), "--name", f"node-{i}", "--loops", "2", "--log-level", "debug",
                 "--listen-home", node.address(0), "--listen-snowflake", node.address(1),
                 "--listen-ticket", node.address(2)]
     return world.Node(net, i, folder, command, is_ready, clock)
@@ -115,10 +115,11 @@ def firnd(net, i, folder, bin_dir, store, clock=True):
 class Clients:
     """One process a node, each with a file of its own."""
 
-    def __init__(self, folder, nodes, seed):
+    def __init__(self, folder, nodes, seed, timeout_s=3):
         self.paths = {n.i: os.path.join(folder, f"ids-{n.i}") for n in nodes}
         self.processes = [subprocess.Popen([sys.executable, "-B", os.path.join(HERE, "client.py"), n.address(),
-                                            self.paths[n.i], str(seed)], stdin=subprocess.DEVNULL) for n in nodes]
+                                            self.paths[n.i], str(seed), str(timeout_s)], stdin=subprocess.DEVNULL)
+                          for n in nodes]
 
     def end(self):
         for p in self.processes:

@@ -27,6 +27,11 @@ class Failure(Exception):
     """A promise was broken."""
 
 
+class Undecided(Failure):
+    """A write of which nobody knows what became, where the case had done nothing to that end: a store may say that at any
+    time, and then the case has shown nothing."""
+
+
 def case(*needs):
     def add(f):
         CASES.append((f.__name__.replace("_", " "), f, set(needs)))
@@ -91,6 +96,8 @@ class Context:
             raise Failure(" ".join(str(w) if not isinstance(w, bytes) else repr(w[:60]) for w in what))
 
     def expect(self, answer, *results):
+        if answer.result == UNKNOWN and "0" in results and UNKNOWN not in results:
+            raise Undecided(f"expected {'/'.join(results)} and got: {answer}")
         self.check(answer.result in results, "expected", "/".join(results), "and got:", answer)
         return answer
 

@@ -5,6 +5,7 @@ curl, jq, redis-cli, redis-benchmark, wrk, hiredis, ioredis, node-redis, axios, 
 OpenAPI linter and a reader of the Prometheus format. A client that is not there is a failure.
 """
 import collections
+import fcntl
 import json
 import os
 import re
@@ -234,6 +235,12 @@ def hiredis(t):
 def npm(t):
     """Installs the pinned packages, once for all builds."""
     os.makedirs(NODE, exist_ok=True)
+    with open(os.path.join(NODE, "lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other configurations are tested at the same time
+        npm_install(t)
+
+
+def npm_install(t):
     for name in ("package.json", "clients.mjs"):
         shutil.copy(os.path.join(HERE, "clients", name), NODE)
     stamp = os.path.join(NODE, "node_modules", ".firn-installed")

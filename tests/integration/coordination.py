@@ -317,6 +317,8 @@ def config_values(t, w):
     def increment(i):
         while done[i] < INCREMENTS:
             status, out = w.run("config", "get", "limit", "--json")
+            if status != 0:
+                continue  # the store did not answer in time
             now = json.loads(out)
             status, out = w.run("config", "set", "limit", str(int(now["value"]) + 1), "--if-revision",
                                 str(now["revision"]))

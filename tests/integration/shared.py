@@ -15,6 +15,7 @@ import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
 
 SEQ, ROUNDS, DEPTH = "shared", 40, 16
+PATIENT = "--store-timeout-ms=20000"  # a disk that takes its time is no error here
 
 
 class Client(threading.Thread):
@@ -74,7 +75,7 @@ def members_of_a_cluster(t):
     os.environ["FIRN_BIN_DIR"] = t.bin
     folder = t.state("cluster")
     os.mkdir(folder)
-    c = raft.Raft(folder)
+    c = raft.Raft(folder, options=(PATIENT,))
     try:
         c.start()
         f.wait_for("members that are ready", lambda: all(f.get(h, "/readyz")[0] == 200 for h in c.home))
@@ -92,7 +93,7 @@ def members_of_a_cluster(t):
 
 def processes_on_one_file(t):
     state = t.state("file")
-    servers = [f.Firnd(t, state).wait_ready() for _ in range(2)]
+    servers = [f.Firnd(t, state, PATIENT).wait_ready() for _ in range(2)]
     create(servers[0].home)
     numbers = take_and_check(t, [s.ticket for s in servers], False)
     numbers += take_and_check(t, [s.ticket for s in servers], True)

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -83,6 +84,82 @@ class Test:
             while part := s.recv(4096):
                 answer += part
         return int(re.search(rb"^Connections: (\d+)", answer, re.M)[1]) - 1  # this one
+
+
+class Forgetful(threading.Thread):
+    """Before a server: what comes on connections that stand when stick() is called is forgotten, but for pings. So does
+    ZooKeeper 3.8.0, now and then, with all that one session asks for."""
+    PING, MULTI = -2, 14
+
+    def __init__(self, to):
+        super().__init__(daemon=True)
+        self.to, self.lock, self.all, self.stuck = to, threading.Lock(), [], {}
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.start()
+
+    def run(self):
+        try:
+            while True:
+                client, server = self.listener.accept()[0], socket.create_connection(self.to)
+                with self.lock:
+                    self.all += [client, server]
+                threading.Thread(target=self._requests, args=(client, server), daemon=True).start()
+                threading.Thread(target=self._answers, args=(server, client), daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def stick(self, *operations):
+        """Only these operations, if any are named."""
+        with self.lock:
+            self.stuck = {c: operations for c in self.all}
+
+    def _requests(self, client, server):
+        try:
+            f, first = client.makefile("rb"), True
+            while head := f.read(4):
+                body = f.read(int.from_bytes(head, "big"))
+                xid, operation = (int.from_bytes(body[i:i + 4], "big", signed=True) for i in (0, 4))
+                with self.lock:
+                    only = self.stuck.get(client)
+                if first or only is None or xid == self.PING or (only and operation not in only):
+                    server.sendall(head + body)
+                first = False
+        except OSError:
+            pass
+        server.close()
+
+    @staticmethod
+    def _answers(server, client):
+        try:
+            while some := server.recv(65536):
+                client.sendall(some)
+        except OSError:
+            pass
+        client.close()
+
+    def close(self):
+        self.listener.close()
+        for c in self.all:
+            c.close()
+
+
+def a_session_that_is_forgotten(t):
+    host, port = t.zk.endpoints[0].split(":")
+    x = Forgetful((host, int(port)))
+    t.opened.append(x)
+    p = t.probe(6000, [x.address])
+    t.expect(p.cas(b"k", None, b"1"), "0")
+    x.stick()
+    t.expect(p.read(b"k"), "0")  # on another session, by the same call
+    x.stick()
+    t.expect(p.cas(b"k", b"1", b"2"), "0")  # it was forgotten before anything was written
+    x.stick()
+    t.expect(p.scan(b"k"), "0")
+    x.stick(x.MULTI)
+    t.expect(p.cas(b"k", b"2", b"3"), UNKNOWN)  # that was
+    a = t.expect(p.read(b"k"), "0")  # but no later call meets that session
+    t.expect(p.cas(b"k", a.value, b"4"), "0")
 
 
 def names(t):
@@ -307,7 +384,7 @@ def bad_paths(t):
         t.expect(t.probe().opened, "FIRN_EFORMAT")
 
 
-CASES = [names, users, an_expired_session, the_server_in_use_is_killed, a_write_that_lands_late,
+CASES = [names, users, an_expired_session, a_session_that_is_forgotten, the_server_in_use_is_killed, a_write_that_lands_late,
          deleted_and_created_again, removed_and_created_again, fresh_needs_a_quorum, wiped, restored, bad_paths]
 
 
