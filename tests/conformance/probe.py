@@ -69,8 +69,9 @@ class Probe:
         self.url = url
         if closed:
             options = ("--closed",)
+        leaks = {"LSAN_OPTIONS": f"suppressions={os.path.splitext(os.path.abspath(__file__))[0]}.lsan:print_suppressions=0"}
         self.process = subprocess.Popen([binary, *options, url, str(timeout_ms)], bufsize=0,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **leaks})
         self.buffer = b""
         self.pending = [] if closed else ["reopen"]
         # Look at .ok: opening may fail, and reopen() tries again. With `closed` it is the first to try.
