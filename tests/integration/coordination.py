@@ -147,7 +147,13 @@ def candidates(w, election, path, n=3, script=WORKER):
     """Processes by pid that stand for it, and the first leader's (token, pid)."""
     ps = [w.firn("elect", election, "--ttl", TTL, "--name", f"{election}-{i}", "--", "sh", "-c", script, path)
           for i in range(n)]
-    return {p.pid: p for p in ps}, wait_leader(path)
+    first = wait_leader(path)
+
+    def standing():
+        status, out = w.run("nodes", "--json")
+        return status == 0 and sum(m["name"].startswith(election + "-") for m in json.loads(out)) == n
+    f.wait_for("all of them to be there", standing)  # the others may have come later
+    return {p.pid: p for p in ps}, first
 
 
 # --- the parts ---
@@ -297,11 +303,12 @@ def store_is_restored(t, w):
     copy = path + ".copy"
     ps, (token, pid) = candidates(w, "restored", path)
     w.engine.snapshot(copy)
-    for _ in range(2):  # tokens that the copy does not know
+    for i in range(2):  # tokens that the copy does not know
         ps[parent(parent(pid))].kill()
-        p = w.firn("elect", "restored", "--ttl", TTL, "--", "sh", "-c", WORKER, path)
+        p = w.firn("elect", "restored", "--ttl", TTL, "--name", f"later-{i}", "--", "sh", "-c", WORKER, path)
         ps[p.pid] = p
         token, pid = wait_leader(path, token)
+        f.wait_for("it to be there", lambda i=i: f"later-{i}" in w.run("nodes", "--json")[1])
     w.engine.restore(copy)
     wait_leader(path, token)
     in_order(t, path, "a restored store")
