@@ -1,4 +1,5 @@
 #include "raft/fsm.h"
+#include "raft/fnv.h"
 
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -23,6 +24,23 @@ void fsm_done(struct fsm *f)
     free(f->result);
     kept_free(f->kept);
     *f = (struct fsm){ 0 };
+}
+
+static uint64_t add_to_sum(uint64_t sum, struct firn_slice s)
+{
+    sum = fnv(sum, &s.len, sizeof s.len); /* keeps two texts apart */
+    return fnv(sum, s.p, s.len);
+}
+
+uint64_t fsm_sum(const struct fsm *f)
+{
+    uint64_t sum = fnv(FNV_BEGIN, &f->incarnation, sizeof f->incarnation);
+    sum = fnv(sum, &f->requests, sizeof f->requests);
+    for (size_t i = 0; i < f->map.count; i++) {
+        sum = add_to_sum(sum, map_key(&f->map, i));
+        sum = add_to_sum(sum, map_value(&f->map, i));
+    }
+    return sum;
 }
 
 /* ---- entries ---- */

@@ -45,6 +45,9 @@ struct fsm { /* all zero is an empty one */
 
 void fsm_done(struct fsm *f);
 
+/* The same on members that have applied the same entries, else one of them has gone wrong. */
+uint64_t fsm_sum(const struct fsm *f);
+
 /* ---- entries ---- */
 
 struct fsm_entry { /* being put together */

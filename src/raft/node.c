@@ -5,6 +5,7 @@
  * that is wrong is said at once; then the loop's thread runs. Stop: the reverse, on the loop's thread.
  * libraft tells nobody when the lead changes: a tick looks.
  */
+#include "raft/cut.h"
 #include "raft/node_in.h"
 #include "raft/segment.h"
 #include "store/link.h"
@@ -187,6 +188,7 @@ static void on_wake(uv_async_t *a)
     struct wire_tls *fresh = n->fresh_tls;
     n->fresh_tls = NULL;
     pthread_mutex_unlock(&n->mutex);
+    order_go(n);
     if (fresh)
         wire_tls_renew(n->tls, fresh);
     while (h) {
@@ -315,11 +317,15 @@ static int start_raft(struct node *n, struct firn_diag *d)
     n->io.set_vote = on_vote;
     n->load = n->io.load;
     n->io.load = on_load;
+    order_watch(n); /* next to the disk: the others see it in order */
     disk_watch(n);
     install_watch(n);
     answer_watch(n);
     snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
+    snprintf(n->cut_path, sizeof n->cut_path, "%s/cut", n->dir);
     r = segment_mend(log, d);
+    if (r == 0)
+        r = cut_finish(n->cut_path, log, d);
     if (r == 0)
         r = segment_check(log, d);
     if (r != 0)

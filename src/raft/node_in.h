@@ -55,6 +55,21 @@ struct hand_in { /* from another thread */
     char bytes[];
 };
 
+struct order {                /* of what the disk is asked for */
+    struct order_item *first; /* waits */
+    unsigned appends;         /* under way, */
+    bool putting;             /* as a snapshot is */
+    bool cut;   /* the end of the log was cut off, and no append behind that is acknowledged */
+    int failed; /* a cut did not work: nothing is written any more */
+    /* libraft's own */
+    int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
+                  unsigned n, raft_io_append_cb cb);
+    int (*truncate)(struct raft_io *io, raft_index index);
+    int (*put)(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
+               const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
+    void (*close)(struct raft_io *io, raft_io_close_cb cb);
+};
+
 struct node {
     struct node_opts opts;
     char *address, *dir;
@@ -70,6 +85,7 @@ struct node {
 
     struct raft raft;
     struct raft_io io;
+    struct order order;
     struct raft_fsm raft_fsm;
     struct raft_uv_transport transport;
     raft_uv_accept_cb accept;
@@ -101,7 +117,7 @@ struct node {
     struct raft_transfer flee_req;
     bool vote_damaged;
     struct vote vote;
-    char vote_path[4200];
+    char vote_path[4200], cut_path[4200];
     struct dial *dials; /* of libraft, not yet connected */
     bool raft_open, closing;
     int broken; /* libraft's reason to stop; 0: it works */
@@ -207,6 +223,10 @@ void node_look(struct node *n);
 /* transport.c */
 void node_transport(struct node *n);
 FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
+
+/* order.c */
+void order_watch(struct node *n); /* before libraft starts, and before the other watches */
+void order_go(struct node *n);    /* begins what waits and may begin now */
 
 /* disk.c */
 void disk_watch(struct node *n); /* before libraft starts */

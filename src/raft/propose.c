@@ -2,6 +2,7 @@
  * Writes, where this member leads: all that wait go into one entry of the log, and are answered when it is applied.
  * Who was too slow last time goes first (turn.h).
  */
+#include "raft/fnv.h"
 #include "raft/node_in.h"
 #include "id/bytes.h"
 
@@ -11,10 +12,7 @@
 
 static uint64_t key_hash(struct firn_slice key)
 {
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < key.len; i++)
-        h = (h ^ (unsigned char)key.p[i]) * 1099511628211u;
-    return h;
+    return fnv(FNV_BEGIN, key.p, key.len);
 }
 
 /* A member, by the connection that its requests come over; this one has none to itself. */

@@ -167,7 +167,7 @@ static void answer_from_map(struct node *n, struct request *q)
 static void answer_status(struct node *n, struct request *q)
 {
     struct frame_out o = node_reply(n, q, index_now(n));
-    o.len += node_status(n, q->frame.body[0] != 0, o.p + o.len, o.cap - o.len);
+    o.len += node_status(n, q->frame.body[0] == STATUS_LINES, o.p + o.len, o.cap - o.len);
     node_reply_send(n, q, &o);
 }
 
@@ -353,7 +353,8 @@ static void answer_local(struct node *n)
         if (request_due(n, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
             load_be64(q->frame.body) <= index_now(n))
             answer_read(n, q);
-        else if (request_due(n, q) && q->frame.type == FRAME_STATUS && leads(n))
+        else if (request_due(n, q) && q->frame.type == FRAME_STATUS &&
+                 (leads(n) || q->frame.body[0] == STATUS_OWN))
             answer_status(n, q);
     }
 }

@@ -142,8 +142,7 @@ static int look_at(const char *path, enum segment_state *out, bool *empty, struc
 
 /* ---- what taking back left ---- */
 
-/* "first-last", twenty digits or so each. */
-static bool closed_name(const char *name, uint64_t *first, uint64_t *last)
+bool segment_closed_name(const char *name, uint64_t *first, uint64_t *last)
 {
     char *end;
     errno = 0;
@@ -157,7 +156,7 @@ static bool closed_name(const char *name, uint64_t *first, uint64_t *last)
 static int is_closed(const struct dirent *e)
 {
     uint64_t first, last;
-    return closed_name(e->d_name, &first, &last);
+    return segment_closed_name(e->d_name, &first, &last);
 }
 
 static uint64_t entries_of(const unsigned char *p, size_t len)
@@ -201,8 +200,8 @@ int segment_mend(const char *dir, struct firn_diag *d)
     for (int i = 1, kept = 0; i < n && r == 0; i++) { /* the names have leading zeros */
         uint64_t first[2], last[2];
         bool stays = false;
-        (void)closed_name(list[kept]->d_name, &first[0], &last[0]);
-        (void)closed_name(list[i]->d_name, &first[1], &last[1]);
+        (void)segment_closed_name(list[kept]->d_name, &first[0], &last[0]);
+        (void)segment_closed_name(list[i]->d_name, &first[1], &last[1]);
         if (first[0] == first[1] && last[0] < last[1])
             r = mend_pair(dir, list[kept]->d_name, last[0] - first[0] + 1, list[i]->d_name, &stays,
                           d);

@@ -8,6 +8,9 @@
 
 #include "firn/error.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 enum segment_state {
     SEGMENT_WHOLE,  /* every batch is good, then zeros */
     SEGMENT_TORN,   /* the last batch was being written: a part of it is still zeros */
@@ -16,6 +19,9 @@ enum segment_state {
 
 /* *out_at: where the good batches end. */
 enum segment_state segment_look(const unsigned char *p, size_t len, size_t *out_at);
+
+/* Whether it is the name of a closed segment: "first-last", sixteen digits or more each. */
+bool segment_closed_name(const char *name, uint64_t *first, uint64_t *last);
 
 /* All open segments of a folder. FIRN_EFORMAT: damaged, `d` says which; FIRN_EIO. */
 FIRN_MUSTUSE int segment_check(const char *dir, struct firn_diag *d);

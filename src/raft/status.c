@@ -100,8 +100,8 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
         n->fsm.incarnation, n->id, states[raft_state(&n->raft) & 3]);
     add(&o, ",\"leader\":\"%016llx\",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu",
         leader, n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index);
-    add(&o, ",\"applied_index\":%llu,\"registers\":%zu", raft_last_applied(&n->raft),
-        n->fsm.map.count);
+    add(&o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
+        raft_last_applied(&n->raft), n->fsm.map.count, fsm_sum(&n->fsm));
     add(&o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
         n->raft.log.snapshot.last_index, n->snapshots);
     for (unsigned i = 0; i < n->raft.configuration.n; i++)

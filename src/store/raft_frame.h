@@ -12,7 +12,7 @@
  *            { text key, text old, text value }       what is between incarnation and count is 0 from clients
  *   SCAN     u64 seen, text prefix, text behind       registers behind that key; absent: from the first
  *   IDENTITY (empty)
- *   STATUS   u8 1 for lines instead of JSON
+ *   STATUS   u8 of frame_status
  *   CHANGE   u8 what, u64 member, text address
  *   REPLY    i32 result, u64 index, u64 now_ms; then where result is 0
  *     READ     text value
@@ -64,6 +64,12 @@ enum frame_type {
 };
 
 enum frame_kind { FRAME_MEMBER = 1, FRAME_CLIENT }; /* who says HELLO; a member goes on with Raft */
+
+enum frame_status {
+    STATUS_JSON,  /* the leader's, if there is one: it alone knows how far the others are */
+    STATUS_LINES, /* the same for people */
+    STATUS_OWN,   /* JSON of the member that is asked */
+};
 
 enum frame_change { CHANGE_JOIN = 1, CHANGE_ADD, CHANGE_REMOVE, CHANGE_PROMOTE, CHANGE_TRANSFER };
 

@@ -93,8 +93,8 @@ class Link:
             raise RaftError(f"frame {kind}")
         return struct.unpack_from(">i", said)[0], said[20:]
 
-    def status(self, budget_ms=300):
-        result, said = self.ask(STATUS, b"\0", budget_ms)
+    def status(self, budget_ms=300, own=False):
+        result, said = self.ask(STATUS, b"\2" if own else b"\0", budget_ms)
         if result:
             raise RaftError(f"status: {result}")
         return json.loads(said)

@@ -200,3 +200,29 @@ T_TEST(what_was_done_is_answered_again)
     fsm_done(&f);
     fsm_done(&g);
 }
+
+T_TEST(the_sum_tells_states_apart)
+{
+    struct fsm f = { 0 }, g = { 0 };
+    name(&f, 0, 7);
+    name(&g, 0, 7);
+    again = false;
+    nonce = 0;
+    write_one(&f, "a", NULL, "1");
+    T_OK(fsm_sum(&f) != fsm_sum(&g));
+    nonce = 0;
+    write_one(&g, "a", NULL, "1");
+    T_EQ(fsm_sum(&f), fsm_sum(&g));
+    write_one(&f, "a", "1", "2"); /* one has it, the other one refuses it */
+    nonce = 1;
+    write_one(&g, "a", "0", "2");
+    T_OK(fsm_sum(&f) != fsm_sum(&g));
+    size_t size = fsm_snapshot_size(&f);
+    char *p = malloc(size);
+    T_EQ(fsm_snapshot(&f, p, size), 0);
+    T_EQ(fsm_restore(&g, p, size), 0);
+    T_EQ(fsm_sum(&f), fsm_sum(&g));
+    free(p);
+    fsm_done(&f);
+    fsm_done(&g);
+}

@@ -1,0 +1,206 @@
+/*
+ * What the disk is asked for, one after another where libraft would do it at once. When the end of the log is cut
+ * off (it is not what the leader has) while a snapshot of our own is being written, what is appended behind the
+ * cut reaches the disk before it, is acknowledged, and goes with it. Segments that are open do not say at which
+ * entry they begin: after a restart the rest of the log moves down into the gap, in its place, and if the terms
+ * are the same nobody sees it. Then this member's registers are other ones than everybody's, for ever.
+ *
+ * So a cut waits until nothing is under way, and as long as the append behind it is not acknowledged, nothing
+ * else begins. A snapshot that the leader sent replaces the log: it waits likewise. All keep their order.
+ */
+#include "raft/cut.h"
+#include "raft/node_in.h"
+
+#include <stdlib.h>
+
+enum order_kind { ORDER_APPEND, ORDER_CUT, ORDER_PUT };
+
+struct order_item { /* waits, or is under way */
+    struct order_item *next;
+    struct node *node;
+    enum order_kind kind;
+    union {
+        struct {
+            struct raft_io_append req, *theirs;
+            const struct raft_entry *entries;
+            unsigned count;
+            raft_io_append_cb cb;
+        } append;
+        raft_index cut;
+        struct {
+            unsigned trailing;
+            struct raft_io_snapshot_put req, *theirs;
+            const struct raft_snapshot *snapshot;
+            raft_io_snapshot_put_cb cb;
+        } put;
+    };
+};
+
+static struct node *node_of(struct raft_io *io)
+{
+    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
+}
+
+static bool may_begin(const struct order *o, const struct order_item *i)
+{
+    bool cut = o->cut && o->appends == 0; /* and nothing behind it yet */
+    switch (i->kind) {
+    case ORDER_APPEND:
+        return !o->cut || cut;
+    case ORDER_CUT:
+        return o->appends == 0 && !o->putting;
+    default:
+        return !o->cut && !o->putting && (i->put.trailing > 0 || o->appends == 0);
+    }
+}
+
+static void answer(struct order_item *i, int status)
+{
+    if (i->kind == ORDER_APPEND)
+        i->append.cb(i->append.theirs, status);
+    else if (i->kind == ORDER_PUT)
+        i->put.cb(i->put.theirs, status);
+    free(i);
+}
+
+/* Not from inside libraft's callbacks: it is not done with what it calls them for, and lets a cut begin too
+ * early. */
+static void go_soon(struct node *n)
+{
+    if (n->order.first)
+        node_pump_soon(n);
+}
+
+static void appended(struct raft_io_append *req, int status)
+{
+    struct order_item *i = req->data;
+    struct node *n = i->node;
+    n->order.appends--;
+    if (n->order.cut) {
+        n->order.cut = false;
+        cut_over(n->cut_path);
+    }
+    answer(i, status);
+    go_soon(n);
+}
+
+static void put_done(struct raft_io_snapshot_put *req, int status)
+{
+    struct order_item *i = req->data;
+    struct node *n = i->node;
+    n->order.putting = false;
+    answer(i, status);
+    go_soon(n);
+}
+
+/* Where it fails, the item is still the caller's. */
+static int begin(struct node *n, struct order_item *i)
+{
+    struct order *o = &n->order;
+    int r = o->failed;
+    if (r != 0)
+        return r;
+    switch (i->kind) {
+    case ORDER_APPEND:
+        i->append.req.data = i;
+        r = o->append(&n->io, &i->append.req, i->append.entries, i->append.count, appended);
+        o->appends += r == 0;
+        return r;
+    case ORDER_CUT:
+        cut_note(n->cut_path, i->cut);
+        r = o->truncate(&n->io, i->cut);
+        o->cut = r == 0;
+        o->failed = r; /* nothing may follow what should have gone */
+        if (r == 0)
+            free(i);
+        return r;
+    default:
+        i->put.req.data = i;
+        o->putting = true; /* it may end before this returns */
+        r = o->put(&n->io, i->put.trailing, &i->put.req, i->put.snapshot, put_done);
+        if (r != 0)
+            o->putting = false;
+        return r;
+    }
+}
+
+void order_go(struct node *n)
+{
+    struct order *o = &n->order;
+    while (o->first && may_begin(o, o->first)) {
+        struct order_item *i = o->first;
+        o->first = i->next;
+        int r = begin(n, i);
+        if (r != 0)
+            answer(i, r);
+    }
+}
+
+static int take(struct node *n, struct order_item item)
+{
+    struct order *o = &n->order;
+    struct order_item *i = malloc(sizeof *i), **last = &o->first;
+    if (!i)
+        return RAFT_NOMEM;
+    *i = item;
+    i->node = n;
+    i->next = NULL;
+    if (!o->first && may_begin(o, i)) {
+        int r = begin(n, i);
+        if (r != 0)
+            free(i);
+        return r;
+    }
+    while (*last)
+        last = &(*last)->next;
+    *last = i;
+    return 0;
+}
+
+static int on_append(struct raft_io *io, struct raft_io_append *req,
+                     const struct raft_entry entries[], unsigned count, raft_io_append_cb cb)
+{
+    return take(node_of(io),
+                (struct order_item){
+                    .kind = ORDER_APPEND,
+                    .append = { .theirs = req, .entries = entries, .count = count, .cb = cb } });
+}
+
+static int on_truncate(struct raft_io *io, raft_index index)
+{
+    return take(node_of(io), (struct order_item){ .kind = ORDER_CUT, .cut = index });
+}
+
+static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
+                  const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb)
+{
+    return take(
+        node_of(io),
+        (struct order_item){
+            .kind = ORDER_PUT,
+            .put = { .trailing = trailing, .theirs = req, .snapshot = snapshot, .cb = cb } });
+}
+
+static void on_close(struct raft_io *io, raft_io_close_cb cb)
+{
+    struct order *o = &node_of(io)->order;
+    o->failed = RAFT_CANCELED;
+    while (o->first) {
+        struct order_item *i = o->first;
+        o->first = i->next;
+        answer(i, RAFT_CANCELED);
+    }
+    o->close(io, cb);
+}
+
+void order_watch(struct node *n)
+{
+    n->order = (struct order){ .append = n->io.append,
+                               .truncate = n->io.truncate,
+                               .put = n->io.snapshot_put,
+                               .close = n->io.close };
+    n->io.append = on_append;
+    n->io.truncate = on_truncate;
+    n->io.snapshot_put = on_put;
+    n->io.close = on_close;
+}
