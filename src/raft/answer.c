@@ -2,7 +2,7 @@
  * What a member answers to its leader. libraft names the last entry that is stored, whatever it has in common with
  * the leader, and sends to whoever it takes for the leader, also when there is none. So what comes in and what
  * goes out passes here: an answer names what the leader has shown to be its own too (match.h), and one to nobody
- * is not sent.
+ * is not sent; nor one to a leader with other registers (agree.c).
  */
 #include "raft/node_in.h"
 
@@ -57,7 +57,7 @@ static int on_send(struct raft_io *io, struct raft_io_send *req, const struct ra
     struct node *n = node_of(io);
     if (message->type != RAFT_IO_APPEND_ENTRIES_RESULT)
         return n->send(io, req, message, cb);
-    if (to_nobody(n, message))
+    if (to_nobody(n, message) || agree_differs(n))
         return RAFT_NOCONNECTION;
     struct raft_message known = *message;
     struct raft_append_entries_result *r = &known.append_entries_result;

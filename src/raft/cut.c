@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,17 @@ void cut_note(const char *path, uint64_t index)
     (void)r;
 }
 
+/* For good, before anything else is acknowledged: an old note must never come back. */
 void cut_over(const char *path)
 {
-    (void)unlink(path);
+    char dir[4200];
+    const char *slash = strrchr(path, '/');
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    int fd = unlink(path) == 0 ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
 }
 
 static int is_closed(const struct dirent *e)
@@ -27,18 +36,19 @@ static int is_closed(const struct dirent *e)
     return segment_closed_name(e->d_name, &first, &last);
 }
 
-/* Cut in the middle: the entry before `index` ends a segment, and none has `index` itself. If the note is an old
- * one, both are long in one segment or gone together. */
+/* Cut in the middle: no segment has `index`, and what is before it ends there. */
 static bool was_cut(struct dirent **list, int n, uint64_t index)
 {
-    bool ends = false, has = false;
+    uint64_t before = index - 1;
     for (int i = 0; i < n; i++) {
         uint64_t first, last;
         (void)segment_closed_name(list[i]->d_name, &first, &last);
-        ends |= last + 1 == index;
-        has |= first <= index && index <= last;
+        if (first <= index && index <= last)
+            return false;
+        if (first < index)
+            before = last;
     }
-    return ends && !has;
+    return before == index - 1;
 }
 
 int cut_finish(const char *path, const char *dir, struct firn_diag *d)

@@ -7,6 +7,7 @@
 
 #define WRITES      "FW1"
 #define INCARNATION "FI1"
+#define CHECK       "FC1"
 #define SNAPSHOT    "FS1"
 
 enum { HEAD = 8, ALIGN = 8 };
@@ -40,6 +41,11 @@ uint64_t fsm_sum(const struct fsm *f)
         sum = add_to_sum(sum, map_key(&f->map, i));
         sum = add_to_sum(sum, map_value(&f->map, i));
     }
+    for (size_t i = 0; f->kept && i < FSM_KEPT; i++)
+        if (f->kept[i].result) {
+            sum = fnv(sum, f->kept[i].nonce, sizeof f->kept[i].nonce);
+            sum = fnv(sum, f->kept[i].result, f->kept[i].len);
+        }
     return sum;
 }
 
@@ -90,6 +96,15 @@ size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new)
     frame_u64(&o, old);
     frame_u64(&o, new);
     return o.full ? 0 : o.len;
+}
+
+void fsm_entry_check(char *room, uint64_t term, const struct fsm *f)
+{
+    struct frame_out o = { .p = room, .cap = FSM_CHECK_BYTES };
+    put_head(&o, CHECK);
+    frame_u64(&o, term);
+    frame_u64(&o, f->requests);
+    frame_u64(&o, fsm_sum(f));
 }
 
 static bool result_room(struct fsm *f, size_t more)
@@ -195,6 +210,16 @@ int fsm_apply(struct fsm *f, const char *p, size_t len)
         if (r == 0)
             r = walk(f, in.p, in.len, requests, true);
         return r ? r : walk(f, in.p, in.len, requests, false);
+    }
+    if (memcmp(p, CHECK, 4) == 0) {
+        if (requests != 0 || in.len != FSM_CHECK_BYTES - HEAD)
+            return FIRN_EFORMAT;
+        struct fsm_check c = { .term = frame_get_u64(&in), .sum = fsm_sum(f) };
+        c.same = frame_get_u64(&in) == f->requests;
+        c.leaders_sum = frame_get_u64(&in);
+        c.same = c.same && c.leaders_sum == c.sum;
+        f->check = c;
+        return 0;
     }
     if (memcmp(p, INCARNATION, 4) != 0 || requests != 0 || in.len != 16)
         return FIRN_EFORMAT;

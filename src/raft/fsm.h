@@ -9,6 +9,7 @@
  * An entry is one of
  *   "FW1\0" u32 requests, { body of a CAS of raft_frame.h, without `seen` }    writes that waited together
  *   "FI1\0" u32 0, u64 old, u64 new                                        the incarnation: old becomes new
+ *   "FC1\0" u32 0, u64 term, u64 requests, u64 sum         what the leader has here; changes nothing
  * filled up with zeros to a multiple of 8, as libraft keeps its entries. A snapshot is
  *   "FS1\0" u32 0, u64 incarnation, u64 count, { text key, text value },
  *   u64 requests, u32 kept, { u64 nonce, u64 nonce, text result }, SHA-256 of all before it
@@ -18,7 +19,7 @@
 
 #include "store/raft_frame.h"
 
-enum { FSM_ENTRY_MAX = FRAME_MAX, FSM_REQUESTS_MAX = 256, FSM_KEPT = 4096 };
+enum { FSM_ENTRY_MAX = FRAME_MAX, FSM_REQUESTS_MAX = 256, FSM_KEPT = 4096, FSM_CHECK_BYTES = 32 };
 
 enum fsm_outcome {
     FSM_DONE,
@@ -32,6 +33,12 @@ struct fsm_kept {
     uint8_t *result; /* as below, of this request */
 };
 
+struct fsm_check { /* what a leader said that it had, and what was here */
+    uint64_t term; /* its own; 0: none did */
+    bool same;
+    uint64_t sum, leaders_sum;
+};
+
 struct fsm { /* all zero is an empty one */
     struct map map;
     uint64_t incarnation;  /* 0: none yet */
@@ -41,6 +48,7 @@ struct fsm { /* all zero is an empty one */
      * each of its writes u8 1 for a conflict. */
     uint8_t *result;
     size_t result_len, result_room;
+    struct fsm_check check; /* the last one; whoever reads it makes it zero */
 };
 
 void fsm_done(struct fsm *f);
@@ -62,6 +70,9 @@ bool fsm_entry_add(struct fsm_entry *e, const char *body, size_t len);
 
 /* How long the entry is, filled up. */
 size_t fsm_entry_end(struct fsm_entry *e);
+
+/* FSM_CHECK_BYTES: that this is what the leader of `term` has, with nothing else on its way before it. */
+void fsm_entry_check(char *room, uint64_t term, const struct fsm *f);
 
 size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new);
 

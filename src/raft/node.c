@@ -43,6 +43,8 @@ static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **resu
 {
     struct node *n = f->data;
     int r = fsm_apply(&n->fsm, b->base, b->len);
+    if (n->fsm.check.term)
+        agree_applied(n);
     *result = n->fsm.result; /* good until the next one, and asked for before */
     return to_raft(r);
 }

@@ -70,6 +70,7 @@ struct node_view {
     bool has_leader;
     bool stalled; /* the log cannot be written */
     bool silent;  /* it follows, and has heard nothing for seconds */
+    bool differs; /* its registers are not the leader's */
     uint64_t term, last_index, commit_index, applied_index, snapshot_index, registers;
     unsigned count[NODE_ROLES]; /* members, by role */
     /* Since the start. Entries and writes are what it proposed itself; forwarded: [1] writes, [0] the rest. */

@@ -70,6 +70,15 @@ struct order {                /* of what the disk is asked for */
     void (*close)(struct raft_io *io, raft_io_close_cb cb);
 };
 
+struct agree {         /* on what the registers are */
+    raft_term settled; /* the last term in which all before it was applied here, as its leader, */
+    raft_term term;    /* and in which the others were told what came of it, */
+    uint64_t until;    /* which is good for requests up to this one */
+    bool under_way;    /* they are being told */
+    raft_term differs; /* the last one whose leader has other registers */
+    uint64_t differed; /* how often */
+};
+
 struct node {
     struct node_opts opts;
     char *address, *dir;
@@ -102,8 +111,9 @@ struct node {
                 raft_io_send_cb cb);
     int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv);
     raft_io_recv_cb recv;
-    raft_term lead_term;    /* the last one that it led in, */
-    raft_index lead_first;  /* and the first entry of its own there */
+    raft_term lead_term;   /* the last one that it led in, */
+    raft_index lead_first; /* and the first entry of its own there */
+    struct agree agree;
     struct match match;     /* what the leader is known to have in common with us */
     struct match shows;     /* that of the message being received, if it fits */
     bool appended;          /* what is being received is written to the log */
@@ -223,6 +233,13 @@ void node_look(struct node *n);
 /* transport.c */
 void node_transport(struct node *n);
 FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
+
+/* agree.c */
+bool agree_begun(const struct node *n);   /* as the leader: it may write */
+void agree_settled(struct node *n);       /* a barrier of its term is applied */
+void agree_say(struct node *n);           /* once that is so, and nothing else is under way */
+void agree_applied(struct node *n);       /* what a leader said */
+bool agree_differs(const struct node *n); /* from this leader */
 
 /* order.c */
 void order_watch(struct node *n); /* before libraft starts, and before the other watches */

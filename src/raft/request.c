@@ -208,8 +208,10 @@ static void barrier_done(struct raft_barrier *req, int status)
 {
     struct node *n = req->data;
     n->barrier = false;
-    if (status == 0)
+    if (status == 0) {
         n->caught_up = true;
+        agree_settled(n);
+    }
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
         if (q->state != REQUEST_BARRIER)
@@ -347,7 +349,8 @@ static void forward(struct node *n, const char *address)
 /* Old is good enough, and we are neither merely starting nor standing still. */
 static void answer_local(struct node *n)
 {
-    bool current = n->caught_up && !n->stalled && raft_state(&n->raft) != RAFT_UNAVAILABLE;
+    bool current = n->caught_up && !n->stalled && !agree_differs(n) &&
+                   raft_state(&n->raft) != RAFT_UNAVAILABLE;
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
         if (request_due(n, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
@@ -390,15 +393,17 @@ void node_pump(struct node *n)
             forward(n, address);
         return;
     }
-    if (!n->naming && (n->fsm.incarnation == 0 || n->opts.restore))
+    if (!agree_begun(n))
+        agree_say(n);
+    else if (!n->naming && (n->fsm.incarnation == 0 || n->opts.restore))
         node_name_cluster(n);
-    while (n->proposals < PROPOSALS_MAX && node_may_write(n) && leads(n)) {
+    while (agree_begun(n) && n->proposals < PROPOSALS_MAX && node_may_write(n) && leads(n)) {
         unsigned before = n->proposals;
         node_propose(n);
         if (n->proposals == before)
             break;
     }
-    if (!n->barrier && leads(n) && (any_read(n) || !lead_begun(n)))
+    if (!n->barrier && leads(n) && ((any_read(n) && agree_begun(n)) || !lead_begun(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
         if (request_due(n, q) && q->frame.type == FRAME_CHANGE) {

@@ -102,6 +102,7 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
         leader, n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index);
     add(&o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
         raft_last_applied(&n->raft), n->fsm.map.count, fsm_sum(&n->fsm));
+    add(&o, ",\"registers_differ\":%s", agree_differs(n) ? "true" : "false");
     add(&o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
         n->raft.log.snapshot.last_index, n->snapshots);
     for (unsigned i = 0; i < n->raft.configuration.n; i++)

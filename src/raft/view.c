@@ -48,7 +48,8 @@ void node_look(struct node *n)
                            .writes = n->writes,
                            .forwarded = { n->forwarded[0], n->forwarded[1] },
                            .stalled = n->stalled || n->broken,
-                           .silent = n->silent };
+                           .silent = n->silent,
+                           .differs = agree_differs(n) };
     raft_id leader = 0;
     const char *address;
     raft_leader(&n->raft, &leader, &address);

@@ -37,6 +37,10 @@ static void roles(const struct node_view *v, struct buf *out)
     metric(out, "firn_raft_leader_silent", "gauge",
            "1 while this member follows and has heard nothing from a leader for seconds.",
            v->silent);
+    metric(out, "firn_raft_registers_differ", "gauge",
+           "1 while this member's registers are not those of its leader: it does not acknowledge "
+           "anything then.",
+           v->differs);
     metric_head(out, "firn_raft_members", "gauge", "Members of the cluster, by role.");
     for (int i = 0; i < NODE_ROLES; i++)
         buf_addf(out, "firn_raft_members{role=\"%s\"} %u\n", kinds[i], v->count[i]);

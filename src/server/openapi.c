@@ -124,8 +124,8 @@ static const struct {
              "\"cluster\":" STRING ",\"answered_by\":" STRING ",\"state\":" STRING
              ",\"leader\":" STRING ",\"term\":" INTEGER ",\"last_index\":" INTEGER
              ",\"commit_index\":" INTEGER ",\"applied_index\":" INTEGER ",\"registers\":" INTEGER
-             ",\"registers_sum\":" STRING ",\"snapshot_index\":" INTEGER ",\"snapshots\":" INTEGER
-             ",\"members\":" LIST(
+             ",\"registers_sum\":" STRING ",\"registers_differ\":" BOOLEAN
+             ",\"snapshot_index\":" INTEGER ",\"snapshots\":" INTEGER ",\"members\":" LIST(
                  OBJECT("\"id\",\"address\",\"role\",\"leader\"",
                         "\"id\":" STRING ",\"address\":" STRING ",\"role\":"
                         "{\"enum\":[\"voter\",\"standby\",\"spare\"]},\"leader\":" BOOLEAN

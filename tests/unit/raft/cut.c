@@ -55,6 +55,17 @@ T_TEST(what_was_to_go_goes)
     end();
 }
 
+T_TEST(so_does_the_whole_log_behind_a_snapshot)
+{
+    begin();
+    make(105, 106);
+    make(107, 130);
+    cut_note(note, 101); /* there was one from 101 to 104 */
+    T_EQ(cut_finish(note, dir, NULL), 0);
+    T_OK(!there(105, 106) && !there(107, 130));
+    end();
+}
+
 T_TEST(a_hole_that_nobody_cut_stays)
 {
     begin();
@@ -65,13 +76,16 @@ T_TEST(a_hole_that_nobody_cut_stays)
     cut_over(note);
     T_EQ(cut_finish(note, dir, NULL), 0);
     T_OK(there(91, 100) && there(105, 106));
-    cut_note(note, 96); /* another one, that was over or had not begun */
+    cut_note(note, 96); /* another one, that had not begun */
+    T_EQ(cut_finish(note, dir, NULL), 0);
+    T_OK(there(91, 100) && there(105, 106));
+    cut_note(note, 103); /* what is before that is not there either */
     T_EQ(cut_finish(note, dir, NULL), 0);
     T_OK(there(91, 100) && there(105, 106));
     end();
 }
 
-T_TEST(an_old_note_does_no_harm)
+T_TEST(a_note_of_what_is_over_does_no_harm)
 {
     begin();
     make(101, 120); /* written since */
@@ -83,9 +97,6 @@ T_TEST(an_old_note_does_no_harm)
     cut_note(note, 101);
     T_EQ(cut_finish(note, dir, NULL), 0);
     T_OK(there(101, 120) && there(121, 130));
-    cut_note(note, 60); /* what it was about is in a snapshot by now */
-    T_EQ(cut_finish(note, dir, NULL), 0);
-    T_OK(there(91, 100) && there(101, 120) && there(121, 130));
     end();
 }
 

@@ -1,0 +1,90 @@
+/*
+ * Whether the leader's registers are everybody's. A leader goes on from its own: if a disk or a mistake left it other
+ * ones, it would hand out again what was handed out. All have the same log, so all have the same registers at
+ * each place in it, or somebody is wrong.
+ *
+ * So a leader first lets everything be applied that is in its log, then says in an entry what its registers
+ * come to, and begins its first write when that entry is applied; and again from time to time. A member whose
+ * own do not come to the same answers that leader no more, in this term. It applies what is committed before
+ * it answers for what follows (libraft does both in this order), so of three that agree by two, no write of the
+ * third is ever acknowledged: it gives up the lead, and one of the two gets it. Which of two is right if the
+ * third is gone is not for us to say: then nobody writes.
+ */
+#include "raft/node_in.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    AGREE_EVERY = 4096,
+    AGREE_PER_REGISTER = 4
+}; /* requests; a sum costs what its registers do */
+
+bool agree_begun(const struct node *n)
+{
+    return n->agree.term == n->raft.current_term && n->fsm.requests < n->agree.until;
+}
+
+void agree_settled(struct node *n)
+{
+    n->agree.settled = n->raft.current_term;
+}
+
+/* Its own entry: everything before it is applied here too, so all may be asked to compare again later. */
+static void said(struct raft_apply *req, int status, void *result)
+{
+    struct node *n = req->data;
+    (void)result;
+    n->agree.under_way = false;
+    if (status == 0) {
+        uint64_t every = (uint64_t)n->fsm.map.count * AGREE_PER_REGISTER;
+        n->agree.term = n->raft.current_term;
+        n->agree.until = n->fsm.requests + (every > AGREE_EVERY ? every : AGREE_EVERY);
+    }
+    free(req);
+    node_pump_soon(n);
+}
+
+void agree_say(struct node *n)
+{
+    if (n->agree.under_way || n->proposals > 0 || n->naming ||
+        n->agree.settled != n->raft.current_term)
+        return;
+    struct raft_apply *req = calloc(1, sizeof *req);
+    struct raft_buffer b = { raft_malloc(FSM_CHECK_BYTES), FSM_CHECK_BYTES };
+    if (req && b.base) {
+        fsm_entry_check(b.base, n->raft.current_term, &n->fsm);
+        req->data = n;
+        if (raft_apply(&n->raft, req, &b, 1, said) == 0) {
+            n->agree.under_way = true;
+            return;
+        }
+    }
+    free(req);
+    raft_free(b.base);
+}
+
+void agree_applied(struct node *n)
+{
+    struct fsm_check *c = &n->fsm.check;
+    bool ours = c->term == n->raft.current_term; /* else it was another leader's, long ago */
+    if (ours && !c->same && n->agree.differs != c->term) {
+        n->agree.differs = c->term;
+        n->agree.differed++;
+        raft_id id = 0;
+        const char *address = NULL;
+        raft_leader(&n->raft, &id, &address);
+        node_say(
+            n, NODE_ERROR, "registers_differ",
+            "leader=%llx address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
+            " cure=if no other member says so, remove this one, delete its folder, join anew; if "
+            "all others do, the same for that leader",
+            id, address ? address : "?", c->term, c->sum, c->leaders_sum);
+    }
+    *c = (struct fsm_check){ 0 };
+}
+
+bool agree_differs(const struct node *n)
+{
+    return n->agree.differs != 0 && n->agree.differs == n->raft.current_term;
+}

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""
+A member of a cluster whose registers are not the others': one byte of its log is changed while it does not run, with the
+checksums set right, so that nothing can tell. Made the leader it must not hand out a number again; the others notice,
+one of them leads, and the member says what is wrong with it until it has joined anew.
+"""
+import os
+import shutil
+import struct
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
+import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
+from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
+
+SEQ, BEFORE, AFTER = "differ", 120, 200
+
+
+def crc(data):
+    """libraft's: from the highest bit down, nothing turned around."""
+    c = 0
+    for byte in data:
+        c ^= byte << 24
+        for _ in range(8):
+            c = (c << 1 ^ 0x04c11db7 if c >> 31 else c << 1) & 0xffffffff
+    return c
+
+
+def batches(data):
+    """Where each batch's data are, and its checksum: (sum at, first, end). See src/raft/segment.c."""
+    at = 8
+    while at + 16 <= len(data):
+        count = struct.unpack_from("<Q", data, at + 8)[0]
+        if count == 0:
+            return
+        first = at + 16 + 16 * count
+        end = first + sum((struct.unpack_from("<I", data, at + 16 + 16 * i + 12)[0] + 7) // 8 * 8 for i in range(count))
+        yield at + 4, first, end
+        at = end
+
+
+def spoil(folder):
+    """The last but a few writes of the sequence expects something else than what is there: this member does not do it."""
+    found = []
+    for name in sorted(os.listdir(folder)):
+        if name[0] != "0" and not name.startswith("open-"):
+            continue
+        with open(os.path.join(folder, name), "rb") as file:
+            data = file.read()
+        for sum_at, first, end in batches(data):
+            key = data.find(SEQ.encode(), first, end)
+            if key >= 0 and struct.unpack_from(">H", data, key + len(SEQ))[0] not in (0, 0xffff):
+                found.append((name, sum_at, first, end, key + len(SEQ) + 2))
+    name, sum_at, first, end, old = found[len(found) // 2]
+    with open(os.path.join(folder, name), "r+b") as file:
+        data = bytearray(file.read())
+        data[old] ^= 1
+        struct.pack_into("<I", data, sum_at, crc(data[first:end]))
+        file.seek(0)
+        file.write(data)
+
+
+def take(c, i, seen, twice):
+    """One number from that member, if it has one. It counts whether or not others have it."""
+    try:
+        link = f.Resp(c.ticket[i])
+        n = int(link.do("FIRN.NEXT", "ticket", "SEQ", SEQ))
+        link.close()
+    except (f.Gone, f.RespError, f.NotThere, OSError, ValueError):
+        return False
+    if n in seen:
+        twice.append((i, n))
+    seen.add(n)
+    return True
+
+
+def metric(c, i):
+    text = f.get(c.home[i], "/metrics")[1]
+    return [int(line.split()[1]) for line in text.splitlines() if line.startswith("firn_raft_registers_differ ")]
+
+
+def says(c, i):
+    with open(os.path.join(c.folder, f"n{i}.log"), encoding="utf-8", errors="replace") as log:
+        return "registers_differ" in log.read()
+
+
+def sums(c):
+    seen = []
+    for i in range(3):
+        with raft.Link(c.endpoints[i]) as link:
+            said = link.status(own=True)
+        seen.append((said["applied_index"], said["registers_sum"]))
+    return seen
+
+
+def make_lead(c, i):
+    """Until it did: what follows decides how long."""
+    end = time.monotonic() + f.LIMIT
+    while time.monotonic() < end:
+        leader = c.leader()
+        if leader == i:
+            return True
+        try:
+            who = next(m["id"] for m in c.status(leader)["members"] if m["address"] == c.endpoints[i])
+            with raft.Link(c.endpoints[leader]) as link:
+                link.change(raft.TRANSFER, int(who, 16), "", 5000)
+            return True
+        except (raft.RaftError, OSError, StopIteration, TypeError):
+            time.sleep(0.1)
+    return False
+
+
+def one_byte(t):
+    os.environ["FIRN_BIN_DIR"] = t.bin
+    folder = t.state("cluster")
+    os.mkdir(folder)
+    c = raft.Raft(folder, options=("--store-timeout-ms=3000",))
+    seen, twice = set(), []
+    try:
+        c.start()
+        f.wait_for("members that are ready", lambda: all(f.get(h, "/readyz")[0] == 200 for h in c.home))
+        link = f.Http(c.home[0])
+        t.check(link.post("/v1/sequences", {"name": SEQ, "mode": "gapless", "start": "1"})[0] in (200, 201), "a sequence")
+        link.close()
+        for k in range(BEFORE):
+            t.check(take(c, k % 3, seen, twice), "a number")
+        t.equal([metric(c, i) for i in range(3)], [[0]] * 3, "all have the same")
+        bad = (c.leader() + 1) % 3
+        f.wait_for("all to have applied the same", lambda: len(set(sums(c))) == 1)
+        c.kill(bad)
+        spoil(os.path.join(c.data(bad), "log"))
+        c.restart(bad)
+        t.check(make_lead(c, bad), "it is made the leader")
+        got = 0
+
+        def enough():
+            nonlocal got
+            got += sum(take(c, i, seen, twice) for i in range(3))
+            return got > AFTER
+        f.wait_for("numbers to go on", enough)
+        t.equal(twice, [], "no number comes twice")
+        t.equal(sorted(seen)[:BEFORE], list(range(1, BEFORE + 1)), "those before are all there")
+        f.wait_for("it to know", lambda: metric(c, bad) == [1])
+        t.check(says(c, bad), "it says so")
+        t.check(c.leader() != bad, "another one leads")
+        t.check(any(says(c, i) for i in range(3) if i != bad), "somebody told it that it is not the one to lead")
+
+        # The cure that the log names.
+        leader = c.leader()
+        who = next(m["id"] for m in c.status(leader)["members"] if m["address"] == c.endpoints[bad])
+        with raft.Link(c.endpoints[leader]) as link:
+            link.change(raft.REMOVE, int(who, 16))
+        c.kill(bad)
+        shutil.rmtree(os.path.join(folder, f"n{bad}"))
+        c.spawn(bad, "--cluster-join", c.endpoints[leader])
+        c.members(3, leader)
+        c.wait(range(3))
+        f.wait_for("all to have the same", lambda: len(set(sums(c))) == 1)
+        t.check(make_lead(c, bad), "it is made the leader")
+        for k in range(30):
+            f.wait_for("a number", lambda i=k % 3: take(c, i, seen, twice))
+        t.equal(twice, [], "no number comes twice")
+        f.wait_for("all to agree", lambda: [metric(c, i) for i in range(3)] == [[0]] * 3)
+    except raft.RaftError as e:
+        raise f.NotThere(f"{e}\n{c.logs()}") from e
+    finally:
+        print(c.logs()[-3000:] if twice else f"  {len(seen)} numbers")
+        c.stop()
+
+
+with f.Test("differ") as test:
+    test.section(one_byte)
