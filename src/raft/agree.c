@@ -55,7 +55,7 @@ void agree_say(struct node *n)
     if (req && b.base) {
         fsm_entry_check(b.base, n->raft.current_term, &n->fsm);
         req->data = n;
-        if (raft_apply(&n->raft, req, &b, 1, said) == 0) {
+        if (node_append(n, req, &b, said) == 0) {
             n->agree.under_way = true;
             return;
         }

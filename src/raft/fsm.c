@@ -1,16 +1,18 @@
 #include "raft/fsm.h"
 #include "raft/fnv.h"
+#include "id/bytes.h"
 
 #include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WRITES      "FW1"
-#define INCARNATION "FI1"
-#define CHECK       "FC1"
+#define WRITES      "FW2"
+#define INCARNATION "FI2"
+#define CHECK       "FC2"
 #define SNAPSHOT    "FS1"
 
-enum { HEAD = 8, ALIGN = 8 };
+enum { HEAD = 16, PLACE = 8, ALIGN = 8 }; /* the head ends with the place */
+enum { SNAPSHOT_HEAD = 8 };
 
 static void kept_free(struct fsm_kept *kept)
 {
@@ -58,10 +60,26 @@ static void put_head(struct frame_out *o, const char *word)
     frame_u32(o, 0);
 }
 
+static void put_entry(struct frame_out *o, const char *word)
+{
+    put_head(o, word);
+    frame_u64(o, 0);
+}
+
+void fsm_entry_place(char *entry, uint64_t index)
+{
+    store_be64(entry + PLACE, index);
+}
+
+bool fsm_entry_at(const char *p, size_t len, uint64_t index)
+{
+    return len >= HEAD && load_be64(p + PLACE) == index;
+}
+
 void fsm_entry_begin(struct fsm_entry *e, char *room, size_t cap)
 {
     *e = (struct fsm_entry){ .out = { .p = room, .cap = cap - ALIGN } };
-    put_head(&e->out, WRITES);
+    put_entry(&e->out, WRITES);
 }
 
 bool fsm_entry_add(struct fsm_entry *e, const char *body, size_t len)
@@ -92,7 +110,7 @@ size_t fsm_entry_end(struct fsm_entry *e)
 size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new)
 {
     struct frame_out o = { .p = room, .cap = cap };
-    put_head(&o, INCARNATION);
+    put_entry(&o, INCARNATION);
     frame_u64(&o, old);
     frame_u64(&o, new);
     return o.full ? 0 : o.len;
@@ -101,7 +119,7 @@ size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new)
 void fsm_entry_check(char *room, uint64_t term, const struct fsm *f)
 {
     struct frame_out o = { .p = room, .cap = FSM_CHECK_BYTES };
-    put_head(&o, CHECK);
+    put_entry(&o, CHECK);
     frame_u64(&o, term);
     frame_u64(&o, f->requests);
     frame_u64(&o, fsm_sum(f));
@@ -204,6 +222,7 @@ int fsm_apply(struct fsm *f, const char *p, size_t len)
         return FIRN_EFORMAT;
     struct frame_in in = { p + 4, len - 4, false };
     uint32_t requests = frame_get_u32(&in);
+    (void)frame_get_u64(&in); /* its place */
     f->result_len = 0;
     if (memcmp(p, WRITES, 4) == 0) {
         int r = requests == 0 || requests > FSM_REQUESTS_MAX ? FIRN_EFORMAT : 0;
@@ -233,7 +252,7 @@ int fsm_apply(struct fsm *f, const char *p, size_t len)
 
 size_t fsm_snapshot_size(const struct fsm *f)
 {
-    size_t size = HEAD + 16 + 12 + SHA256_DIGEST_LENGTH;
+    size_t size = SNAPSHOT_HEAD + 16 + 12 + SHA256_DIGEST_LENGTH;
     for (size_t i = 0; i < FSM_KEPT && f->kept; i++)
         size += f->kept[i].result ? 18u + f->kept[i].len : 0;
     for (size_t i = 0; i < f->map.count; i++)
@@ -269,13 +288,13 @@ int fsm_snapshot(const struct fsm *f, char *to, size_t size)
 int fsm_restore(struct fsm *f, const char *p, size_t len)
 {
     unsigned char sum[SHA256_DIGEST_LENGTH];
-    if (len < HEAD + 16 + sizeof sum || memcmp(p, SNAPSHOT, 4) != 0)
+    if (len < SNAPSHOT_HEAD + 16 + sizeof sum || memcmp(p, SNAPSHOT, 4) != 0)
         return FIRN_EFORMAT;
     len -= sizeof sum;
     SHA256((const unsigned char *)p, len, sum);
     if (memcmp(sum, p + len, sizeof sum) != 0)
         return FIRN_EFORMAT;
-    struct frame_in in = { p + HEAD, len - HEAD, false };
+    struct frame_in in = { p + SNAPSHOT_HEAD, len - SNAPSHOT_HEAD, false };
     struct map map = { 0 };
     uint64_t incarnation = frame_get_u64(&in), count = frame_get_u64(&in);
     int r = 0;

@@ -7,9 +7,9 @@
  * been forgotten since the request was first sent is answered with "unknown".
  *
  * An entry is one of
- *   "FW1\0" u32 requests, { body of a CAS of raft_frame.h, without `seen` }    writes that waited together
- *   "FI1\0" u32 0, u64 old, u64 new                                        the incarnation: old becomes new
- *   "FC1\0" u32 0, u64 term, u64 requests, u64 sum         what the leader has here; changes nothing
+ *   "FW2\0" u32 requests, u64 index, { body of a CAS of raft_frame.h, without `seen` }    writes that waited together
+ *   "FI2\0" u32 0, u64 index, u64 old, u64 new                                 the incarnation: old becomes new
+ *   "FC2\0" u32 0, u64 index, u64 term, u64 requests, u64 sum     what the leader has here; changes nothing
  * filled up with zeros to a multiple of 8, as libraft keeps its entries. A snapshot is
  *   "FS1\0" u32 0, u64 incarnation, u64 count, { text key, text value },
  *   u64 requests, u32 kept, { u64 nonce, u64 nonce, text result }, SHA-256 of all before it
@@ -19,7 +19,13 @@
 
 #include "store/raft_frame.h"
 
-enum { FSM_ENTRY_MAX = FRAME_MAX, FSM_REQUESTS_MAX = 256, FSM_KEPT = 4096, FSM_CHECK_BYTES = 32 };
+enum {
+    FSM_ENTRY_MAX = FRAME_MAX,
+    FSM_REQUESTS_MAX = 256,
+    FSM_KEPT = 4096,
+    FSM_CHECK_BYTES = 40,
+    FSM_NAME_BYTES = 32
+};
 
 enum fsm_outcome {
     FSM_DONE,
@@ -75,6 +81,10 @@ size_t fsm_entry_end(struct fsm_entry *e);
 void fsm_entry_check(char *room, uint64_t term, const struct fsm *f);
 
 size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new);
+
+/* An entry knows its place in the log, for libraft's files do not. */
+void fsm_entry_place(char *entry, uint64_t index);
+bool fsm_entry_at(const char *p, size_t len, uint64_t index);
 
 /* FIRN_EFORMAT: no entry of ours; FIRN_ENOMEM. Then nothing changed, and the member cannot go on. */
 FIRN_MUSTUSE int fsm_apply(struct fsm *f, const char *p, size_t len);

@@ -42,6 +42,12 @@ static int to_raft(int r)
 static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **result)
 {
     struct node *n = f->data;
+    raft_index index = raft_last_applied(&n->raft) + 1;
+    if (!fsm_entry_at(b->base, b->len, index)) {
+        node_say(n, NODE_ERROR, "log_shifted",
+                 "index=%llu cure=remove this member, delete its folder, join anew", index);
+        return RAFT_CORRUPT;
+    }
     int r = fsm_apply(&n->fsm, b->base, b->len);
     if (n->fsm.check.term)
         agree_applied(n);
@@ -124,6 +130,15 @@ static int on_vote(struct raft_io *io, raft_id id)
     return r ? r : remember(n, (struct vote){ n->vote.term, id });
 }
 
+/* Each in its place: libraft takes the entries of an open segment for those that follow the last closed one. */
+static bool in_place(const struct raft_entry *e, size_t n, raft_index first)
+{
+    for (size_t i = 0; i < n; i++)
+        if (e[i].type == RAFT_COMMAND && !fsm_entry_at(e[i].buf.base, e[i].buf.len, first + i))
+            return false;
+    return true;
+}
+
 /* libraft loads when it starts, before it does anything with them. */
 static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
                    struct raft_snapshot **snapshot, raft_index *start_index,
@@ -138,9 +153,11 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
     n->vote = (struct vote){ *term, *voted_for };
     /* None of ours yet: a new one; term 1 is how clusters begin. */
     bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->vote);
-    if (good)
+    n->vote_damaged = !good;
+    if (good && in_place(*entries, *n_entries, *start_index))
         return 0;
-    n->vote_damaged = true;
+    snprintf(io->errmsg, sizeof io->errmsg, "%s",
+             good ? "entries are not in their places" : "term and vote");
     for (size_t i = 0; i < *n_entries; i++) /* as libraft's own loading does when it fails */
         if (i == 0 || (*entries)[i].batch != (*entries)[i - 1].batch)
             raft_free((*entries)[i].batch);

@@ -209,6 +209,14 @@ static inline bool request_due(const struct node *n, const struct request *q)
     return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop);
 }
 
+/* Into the log, as the leader. */
+static inline int node_append(struct node *n, struct raft_apply *req, struct raft_buffer *entry,
+                              raft_apply_cb cb)
+{
+    fsm_entry_place(entry->base, raft_last_index(&n->raft) + 1);
+    return raft_apply(&n->raft, req, entry, 1, cb);
+}
+
 /* propose.c */
 void node_propose(struct node *n); /* what waits and may be written now, as one entry */
 bool node_may_write(

@@ -187,7 +187,7 @@ void node_propose(struct node *n)
         char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
         b.base = shrunk ? shrunk : b.base;
     }
-    int r = p->count ? raft_apply(&n->raft, &p->req, &b, 1, proposal_done) : RAFT_NOTFOUND;
+    int r = p->count ? node_append(n, &p->req, &b, proposal_done) : RAFT_NOTFOUND;
     if (r == 0) {
         n->proposals++;
         n->entries++;
@@ -227,12 +227,12 @@ static void named(struct raft_apply *req, int status, void *result)
 void node_name_cluster(struct node *n)
 {
     struct raft_apply *req = calloc(1, sizeof *req);
-    struct raft_buffer b = { raft_malloc(24), 24 };
+    struct raft_buffer b = { raft_malloc(FSM_NAME_BYTES), FSM_NAME_BYTES };
     uint64_t fresh = 0;
     if (req && b.base && uv_random(NULL, NULL, &fresh, sizeof fresh, 0, NULL) == 0 && fresh) {
         (void)fsm_entry_incarnation(b.base, b.len, n->fsm.incarnation, fresh);
         req->data = n;
-        if (raft_apply(&n->raft, req, &b, 1, named) == 0) {
+        if (node_append(n, req, &b, named) == 0) {
             n->naming = true;
             return;
         }

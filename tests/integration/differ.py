@@ -2,7 +2,8 @@
 """
 A member of a cluster whose registers are not the others': one byte of its log is changed while it does not run, with the
 checksums set right, so that nothing can tell. Made the leader it must not hand out a number again; the others notice,
-one of them leads, and the member says what is wrong with it until it has joined anew.
+one of them leads, and the member says what is wrong with it until it has joined anew. One whose log lacks an entry in
+the middle is refused.
 """
 import os
 import shutil
@@ -171,5 +172,42 @@ def one_byte(t):
         c.stop()
 
 
+def an_entry_is_missing(t):
+    """Of an open segment, whose entries have no numbers for libraft: all behind it would move down by one."""
+    os.environ["FIRN_BIN_DIR"] = t.bin
+    folder = t.state("missing")
+    os.mkdir(folder)
+    c = raft.Raft(folder, 1)
+    seen, twice = set(), []
+    try:
+        c.start()
+        link = f.Http(c.home[0])
+        f.wait_for("a sequence", lambda: link.post("/v1/sequences", {"name": SEQ, "mode": "gapless", "start": "1"})[0]
+                   in (200, 201))
+        link.close()
+        for _ in range(30):
+            t.check(take(c, 0, seen, twice), "a number")
+        c.kill(0)
+        log = os.path.join(c.data(0), "log")
+        for name in (n for n in os.listdir(log) if n.startswith("open-")):
+            with open(os.path.join(log, name), "r+b") as file:
+                data = file.read()
+                where = list(batches(data))
+                if len(where) > 10:
+                    first, end = where[4][2], where[5][2]
+                    file.seek(0)
+                    file.write(data[:first] + data[end:] + bytes(end - first))
+        c.env = {"LSAN_OPTIONS": "detect_leaks=0"}  # libraft forgets memory when it does not start
+        c.spawn(0)
+        t.equal(c.process[0].wait(f.LIMIT), 1, "it does not start")
+        c.process[0] = None
+        t.check("not in their places" in c.logs() and "join anew" in c.logs(), f"and says why: {c.logs()[-600:]}")
+    except raft.RaftError as e:
+        raise f.NotThere(f"{e}\n{c.logs()}") from e
+    finally:
+        c.stop()
+
+
 with f.Test("differ") as test:
-    test.section(one_byte)
+    for part in (one_byte, an_entry_is_missing):
+        test.section(part)

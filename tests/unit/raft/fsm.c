@@ -34,7 +34,7 @@ static void name(struct fsm *f, uint64_t old, uint64_t new)
 {
     char room[64];
     size_t n = fsm_entry_incarnation(room, sizeof room, old, new);
-    T_EQ(n, 24);
+    T_EQ(n, FSM_NAME_BYTES);
     T_EQ(fsm_apply(f, room, n), 0);
 }
 
@@ -225,4 +225,17 @@ T_TEST(the_sum_tells_states_apart)
     free(p);
     fsm_done(&f);
     fsm_done(&g);
+}
+
+T_TEST(an_entry_knows_its_place)
+{
+    char room[FSM_NAME_BYTES];
+    struct fsm f = { 0 };
+    T_EQ(fsm_entry_incarnation(room, sizeof room, 0, 7), sizeof room);
+    fsm_entry_place(room, 42);
+    T_OK(fsm_entry_at(room, sizeof room, 42));
+    T_OK(!fsm_entry_at(room, sizeof room, 43) && !fsm_entry_at(room, 15, 42));
+    T_EQ(fsm_apply(&f, room, sizeof room), 0);
+    T_EQ(f.incarnation, 7);
+    fsm_done(&f);
 }
