@@ -8,7 +8,8 @@
  * own do not come to the same answers that leader no more, in this term. It applies what is committed before
  * it answers for what follows (libraft does both in this order), so of three that agree by two, no write of the
  * third is ever acknowledged: it gives up the lead, and one of the two gets it. Which of two is right if the
- * third is gone is not for us to say: then nobody writes.
+ * third is gone is not for us to say: then nobody writes. What this does not see: a leader that goes wrong while
+ * it leads, until it says so the next time; and a member that got its registers from the wrong one, as a snapshot.
  */
 #include "raft/node_in.h"
 
@@ -16,9 +17,10 @@
 #include <stdlib.h>
 
 enum {
-    AGREE_EVERY = 4096,
-    AGREE_PER_REGISTER = 4
-}; /* requests; a sum costs what its registers do */
+    AGREE_EVERY = 4096,     /* requests, */
+    AGREE_PER_REGISTER = 4, /* and more where there are many registers: a sum looks at all */
+    SAY_EVERY_MS = 10000,
+};
 
 bool agree_begun(const struct node *n)
 {
@@ -28,6 +30,11 @@ bool agree_begun(const struct node *n)
 void agree_settled(struct node *n)
 {
     n->agree.settled = n->raft.current_term;
+}
+
+bool agree_is_settled(const struct node *n)
+{
+    return n->agree.settled == n->raft.current_term;
 }
 
 /* Its own entry: everything before it is applied here too, so all may be asked to compare again later. */
@@ -47,8 +54,7 @@ static void said(struct raft_apply *req, int status, void *result)
 
 void agree_say(struct node *n)
 {
-    if (n->agree.under_way || n->proposals > 0 || n->naming ||
-        n->agree.settled != n->raft.current_term)
+    if (n->agree.under_way || n->proposals > 0 || n->naming || !agree_is_settled(n))
         return;
     struct raft_apply *req = calloc(1, sizeof *req);
     struct raft_buffer b = { raft_malloc(FSM_CHECK_BYTES), FSM_CHECK_BYTES };
@@ -64,22 +70,30 @@ void agree_say(struct node *n)
     raft_free(b.base);
 }
 
+/* Two that differ and no third may elect each other for ever. */
+static void tell(struct node *n, const struct fsm_check *c)
+{
+    raft_id id = 0;
+    const char *address = NULL;
+    uint64_t now = uv_now(&n->loop);
+    if (n->agree.said_ms != 0 && now - n->agree.said_ms < SAY_EVERY_MS)
+        return;
+    n->agree.said_ms = now;
+    raft_leader(&n->raft, &id, &address);
+    node_say(n, NODE_ERROR, "registers_differ",
+             "leader=%llx address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
+             " cure=if no other member says so, remove this one, delete its folder, join anew; if "
+             "all others do, the same for that leader",
+             id, address ? address : "?", c->term, c->sum, c->leaders_sum);
+}
+
 void agree_applied(struct node *n)
 {
     struct fsm_check *c = &n->fsm.check;
     bool ours = c->term == n->raft.current_term; /* else it was another leader's, long ago */
     if (ours && !c->same && n->agree.differs != c->term) {
         n->agree.differs = c->term;
-        n->agree.differed++;
-        raft_id id = 0;
-        const char *address = NULL;
-        raft_leader(&n->raft, &id, &address);
-        node_say(
-            n, NODE_ERROR, "registers_differ",
-            "leader=%llx address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
-            " cure=if no other member says so, remove this one, delete its folder, join anew; if "
-            "all others do, the same for that leader",
-            id, address ? address : "?", c->term, c->sum, c->leaders_sum);
+        tell(n, c);
     }
     *c = (struct fsm_check){ 0 };
 }

@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
-/* Entries from `index` on are about to go; they are gone. If it cannot be noted, a crash just now makes libraft
+/* Entries from `from` to `to` are about to go; they are gone. If it cannot be noted, a crash just now makes libraft
  * refuse the log: no reason to stop. */
-void cut_note(const char *path, uint64_t index);
+void cut_note(const char *path, uint64_t from, uint64_t to);
 void cut_over(const char *path);
 
 /* Before libraft loads `dir`. FIRN_EIO. */

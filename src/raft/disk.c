@@ -16,6 +16,8 @@ enum {
 };
 
 struct append {
+    struct append *next; /* of those that were cancelled */
+    uint64_t number;
     struct raft_io_append req;
     struct raft_io_append *theirs;
     struct node *node;
@@ -26,25 +28,63 @@ static struct node *node_of(struct raft_io *io)
     return (struct node *)(void *)((char *)io - offsetof(struct node, io));
 }
 
-static void stall(struct node *n, int r)
+void disk_lost(struct node *n, const char *why, const char *cure)
 {
     if (n->stalled)
         return;
     n->stalled = true;
-    node_say(n, NODE_ERROR, "log_not_written",
-             "cause=%s cure=make room or mend the disk, then restart firnd; the others go on",
-             n->io.errmsg[0] ? n->io.errmsg : raft_strerror(r));
+    node_say(n, NODE_ERROR, "log_not_written", "cause=%s cure=%s; the others go on", why, cure);
+}
+
+static void stall(struct node *n, int r)
+{
+    disk_lost(n, n->io.errmsg[0] ? n->io.errmsg : raft_strerror(r),
+              "make room or mend the disk, then restart firnd");
+}
+
+/* When libraft is told that an entry was not written, it forgets that one and all behind it. Told the older one first
+ * it would look for the newer one where nothing is any more. So what closing cancels waits for its end. */
+static void keep_cancelled(struct append *a)
+{
+    struct append **at = &a->node->cancelled;
+    while (*at && (*at)->number > a->number)
+        at = &(*at)->next;
+    a->next = *at;
+    *at = a;
 }
 
 static void appended(struct raft_io_append *req, int status)
 {
     struct append *a = req->data;
     struct node *n = a->node;
-    if (status != 0 && status != RAFT_CANCELED)
+    if (status == RAFT_CANCELED) {
+        keep_cancelled(a);
+        return;
+    }
+    if (status != 0)
         stall(n, status);
-    if (!n->stalled || status == RAFT_CANCELED)
+    if (!n->stalled)
         a->theirs->cb(a->theirs, status);
     free(a);
+}
+
+static void on_closed(struct raft_io *io)
+{
+    struct node *n = node_of(io);
+    while (n->cancelled) {
+        struct append *a = n->cancelled;
+        n->cancelled = a->next;
+        a->theirs->cb(a->theirs, RAFT_CANCELED);
+        free(a);
+    }
+    n->closed(io);
+}
+
+static void on_close(struct raft_io *io, raft_io_close_cb cb)
+{
+    struct node *n = node_of(io);
+    n->closed = cb;
+    n->close(io, on_closed);
 }
 
 static int on_append(struct raft_io *io, struct raft_io_append *req,
@@ -55,7 +95,9 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
     req->cb = cb;
     n->appended = true;
     if (a) {
-        *a = (struct append){ .req.data = a, .theirs = req, .node = n };
+        *a = (struct append){
+            .req.data = a, .theirs = req, .node = n, .number = ++n->appends_begun
+        };
         int r = n->append(io, &a->req, entries, count, appended);
         if (r == 0)
             return 0;
@@ -71,6 +113,8 @@ void disk_watch(struct node *n)
 {
     n->append = n->io.append;
     n->io.append = on_append;
+    n->close = n->io.close;
+    n->io.close = on_close;
 }
 
 static void fled(struct raft_transfer *req)

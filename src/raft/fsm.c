@@ -29,23 +29,16 @@ void fsm_done(struct fsm *f)
     *f = (struct fsm){ 0 };
 }
 
-static uint64_t add_to_sum(uint64_t sum, struct firn_slice s)
-{
-    sum = fnv(sum, &s.len, sizeof s.len); /* keeps two texts apart */
-    return fnv(sum, s.p, s.len);
-}
-
 uint64_t fsm_sum(const struct fsm *f)
 {
-    uint64_t sum = fnv(FNV_BEGIN, &f->incarnation, sizeof f->incarnation);
-    sum = fnv(sum, &f->requests, sizeof f->requests);
+    uint64_t sum = fnv_word(fnv_word(FNV_BEGIN, f->incarnation), f->requests);
     for (size_t i = 0; i < f->map.count; i++) {
-        sum = add_to_sum(sum, map_key(&f->map, i));
-        sum = add_to_sum(sum, map_value(&f->map, i));
+        struct firn_slice key = map_key(&f->map, i), value = map_value(&f->map, i);
+        sum = fnv(fnv(sum, key.p, key.len), value.p, value.len);
     }
     for (size_t i = 0; f->kept && i < FSM_KEPT; i++)
         if (f->kept[i].result) {
-            sum = fnv(sum, f->kept[i].nonce, sizeof f->kept[i].nonce);
+            sum = fnv_word(fnv_word(sum, f->kept[i].nonce[0]), f->kept[i].nonce[1]);
             sum = fnv(sum, f->kept[i].result, f->kept[i].len);
         }
     return sum;

@@ -18,11 +18,6 @@ void lead_look(struct node *n)
     n->lead_first = raft_last_index(&n->raft) + 1;
 }
 
-bool lead_begun(struct node *n)
-{
-    return n->lead_term == n->raft.current_term && raft_last_index(&n->raft) >= n->lead_first;
-}
-
 static bool only_older(const struct node *n)
 {
     return n->raft.state == RAFT_LEADER && n->raft.last_stored < n->lead_first;

@@ -42,13 +42,19 @@ static int to_raft(int r)
 static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **result)
 {
     struct node *n = f->data;
-    raft_index index = raft_last_applied(&n->raft) + 1;
-    if (!fsm_entry_at(b->base, b->len, index)) {
-        node_say(n, NODE_ERROR, "log_shifted",
-                 "index=%llu cure=remove this member, delete its folder, join anew", index);
-        return RAFT_CORRUPT;
+    int r = n->apply_failed;
+    if (r == 0 && !fsm_entry_at(b->base, b->len, raft_last_applied(&n->raft) + 1))
+        r = FIRN_EFORMAT;
+    if (r == 0)
+        r = fsm_apply(&n->fsm, b->base, b->len);
+    if (r != 0 && !n->apply_failed) {
+        /* libraft would try again, and what was done of it would be done twice. */
+        n->apply_failed = r;
+        disk_lost(
+            n, r == FIRN_ENOMEM ? "out of memory" : "an entry of the log is not what was written",
+            r == FIRN_ENOMEM ? "restart firnd"
+                             : "remove this member, delete its folder, join anew");
     }
-    int r = fsm_apply(&n->fsm, b->base, b->len);
     if (n->fsm.check.term)
         agree_applied(n);
     *result = n->fsm.result; /* good until the next one, and asked for before */
@@ -90,6 +96,7 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
         set_resend(n, b->len);
         raft_free(b->base);
         n->snapshots++;
+        n->agree.differs = 0; /* it has the leader's now */
     } else {
         node_say(
             n, NODE_ERROR, "snapshot_refused",
@@ -154,8 +161,10 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
     /* None of ours yet: a new one; term 1 is how clusters begin. */
     bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->vote);
     n->vote_damaged = !good;
-    if (good && in_place(*entries, *n_entries, *start_index))
+    if (good && in_place(*entries, *n_entries, *start_index)) {
+        order_from(n, *start_index + *n_entries);
         return 0;
+    }
     snprintf(io->errmsg, sizeof io->errmsg, "%s",
              good ? "entries are not in their places" : "term and vote");
     for (size_t i = 0; i < *n_entries; i++) /* as libraft's own loading does when it fails */

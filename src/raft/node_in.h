@@ -59,8 +59,9 @@ struct order {                /* of what the disk is asked for */
     struct order_item *first; /* waits */
     unsigned appends;         /* under way, */
     bool putting;             /* as a snapshot is */
-    bool cut;   /* the end of the log was cut off, and no append behind that is acknowledged */
-    int failed; /* a cut did not work: nothing is written any more */
+    bool cut;        /* the end of the log was cut off, and no append behind that is acknowledged */
+    raft_index next; /* to be appended: where the log ends, once all is done */
+    int failed;      /* a cut did not work: nothing is written any more */
     /* libraft's own */
     int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
                   unsigned n, raft_io_append_cb cb);
@@ -76,7 +77,7 @@ struct agree {         /* on what the registers are */
     uint64_t until;    /* which is good for requests up to this one */
     bool under_way;    /* they are being told */
     raft_term differs; /* the last one whose leader has other registers */
-    uint64_t differed; /* how often */
+    uint64_t said_ms;  /* when that was told last, of uv_now() */
 };
 
 struct node {
@@ -123,6 +124,10 @@ struct node {
     unsigned silent_ticks;
     bool stalled; /* the log cannot be written */
     unsigned held;
+    uint64_t appends_begun;
+    struct append *cancelled; /* the newest first */
+    raft_io_close_cb closed;
+    void (*close)(struct raft_io *io, raft_io_close_cb cb);
     uint64_t flee_ms;
     struct raft_transfer flee_req;
     bool vote_damaged;
@@ -133,6 +138,11 @@ struct node {
     int broken; /* libraft's reason to stop; 0: it works */
 
     struct fsm fsm;
+    int apply_failed; /* since then no entry is applied */
+    struct {
+        raft_index index;
+        uint64_t sum;
+    } summed; /* for who asks again and again */
     struct request *first, *last;
     size_t requests, request_bytes; /* how many, and how large together */
     uint64_t numbers, boot;         /* boot: random, so that with a number it is a nonce */
@@ -243,19 +253,23 @@ void node_transport(struct node *n);
 FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
 
 /* agree.c */
-bool agree_begun(const struct node *n);   /* as the leader: it may write */
-void agree_settled(struct node *n);       /* a barrier of its term is applied */
+bool agree_begun(const struct node *n); /* as the leader: it may write */
+void agree_settled(struct node *n);     /* a barrier of its term is applied */
+bool agree_is_settled(const struct node *n);
 void agree_say(struct node *n);           /* once that is so, and nothing else is under way */
 void agree_applied(struct node *n);       /* what a leader said */
 bool agree_differs(const struct node *n); /* from this leader */
 
 /* order.c */
 void order_watch(struct node *n); /* before libraft starts, and before the other watches */
-void order_go(struct node *n);    /* begins what waits and may begin now */
+void order_from(struct node *n, raft_index next); /* where the log that was loaded ends */
+void order_go(struct node *n);                    /* begins what waits and may begin now */
 
 /* disk.c */
 void disk_watch(struct node *n); /* before libraft starts */
-void disk_flee(struct node *n);  /* gives the lead away if the log cannot be written */
+void disk_lost(struct node *n, const char *why,
+               const char *cure); /* nothing more is written or applied */
+void disk_flee(struct node *n);   /* gives the lead away if the log cannot be written */
 
 /* install.c, answer.c */
 void install_watch(struct node *n); /* before libraft starts */
@@ -265,8 +279,7 @@ void answer_watch(struct node *n);
 void silent_look(struct node *n); /* at each tick: whether the leader is heard */
 
 /* lead.c */
-void lead_look(struct node *n);  /* notes where a lead begins; before anything is appended in it */
-bool lead_begun(struct node *n); /* there is an entry of its own term */
+void lead_look(struct node *n); /* notes where a lead begins; before anything is appended in it */
 void lead_take(struct node *n, struct raft_message *message); /* hands it to libraft */
 
 /* member.c */

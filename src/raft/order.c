@@ -26,7 +26,9 @@ struct order_item { /* waits, or is under way */
             unsigned count;
             raft_io_append_cb cb;
         } append;
-        raft_index cut;
+        struct {
+            raft_index from, to; /* the first that goes, and the last there is */
+        } cut;
         struct {
             unsigned trailing;
             struct raft_io_snapshot_put req, *theirs;
@@ -76,10 +78,9 @@ static void appended(struct raft_io_append *req, int status)
     struct order_item *i = req->data;
     struct node *n = i->node;
     n->order.appends--;
-    if (n->order.cut) {
-        n->order.cut = false;
+    if (n->order.cut && status == 0) /* else it may still be going on */
         cut_over(n->cut_path);
-    }
+    n->order.cut = false;
     answer(i, status);
     go_soon(n);
 }
@@ -107,8 +108,8 @@ static int begin(struct node *n, struct order_item *i)
         o->appends += r == 0;
         return r;
     case ORDER_CUT:
-        cut_note(n->cut_path, i->cut);
-        r = o->truncate(&n->io, i->cut);
+        cut_note(n->cut_path, i->cut.from, i->cut.to);
+        r = o->truncate(&n->io, i->cut.from);
         o->cut = r == 0;
         o->failed = r; /* nothing may follow what should have gone */
         if (r == 0)
@@ -160,25 +161,41 @@ static int take(struct node *n, struct order_item item)
 static int on_append(struct raft_io *io, struct raft_io_append *req,
                      const struct raft_entry entries[], unsigned count, raft_io_append_cb cb)
 {
-    return take(node_of(io),
-                (struct order_item){
-                    .kind = ORDER_APPEND,
-                    .append = { .theirs = req, .entries = entries, .count = count, .cb = cb } });
+    struct node *n = node_of(io);
+    int r = take(n,
+                 (struct order_item){
+                     .kind = ORDER_APPEND,
+                     .append = { .theirs = req, .entries = entries, .count = count, .cb = cb } });
+    n->order.next += r == 0 ? count : 0;
+    return r;
 }
 
 static int on_truncate(struct raft_io *io, raft_index index)
 {
-    return take(node_of(io), (struct order_item){ .kind = ORDER_CUT, .cut = index });
+    struct node *n = node_of(io);
+    int r = take(n, (struct order_item){ .kind = ORDER_CUT,
+                                         .cut = { .from = index, .to = n->order.next - 1 } });
+    if (r == 0)
+        n->order.next = index;
+    return r;
 }
 
 static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
                   const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb)
 {
-    return take(
-        node_of(io),
-        (struct order_item){
-            .kind = ORDER_PUT,
-            .put = { .trailing = trailing, .theirs = req, .snapshot = snapshot, .cb = cb } });
+    struct node *n = node_of(io);
+    int r = take(
+        n, (struct order_item){
+               .kind = ORDER_PUT,
+               .put = { .trailing = trailing, .theirs = req, .snapshot = snapshot, .cb = cb } });
+    if (r == 0 && trailing == 0)
+        n->order.next = snapshot->index + 1;
+    return r;
+}
+
+void order_from(struct node *n, raft_index next)
+{
+    n->order.next = next;
 }
 
 static void on_close(struct raft_io *io, raft_io_close_cb cb)

@@ -232,7 +232,7 @@ static void read_current(struct node *n)
     if (raft_barrier(&n->raft, &n->barrier_req, barrier_done) != 0)
         return;
     n->barrier = true;
-    for (struct request *q = n->first; q; q = q->next)
+    for (struct request *q = n->first; q && agree_begun(n); q = q->next)
         if (request_due(n, q) && !changes_something(q))
             q->state = REQUEST_BARRIER;
 }
@@ -403,10 +403,11 @@ void node_pump(struct node *n)
         if (n->proposals == before)
             break;
     }
-    if (!n->barrier && leads(n) && ((any_read(n) && agree_begun(n)) || !lead_begun(n)))
+    if (!n->barrier && leads(n) && (agree_begun(n) ? any_read(n) : !agree_is_settled(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
-        if (request_due(n, q) && q->frame.type == FRAME_CHANGE) {
+        if (request_due(n, q) && q->frame.type == FRAME_CHANGE &&
+            (agree_begun(n) || q->frame.body[0] == CHANGE_TRANSFER)) {
             node_change(n, q);
             break; /* the list may have changed; the rest has its turn when this one is done */
         }

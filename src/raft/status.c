@@ -87,6 +87,16 @@ static size_t status_lines(struct node *n, struct out *o, raft_id leader)
     return o->len;
 }
 
+static uint64_t sum_now(struct node *n)
+{
+    raft_index index = raft_last_applied(&n->raft);
+    if (n->summed.index != index) {
+        n->summed.index = index;
+        n->summed.sum = fsm_sum(&n->fsm);
+    }
+    return n->summed.sum;
+}
+
 size_t node_status(struct node *n, bool lines, char *to, size_t cap)
 {
     static const char *const states[] = { "unavailable", "follower", "candidate", "leader" };
@@ -101,7 +111,7 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
     add(&o, ",\"leader\":\"%016llx\",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu",
         leader, n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index);
     add(&o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
-        raft_last_applied(&n->raft), n->fsm.map.count, fsm_sum(&n->fsm));
+        raft_last_applied(&n->raft), n->fsm.map.count, sum_now(n));
     add(&o, ",\"registers_differ\":%s", agree_differs(n) ? "true" : "false");
     add(&o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
         n->raft.log.snapshot.last_index, n->snapshots);

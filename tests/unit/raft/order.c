@@ -113,6 +113,7 @@ static bool loaded(void)
     }
     w->last = w->acked = last;
     w->snapshot = snapshot;
+    order_from(&node, last + 1);
     return true;
 }
 
@@ -215,6 +216,8 @@ static void do_install(void)
     }
     while (putting && uv_hrtime() < until)
         uv_run(&node.loop, UV_RUN_ONCE);
+    if (putting)
+        _exit(2);
     w->last = w->acked = index;
 }
 
