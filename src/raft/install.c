@@ -18,6 +18,10 @@ static void stored(struct raft_io_snapshot_put *req, int status)
     struct node *n = req->data;
     struct raft_io_snapshot_put *theirs = n->put_theirs;
     n->put_theirs = NULL;
+    if (status != 0 &&
+        status != RAFT_CANCELED) /* libraft takes it for stored when it comes again */
+        disk_lost(n, "the leader's snapshot cannot be stored",
+                  "make room or mend the disk, then restart firnd");
     if (status == 0)
         match_show(&n->match, n->put_shows.term, n->put_shows.index);
     theirs->cb(theirs, status);

@@ -355,6 +355,8 @@ static int start_raft(struct node *n, struct firn_diag *d)
     if (r == 0)
         r = cut_finish(n->cut_path, log, d);
     if (r == 0)
+        r = segment_forget(log, d);
+    if (r == 0)
         r = segment_check(log, d);
     if (r != 0)
         return r;

@@ -213,6 +213,64 @@ int segment_mend(const char *dir, struct firn_diag *d)
     return r;
 }
 
+/* ---- what a snapshot replaced ---- */
+
+/* "snapshot-term-index-time", whose other half is there and which is not empty. */
+static bool is_snapshot(const char *dir, const char *name, unsigned long long *term,
+                        unsigned long long *index)
+{
+    char path[4400];
+    struct stat st;
+    int end = 0;
+    unsigned long long time;
+    if (sscanf(name, "snapshot-%llu-%llu-%llu%n", term, index, &time, &end) != 3 || name[end])
+        return false;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (stat(path, &st) != 0 || st.st_size == 0)
+        return false;
+    snprintf(path, sizeof path, "%s/%s.meta", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* The one that libraft will take; 0: none. */
+static uint64_t newest_snapshot(const char *dir)
+{
+    unsigned long long newest_term = 0, newest = 0, term, index;
+    DIR *all = opendir(dir);
+    for (const struct dirent *e; all && (e = readdir(all));)
+        if (is_snapshot(dir, e->d_name, &term, &index) &&
+            (term > newest_term || (term == newest_term && index > newest))) {
+            newest_term = term;
+            newest = index;
+        }
+    if (all)
+        closedir(all);
+    return newest;
+}
+
+int segment_forget(const char *dir, struct firn_diag *d)
+{
+    struct dirent **list;
+    uint64_t snapshot = newest_snapshot(dir), end = 0;
+    int n = scandir(dir, &list, is_closed, alphasort), r = 0;
+    if (n < 0)
+        return firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", dir, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        uint64_t first, last;
+        (void)segment_closed_name(list[i]->d_name, &first, &last);
+        end = last > end ? last : end;
+    }
+    for (int i = 0; i < n; i++) {
+        char path[4400];
+        snprintf(path, sizeof path, "%s/%s", dir, list[i]->d_name);
+        if (r == 0 && end < snapshot && unlink(path) != 0)
+            r = firn__diag(d, FIRN_EIO, 0, "cannot remove %.150s: %s", path, strerror(errno));
+        free(list[i]);
+    }
+    free(list);
+    return r;
+}
+
 /* ---- open ones ---- */
 
 static int is_open(const struct dirent *e)

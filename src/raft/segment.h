@@ -32,4 +32,10 @@ FIRN_MUSTUSE int segment_check(const char *dir, struct firn_diag *d);
  * shorter one, as if it had not begun. FIRN_EIO. */
 FIRN_MUSTUSE int segment_mend(const char *dir, struct firn_diag *d);
 
+/* A snapshot that the leader sent replaces the log: libraft writes it, then removes the closed segments. A crash in
+ * between leaves some that end before it. libraft leaves them where they are, writes what follows the snapshot
+ * into an open segment, and takes that for what follows them at the start after the next crash. They are
+ * removed here: the open one begins behind the snapshot then, as it should. FIRN_EIO. */
+FIRN_MUSTUSE int segment_forget(const char *dir, struct firn_diag *d);
+
 #endif

@@ -81,7 +81,8 @@ static bool opened(void)
     if (!getenv("FIRN_WITHOUT_ORDER"))
         order_watch(&node);
     return node.io.init(&node.io, 1, "1") == 0 && segment_mend(log, &d) == 0 &&
-           cut_finish(node.cut_path, log, &d) == 0 && segment_check(log, &d) == 0;
+           cut_finish(node.cut_path, log, &d) == 0 && segment_forget(log, &d) == 0 &&
+           segment_check(log, &d) == 0;
 }
 
 /* Whether it is what was promised. From then on what is there is the promise. */

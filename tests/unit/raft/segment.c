@@ -140,3 +140,35 @@ T_TEST(what_taking_back_left_is_mended)
     snprintf(command, sizeof command, "rm -r %s", dir);
     T_EQ(system(command), 0);
 }
+
+static void touch(const char *dir, const char *name, const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    T_OK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+T_TEST(what_a_snapshot_replaced_is_forgotten)
+{
+    char dir[] = "/tmp/firn-segment-XXXXXX", command[300];
+    T_OK(mkdtemp(dir));
+    closed(dir, 1, 5, 0);
+    closed(dir, 6, 10, 0);
+    T_EQ(segment_forget(dir, NULL), 0);
+    touch(dir, "snapshot-2-15-7", "whole"); /* 15 is the last of the second one */
+    touch(dir, "snapshot-2-15-7.meta", "whole");
+    touch(dir, "snapshot-2-16-8", ""); /* not one yet: of each a half is missing */
+    touch(dir, "snapshot-2-16-8.meta", "whole");
+    touch(dir, "snapshot-2-17-9", "whole");
+    touch(dir, "snapshot-2-18-9.meta", "whole");
+    touch(dir, "tmp-snapshot-2-19-9", "whole");
+    T_EQ(segment_forget(dir, NULL), 0);
+    T_OK(there(dir, 1, 5) && there(dir, 6, 10));
+    touch(dir, "snapshot-3-16-8", "whole");
+    touch(dir, "snapshot-3-16-8.meta", "whole");
+    T_EQ(segment_forget(dir, NULL), 0);
+    T_OK(!there(dir, 1, 5) && !there(dir, 6, 10));
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    T_EQ(system(command), 0);
+}
