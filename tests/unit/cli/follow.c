@@ -82,6 +82,23 @@ T_TEST(a_file_that_grows)
     follow_close(&f);
 }
 
+/* Files made one after another have inodes that differ by little, and so do their first lines. */
+T_TEST(neighbours_have_identities_of_their_own)
+{
+    struct follow f;
+    put("1\n", "w");
+    T_EQ(follow_open(&f, path, true), 0);
+    uint64_t inode = f.inode, identity = follow_identity(&f);
+    put("8\n", "w");
+    for (uint64_t near = 0; near < 64; near++) {
+        f.inode = inode ^ near;
+        f.identity_ = 0;
+        T_OK(follow_identity(&f) != identity, "%" PRIu64, near);
+    }
+    follow_close(&f);
+    unlink(path);
+}
+
 T_TEST(a_file_that_does_not)
 {
     struct follow f;
