@@ -297,31 +297,31 @@ T_TEST(an_unreadable_register_is_left_alone)
 
 static struct roster roster;
 
-static struct membership claimed(struct membership_action *a)
+/* The action points into the membership, which must therefore stay where it is. */
+static void claim(struct membership *m, struct membership_action *a)
 {
     struct membership_params p = { .ttl_ms = TTL, .backoff_min_ms = 10, .backoff_max_ms = 100 };
-    struct membership m;
     struct membership_now now = { 1000, 1 };
     struct nonce n;
     memset(&roster, 0, sizeof roster);
-    T_EQ(membership_init(&m, &p, &roster, NULL), 0);
+    T_EQ(membership_init(m, &p, &roster, NULL), 0);
     t_random_bytes(n.b, sizeof n.b);
-    membership_next(&m, &now, &n, a);
+    membership_next(m, &now, &n, a);
     T_EQ(a->what, MEMBERSHIP_DO_SCAN);
-    membership_scan_done(&m, &now, 0);
-    membership_next(&m, &now, &n, a);
+    membership_scan_done(m, &now, 0);
+    membership_next(m, &now, &n, a);
     T_EQ(a->what, MEMBERSHIP_DO_READ);
-    membership_read_done(&m, &now, FIRN_ENOENT, NULL, 0);
-    membership_next(&m, &now, &n, a);
+    membership_read_done(m, &now, FIRN_ENOENT, NULL, 0);
+    membership_next(m, &now, &n, a);
     T_EQ(a->what, MEMBERSHIP_DO_CAS);
     T_OK(a->old == NULL);
-    return m;
 }
 
 T_TEST(valid_from_the_sending_not_from_the_answer)
 {
     struct membership_action a;
-    struct membership m = claimed(&a);
+    struct membership m;
+    claim(&m, &a);
     membership_cas_done(&m, &(struct membership_now){ 5000, 1 }, 0);
     T_EQ(m.state, MEMBERSHIP_UP);
     T_EQ(m.valid_until_ms, 1000 + TTL);
@@ -330,7 +330,8 @@ T_TEST(valid_from_the_sending_not_from_the_answer)
 T_TEST(a_write_of_unknown_outcome_is_known_by_its_nonce)
 {
     struct membership_action a;
-    struct membership m = claimed(&a);
+    struct membership m;
+    claim(&m, &a);
     struct membership_now now = { 3000, 1 };
     struct nonce n = { { 9 } };
     char text[RECORD_TEXT_MAX];
@@ -350,7 +351,8 @@ T_TEST(a_write_of_unknown_outcome_is_known_by_its_nonce)
 T_TEST(a_late_beat_renews_but_breaks)
 {
     struct membership_action a;
-    struct membership m = claimed(&a);
+    struct membership m;
+    claim(&m, &a);
     struct membership_now now = { 1000, 1 };
     struct nonce n = { { 9 } };
     membership_cas_done(&m, &now, 0);
@@ -369,7 +371,8 @@ T_TEST(another_owner_and_a_twin_are_a_loss)
 {
     for (int twin = 0; twin < 2; twin++) {
         struct membership_action a;
-        struct membership m = claimed(&a);
+        struct membership m;
+        claim(&m, &a);
         struct membership_now now = { 1000, 1 };
         struct nonce n = { { 9 } };
         struct member_record r;
@@ -392,7 +395,8 @@ T_TEST(another_owner_and_a_twin_are_a_loss)
 T_TEST(keeping_house_does_not_hold_up_beats)
 {
     struct membership_action a;
-    struct membership m = claimed(&a);
+    struct membership m;
+    claim(&m, &a);
     struct membership_now now = { 1000, 1 };
     struct nonce n = { { 9 } };
     m.params.keep_house = true;
