@@ -3,53 +3,22 @@
  * the leader, and sends to whoever it takes for the leader, also when there is none. So what comes in and what
  * goes out passes here: an answer names what the leader has shown to be its own too (match.h), and one to nobody
  * is not sent; nor one to a leader with other registers (agree.c).
- *
- * A leader that has no snapshot yet sends its whole log to who was away. A member whose log begins later, for it has
- * one, would take the first entries for new ones and write them behind its last. What is committed here need not be
- * sent again: it is taken off.
  */
 #include "raft/node_in.h"
-
-#include <string.h>
-
-static struct node *node_of(struct raft_io *io)
-{
-    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
-}
-
-static void take_off_known(const struct node *n, struct raft_append_entries *a)
-{
-    if (a->n_entries == 0 || a->prev_log_index >= n->raft.log.offset ||
-        a->prev_log_index >= n->raft.commit_index)
-        return;
-    raft_index known = n->raft.commit_index - a->prev_log_index;
-    unsigned off = known < a->n_entries ? (unsigned)known : a->n_entries;
-    a->prev_log_index += off;
-    a->prev_log_term = a->entries[off - 1].term;
-    a->n_entries -= off;
-    if (a->n_entries > 0) {
-        memmove(a->entries, a->entries + off, a->n_entries * sizeof *a->entries);
-        return;
-    }
-    raft_free(a->entries[0].batch);
-    raft_free(a->entries);
-    a->entries = NULL;
-}
 
 static void on_recv(struct raft_io *io, struct raft_message *message)
 {
     struct node *n = node_of(io);
     bool append = message->type == RAFT_IO_APPEND_ENTRIES;
     struct match shows = { 0, 0 };
-    if (append)
-        take_off_known(n, &message->append_entries);
-    if (append)
-        shows = (struct match){ message->append_entries.term,
-                                message->append_entries.prev_log_index +
-                                    message->append_entries.n_entries };
-    else if (message->type == RAFT_IO_INSTALL_SNAPSHOT)
+    if (append) {
+        struct raft_append_entries *a = &message->append_entries;
+        known_take_off(n, a);
+        shows = (struct match){ a->term, a->prev_log_index + a->n_entries };
+    } else if (message->type == RAFT_IO_INSTALL_SNAPSHOT) {
         shows = (struct match){ message->install_snapshot.term,
                                 message->install_snapshot.last_index };
+    }
     n->shows = shows;
     n->appended = false;
     lead_look(n);

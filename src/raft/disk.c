@@ -16,17 +16,10 @@ enum {
 };
 
 struct append {
-    struct append *next; /* of those that were cancelled */
-    uint64_t number;
     struct raft_io_append req;
     struct raft_io_append *theirs;
     struct node *node;
 };
-
-static struct node *node_of(struct raft_io *io)
-{
-    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
-}
 
 void disk_lost(struct node *n, const char *why, const char *cure)
 {
@@ -42,49 +35,15 @@ static void stall(struct node *n, int r)
               "make room or mend the disk, then restart firnd");
 }
 
-/* When libraft is told that an entry was not written, it forgets that one and all behind it. Told the older one first
- * it would look for the newer one where nothing is any more. So what closing cancels waits for its end. */
-static void keep_cancelled(struct append *a)
-{
-    struct append **at = &a->node->cancelled;
-    while (*at && (*at)->number > a->number)
-        at = &(*at)->next;
-    a->next = *at;
-    *at = a;
-}
-
 static void appended(struct raft_io_append *req, int status)
 {
     struct append *a = req->data;
     struct node *n = a->node;
-    if (status == RAFT_CANCELED) {
-        keep_cancelled(a);
-        return;
-    }
-    if (status != 0)
+    if (status != 0 && status != RAFT_CANCELED)
         stall(n, status);
-    if (!n->stalled)
+    if (!n->stalled || status == RAFT_CANCELED)
         a->theirs->cb(a->theirs, status);
     free(a);
-}
-
-static void on_closed(struct raft_io *io)
-{
-    struct node *n = node_of(io);
-    while (n->cancelled) {
-        struct append *a = n->cancelled;
-        n->cancelled = a->next;
-        a->theirs->cb(a->theirs, RAFT_CANCELED);
-        free(a);
-    }
-    n->closed(io);
-}
-
-static void on_close(struct raft_io *io, raft_io_close_cb cb)
-{
-    struct node *n = node_of(io);
-    n->closed = cb;
-    n->close(io, on_closed);
 }
 
 static int on_append(struct raft_io *io, struct raft_io_append *req,
@@ -95,9 +54,7 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
     req->cb = cb;
     n->appended = true;
     if (a) {
-        *a = (struct append){
-            .req.data = a, .theirs = req, .node = n, .number = ++n->appends_begun
-        };
+        *a = (struct append){ .req.data = a, .theirs = req, .node = n };
         int r = n->append(io, &a->req, entries, count, appended);
         if (r == 0)
             return 0;
@@ -113,8 +70,6 @@ void disk_watch(struct node *n)
 {
     n->append = n->io.append;
     n->io.append = on_append;
-    n->close = n->io.close;
-    n->io.close = on_close;
 }
 
 static void fled(struct raft_transfer *req)

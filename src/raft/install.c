@@ -8,11 +8,6 @@
 
 #include <limits.h>
 
-static struct node *node_of(struct raft_io *io)
-{
-    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
-}
-
 static void stored(struct raft_io_snapshot_put *req, int status)
 {
     struct node *n = req->data;

@@ -5,6 +5,7 @@
  * that is wrong is said at once; then the loop's thread runs. Stop: the reverse, on the loop's thread.
  * libraft tells nobody when the lead changes: a tick looks.
  */
+#include "raft/closed.h"
 #include "raft/cut.h"
 #include "raft/node_in.h"
 #include "raft/segment.h"
@@ -125,14 +126,14 @@ static int remember(struct node *n, struct vote v)
 
 static int on_term(struct raft_io *io, raft_term term)
 {
-    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    struct node *n = node_of(io);
     int r = n->set_term(io, term);
     return r ? r : remember(n, (struct vote){ term, 0 });
 }
 
 static int on_vote(struct raft_io *io, raft_id id)
 {
-    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    struct node *n = node_of(io);
     int r = n->set_vote(io, id);
     return r ? r : remember(n, (struct vote){ n->vote.term, id });
 }
@@ -151,7 +152,7 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
                    struct raft_snapshot **snapshot, raft_index *start_index,
                    struct raft_entry *entries[], size_t *n_entries)
 {
-    struct node *n = (struct node *)(void *)((char *)io - offsetof(struct node, io));
+    struct node *n = node_of(io);
     struct vote ours;
     int r = vote_read(n->vote_path, &ours);
     int loaded = n->load(io, term, voted_for, snapshot, start_index, entries, n_entries);
@@ -351,11 +352,11 @@ static int start_raft(struct node *n, struct firn_diag *d)
     answer_watch(n);
     snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
     snprintf(n->cut_path, sizeof n->cut_path, "%s/cut", n->dir);
-    r = segment_mend(log, d);
+    r = closed_mend(log, d);
     if (r == 0)
         r = cut_finish(n->cut_path, log, d);
     if (r == 0)
-        r = segment_forget(log, d);
+        r = closed_forget(log, d);
     if (r == 0)
         r = segment_check(log, d);
     if (r != 0)

@@ -55,10 +55,13 @@ struct hand_in { /* from another thread */
     char bytes[];
 };
 
-struct order {                /* of what the disk is asked for */
-    struct order_item *first; /* waits */
-    unsigned appends;         /* under way, */
-    bool putting;             /* as a snapshot is */
+struct order {                    /* of what the disk is asked for */
+    struct order_item *first;     /* waits */
+    struct order_item *cancelled; /* appends, the newest first */
+    uint64_t begun;               /* items, ever */
+    raft_io_close_cb closed;
+    unsigned appends; /* under way, */
+    bool putting;     /* as a snapshot is */
     bool cut;        /* the end of the log was cut off, and no append behind that is acknowledged */
     raft_index next; /* to be appended: where the log ends, once all is done */
     int failed;      /* a cut did not work: nothing is written any more */
@@ -124,10 +127,6 @@ struct node {
     unsigned silent_ticks;
     bool stalled; /* the log cannot be written */
     unsigned held;
-    uint64_t appends_begun;
-    struct append *cancelled; /* the newest first */
-    raft_io_close_cb closed;
-    void (*close)(struct raft_io *io, raft_io_close_cb cb);
     uint64_t flee_ms;
     struct raft_transfer flee_req;
     bool vote_damaged;
@@ -185,6 +184,12 @@ struct node {
     bool stop;                           /* guarded */
     struct wire_tls *fresh_tls;          /* guarded: to be used from now on */
 };
+
+/* Whose that is, in what libraft calls. */
+static inline struct node *node_of(struct raft_io *io)
+{
+    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
+}
 
 void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -270,6 +275,9 @@ void disk_watch(struct node *n); /* before libraft starts */
 void disk_lost(struct node *n, const char *why,
                const char *cure); /* nothing more is written or applied */
 void disk_flee(struct node *n);   /* gives the lead away if the log cannot be written */
+
+/* known.c */
+void known_take_off(const struct node *n, struct raft_append_entries *a);
 
 /* install.c, answer.c */
 void install_watch(struct node *n); /* before libraft starts */

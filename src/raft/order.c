@@ -6,7 +6,8 @@
  * are the same nobody sees it. Then this member's registers are other ones than everybody's, for ever.
  *
  * So a cut waits until nothing is under way, and as long as the append behind it is not acknowledged, nothing
- * else begins. A snapshot that the leader sent replaces the log: it waits likewise. All keep their order.
+ * else begins. A snapshot that the leader sent replaces the log: it waits likewise. All keep their order, and what is
+ * cancelled in the end is told in the reverse one.
  */
 #include "raft/cut.h"
 #include "raft/node_in.h"
@@ -18,6 +19,7 @@ enum order_kind { ORDER_APPEND, ORDER_CUT, ORDER_PUT };
 struct order_item { /* waits, or is under way */
     struct order_item *next;
     struct node *node;
+    uint64_t number;
     enum order_kind kind;
     union {
         struct {
@@ -37,11 +39,6 @@ struct order_item { /* waits, or is under way */
         } put;
     };
 };
-
-static struct node *node_of(struct raft_io *io)
-{
-    return (struct node *)(void *)((char *)io - offsetof(struct node, io));
-}
 
 static bool may_begin(const struct order *o, const struct order_item *i)
 {
@@ -65,6 +62,21 @@ static void answer(struct order_item *i, int status)
     free(i);
 }
 
+/* When libraft is told that an entry was not written, it forgets that one and all behind it. Told the older one first
+ * it would look for the newer one where nothing is any more. So what closing cancels waits for its end. */
+static void cancel(struct order_item *i)
+{
+    struct order_item **at = &i->node->order.cancelled;
+    if (i->kind != ORDER_APPEND) {
+        answer(i, RAFT_CANCELED);
+        return;
+    }
+    while (*at && (*at)->number > i->number)
+        at = &(*at)->next;
+    i->next = *at;
+    *at = i;
+}
+
 /* Not from inside libraft's callbacks: it is not done with what it calls them for, and lets a cut begin too
  * early. */
 static void go_soon(struct node *n)
@@ -81,7 +93,10 @@ static void appended(struct raft_io_append *req, int status)
     if (n->order.cut && status == 0) /* else it may still be going on */
         cut_over(n->cut_path);
     n->order.cut = false;
-    answer(i, status);
+    if (status == RAFT_CANCELED)
+        cancel(i);
+    else
+        answer(i, status);
     go_soon(n);
 }
 
@@ -145,6 +160,7 @@ static int take(struct node *n, struct order_item item)
         return RAFT_NOMEM;
     *i = item;
     i->node = n;
+    i->number = ++o->begun;
     i->next = NULL;
     if (!o->first && may_begin(o, i)) {
         int r = begin(n, i);
@@ -198,16 +214,28 @@ void order_from(struct node *n, raft_index next)
     n->order.next = next;
 }
 
+static void on_closed(struct raft_io *io)
+{
+    struct order *o = &node_of(io)->order;
+    while (o->cancelled) {
+        struct order_item *i = o->cancelled;
+        o->cancelled = i->next;
+        answer(i, RAFT_CANCELED);
+    }
+    o->closed(io);
+}
+
 static void on_close(struct raft_io *io, raft_io_close_cb cb)
 {
     struct order *o = &node_of(io)->order;
     o->failed = RAFT_CANCELED;
+    o->closed = cb;
     while (o->first) {
         struct order_item *i = o->first;
         o->first = i->next;
-        answer(i, RAFT_CANCELED);
+        cancel(i);
     }
-    o->close(io, cb);
+    o->close(io, on_closed);
 }
 
 void order_watch(struct node *n)

@@ -140,24 +140,7 @@ static int look_at(const char *path, enum segment_state *out, bool *empty, struc
     return 0;
 }
 
-/* ---- what taking back left ---- */
-
-bool segment_closed_name(const char *name, uint64_t *first, uint64_t *last)
-{
-    char *end;
-    errno = 0;
-    *first = strtoull(name, &end, 10);
-    if (name[0] < '0' || name[0] > '9' || *end != '-' || end[1] < '0' || end[1] > '9')
-        return false;
-    *last = strtoull(end + 1, &end, 10);
-    return *end == '\0' && errno == 0 && *last >= *first;
-}
-
-static int is_closed(const struct dirent *e)
-{
-    uint64_t first, last;
-    return segment_closed_name(e->d_name, &first, &last);
-}
+/* ---- closed ones ---- */
 
 static uint64_t entries_of(const unsigned char *p, size_t len)
 {
@@ -170,105 +153,16 @@ static uint64_t entries_of(const unsigned char *p, size_t len)
     return at == len || zeros(p + at, len - at) ? n : 0;
 }
 
-/* Of two with the same beginning one goes; *out: whether the shorter one stays. */
-static int mend_pair(const char *dir, const char *shorter, uint64_t entries, const char *longer,
-                     bool *out, struct firn_diag *d)
+int segment_entries(const char *path, uint64_t *out, struct firn_diag *d)
 {
-    char path[4400], other[4400];
     unsigned char *p;
     size_t len;
-    snprintf(path, sizeof path, "%s/%s", dir, shorter);
-    snprintf(other, sizeof other, "%s/%s", dir, longer);
     int r = read_file(path, &p, &len, d);
     if (r != 0)
         return r;
-    bool whole = entries_of(p, len) == entries;
+    *out = entries_of(p, len);
     free(p);
-    if (unlink(whole ? other : path) != 0)
-        return firn__diag(d, FIRN_EIO, 0, "cannot remove %.150s: %s", whole ? other : path,
-                          strerror(errno));
-    *out = whole;
     return 0;
-}
-
-int segment_mend(const char *dir, struct firn_diag *d)
-{
-    struct dirent **list;
-    int n = scandir(dir, &list, is_closed, alphasort), r = 0;
-    if (n < 0)
-        return firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", dir, strerror(errno));
-    for (int i = 1, kept = 0; i < n && r == 0; i++) { /* the names have leading zeros */
-        uint64_t first[2], last[2];
-        bool stays = false;
-        (void)segment_closed_name(list[kept]->d_name, &first[0], &last[0]);
-        (void)segment_closed_name(list[i]->d_name, &first[1], &last[1]);
-        if (first[0] == first[1] && last[0] < last[1])
-            r = mend_pair(dir, list[kept]->d_name, last[0] - first[0] + 1, list[i]->d_name, &stays,
-                          d);
-        kept = stays ? kept : i;
-    }
-    for (int i = 0; i < n; i++)
-        free(list[i]);
-    free(list);
-    return r;
-}
-
-/* ---- what a snapshot replaced ---- */
-
-/* "snapshot-term-index-time", whose other half is there and which is not empty. */
-static bool is_snapshot(const char *dir, const char *name, unsigned long long *term,
-                        unsigned long long *index)
-{
-    char path[4400];
-    struct stat st;
-    int end = 0;
-    unsigned long long time;
-    if (sscanf(name, "snapshot-%llu-%llu-%llu%n", term, index, &time, &end) != 3 || name[end])
-        return false;
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (stat(path, &st) != 0 || st.st_size == 0)
-        return false;
-    snprintf(path, sizeof path, "%s/%s.meta", dir, name);
-    return access(path, F_OK) == 0;
-}
-
-/* The one that libraft will take; 0: none. */
-static uint64_t newest_snapshot(const char *dir)
-{
-    unsigned long long newest_term = 0, newest = 0, term, index;
-    DIR *all = opendir(dir);
-    for (const struct dirent *e; all && (e = readdir(all));)
-        if (is_snapshot(dir, e->d_name, &term, &index) &&
-            (term > newest_term || (term == newest_term && index > newest))) {
-            newest_term = term;
-            newest = index;
-        }
-    if (all)
-        closedir(all);
-    return newest;
-}
-
-int segment_forget(const char *dir, struct firn_diag *d)
-{
-    struct dirent **list;
-    uint64_t snapshot = newest_snapshot(dir), end = 0;
-    int n = scandir(dir, &list, is_closed, alphasort), r = 0;
-    if (n < 0)
-        return firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", dir, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        uint64_t first, last;
-        (void)segment_closed_name(list[i]->d_name, &first, &last);
-        end = last > end ? last : end;
-    }
-    for (int i = 0; i < n; i++) {
-        char path[4400];
-        snprintf(path, sizeof path, "%s/%s", dir, list[i]->d_name);
-        if (r == 0 && end < snapshot && unlink(path) != 0)
-            r = firn__diag(d, FIRN_EIO, 0, "cannot remove %.150s: %s", path, strerror(errno));
-        free(list[i]);
-    }
-    free(list);
-    return r;
 }
 
 /* ---- open ones ---- */

@@ -4,6 +4,7 @@
  * Each life is a process of its own; what it was promised is in memory that they share.
  * With FIRN_WITHOUT_ORDER in the environment libraft is on its own, and this fails within a few worlds.
  */
+#include "raft/closed.h"
 #include "raft/cut.h"
 #include "raft/node_in.h"
 #include "raft/segment.h"
@@ -80,8 +81,8 @@ static bool opened(void)
     raft_uv_set_auto_recovery(&node.io, false);
     if (!getenv("FIRN_WITHOUT_ORDER"))
         order_watch(&node);
-    return node.io.init(&node.io, 1, "1") == 0 && segment_mend(log, &d) == 0 &&
-           cut_finish(node.cut_path, log, &d) == 0 && segment_forget(log, &d) == 0 &&
+    return node.io.init(&node.io, 1, "1") == 0 && closed_mend(log, &d) == 0 &&
+           cut_finish(node.cut_path, log, &d) == 0 && closed_forget(log, &d) == 0 &&
            segment_check(log, &d) == 0;
 }
 
@@ -274,14 +275,14 @@ T_TEST(what_was_acknowledged_is_there_and_in_its_place)
             tell("-- life %d\n", life);
             pid_t child = fork();
             if (child == 0) {
-                for (int skip = 0; skip < life; skip++)
+                for (int drawn = 0; drawn < life; drawn++)
                     (void)t_random(); /* not the same again */
                 live();
             }
             T_OK(child > 0 && waitpid(child, &status, 0) == child);
             T_EQ(status, 0, "%s", w->story + (w->told > 3000 ? w->told - 3000 : 0));
         }
-        for (int skip = 0; skip < 1000; skip++)
+        for (int drawn = 0; drawn < 1000; drawn++)
             (void)t_random();
         snprintf(command, sizeof command, "rm -r %s", w->dir);
         T_EQ(system(command), 0);

@@ -1,43 +1,24 @@
 /* What of a leader's message reaches libraft. */
-#include "raft/answer.c"
+#include "raft/known.c"
 
 #include "t.h"
 
 #include <stdlib.h>
 
 static struct raft_append_entries taken;
-
-void lead_look(struct node *n)
-{
-    (void)n;
-}
-
-void lead_take(struct node *n, struct raft_message *message)
-{
-    (void)n;
-    taken = message->append_entries;
-}
-
-bool agree_differs(const struct node *n)
-{
-    (void)n;
-    return false;
-}
-
 static struct node node;
 
 /* Entries behind `prev`, each of the term that its index is. */
 static void receive(raft_index prev, unsigned count)
 {
-    struct raft_message m = { .type = RAFT_IO_APPEND_ENTRIES };
     struct raft_entry *e = count ? raft_calloc(count, sizeof *e) : NULL;
     void *batch = count ? raft_malloc(8) : NULL;
     for (unsigned i = 0; i < count; i++)
         e[i] = (struct raft_entry){ .term = prev + 1 + i, .batch = batch };
-    m.append_entries = (struct raft_append_entries){
+    taken = (struct raft_append_entries){
         .term = 9, .prev_log_index = prev, .prev_log_term = prev, .entries = e, .n_entries = count
     };
-    on_recv(&node.io, &m);
+    known_take_off(&node, &taken);
 }
 
 static void done(void)

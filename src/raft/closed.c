@@ -1,0 +1,168 @@
+#include "raft/closed.h"
+#include "raft/segment.h"
+#include "id/diag.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "first-last", sixteen digits or more each. */
+static bool parse(const char *name, struct closed *out)
+{
+    char *end;
+    errno = 0;
+    out->first = strtoull(name, &end, 10);
+    if (name[0] < '0' || name[0] > '9' || *end != '-' || end[1] < '0' || end[1] > '9')
+        return false;
+    out->last = strtoull(end + 1, &end, 10);
+    return *end == '\0' && errno == 0 && out->last >= out->first;
+}
+
+static void path_of(char *to, size_t cap, const char *dir, const struct closed *c)
+{
+    snprintf(to, cap, "%s/%016llu-%016llu", dir, (unsigned long long)c->first,
+             (unsigned long long)c->last);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct closed *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->last < y->last ? -1 : x->last > y->last;
+}
+
+static int is_closed(const struct dirent *e)
+{
+    struct closed c;
+    return parse(e->d_name, &c);
+}
+
+int closed_list(const char *dir, struct closed **out, size_t *n, struct firn_diag *d)
+{
+    struct dirent **names;
+    int count = scandir(dir, &names, is_closed, NULL);
+    if (count < 0)
+        return firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", dir, strerror(errno));
+    struct closed *list = calloc((size_t)count + 1, sizeof *list);
+    for (int i = 0; i < count; i++) {
+        if (list)
+            (void)parse(names[i]->d_name, &list[i]);
+        free(names[i]);
+    }
+    free(names);
+    if (!list)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    qsort(list, (size_t)count, sizeof *list, compare);
+    *out = list;
+    *n = (size_t)count;
+    return 0;
+}
+
+static int remove_one(const char *dir, const struct closed *c, struct firn_diag *d)
+{
+    char path[4400];
+    path_of(path, sizeof path, dir, c);
+    if (unlink(path) != 0)
+        return firn__diag(d, FIRN_EIO, 0, "cannot remove %.150s: %s", path, strerror(errno));
+    return 0;
+}
+
+int closed_remove(const char *dir, const struct closed *list, size_t n, uint64_t from, uint64_t to,
+                  struct firn_diag *d)
+{
+    int r = 0;
+    for (size_t i = n; i-- > 0 && r == 0;)
+        if (list[i].first >= from && list[i].last <= to)
+            r = remove_one(dir, &list[i], d);
+    return r;
+}
+
+/* ---- what taking back left ---- */
+
+/* Of two with the same beginning one goes; *out: whether the shorter one stays. */
+static int mend_pair(const char *dir, const struct closed *shorter, const struct closed *longer,
+                     bool *out, struct firn_diag *d)
+{
+    char path[4400];
+    uint64_t entries = 0;
+    path_of(path, sizeof path, dir, shorter);
+    int r = segment_entries(path, &entries, d);
+    if (r != 0)
+        return r;
+    *out = entries == shorter->last - shorter->first + 1;
+    return remove_one(dir, *out ? longer : shorter, d);
+}
+
+int closed_mend(const char *dir, struct firn_diag *d)
+{
+    struct closed *list;
+    size_t n;
+    int r = closed_list(dir, &list, &n, d);
+    if (r != 0)
+        return r;
+    for (size_t i = 1, kept = 0; i < n && r == 0; i++) {
+        bool stays = false;
+        if (list[kept].first == list[i].first)
+            r = mend_pair(dir, &list[kept], &list[i], &stays, d);
+        kept = stays ? kept : i;
+    }
+    free(list);
+    return r;
+}
+
+/* ---- what a snapshot replaced ---- */
+
+/* "snapshot-term-index-time", whose other half is there and which is not empty. */
+static bool is_snapshot(const char *dir, const char *name, unsigned long long *term,
+                        unsigned long long *index)
+{
+    char path[4400];
+    struct stat st;
+    int end = 0;
+    unsigned long long time;
+    if (sscanf(name, "snapshot-%llu-%llu-%llu%n", term, index, &time, &end) != 3 || name[end])
+        return false;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (stat(path, &st) != 0 || st.st_size == 0)
+        return false;
+    snprintf(path, sizeof path, "%s/%s.meta", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* The one that libraft will take; 0: none. */
+static uint64_t newest_snapshot(const char *dir)
+{
+    unsigned long long newest_term = 0, newest = 0, term, index;
+    DIR *all = opendir(dir);
+    for (const struct dirent *e; all && (e = readdir(all));)
+        if (is_snapshot(dir, e->d_name, &term, &index) &&
+            (term > newest_term || (term == newest_term && index > newest))) {
+            newest_term = term;
+            newest = index;
+        }
+    if (all)
+        closedir(all);
+    return newest;
+}
+
+int closed_forget(const char *dir, struct firn_diag *d)
+{
+    struct closed *list;
+    size_t n;
+    uint64_t snapshot = newest_snapshot(dir), end = 0;
+    int r = closed_list(dir, &list, &n, d);
+    if (r != 0)
+        return r;
+    for (size_t i = 0; i < n; i++)
+        end = list[i].last > end ? list[i].last : end;
+    if (end < snapshot)
+        r = closed_remove(dir, list, n, 0, UINT64_MAX, d);
+    free(list);
+    return r;
+}
