@@ -1,4 +1,5 @@
 #include "cli/follow.h"
+#include "id/fnv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,11 +69,8 @@ uint64_t follow_identity(struct follow *f)
     if (!nl && n < (ssize_t)sizeof head && !((f->eof || !f->grows) && n > 0))
         return 0; /* the first line may still grow */
     size_t len = nl ? (size_t)(nl - head) : (size_t)n;
-    /* Multiplied before a byte comes: neighbours among inodes are as near as letters are. */
-    uint64_t h = (f->inode ^ UINT64_C(0xcbf29ce484222325)) * UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)head[i]) * UINT64_C(0x100000001b3);
-    h = (h ^ h >> 32) >> 1; /* fits the signed columns of databases */
+    uint64_t h = fnv(fnv_word(FNV_BEGIN, f->inode), head, len) >>
+                 1; /* fits databases' signed columns */
     f->identity_ = h ? h : 1;
     return f->identity_;
 }

@@ -1,6 +1,6 @@
 #include "raft/fsm.h"
-#include "raft/fnv.h"
 #include "id/bytes.h"
+#include "id/fnv.h"
 
 #include <openssl/sha.h>
 #include <stdlib.h>

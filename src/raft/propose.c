@@ -2,9 +2,9 @@
  * Writes, where this member leads: all that wait go into one entry of the log, and are answered when it is applied.
  * Who was too slow last time goes first (turn.h).
  */
-#include "raft/fnv.h"
 #include "raft/node_in.h"
 #include "id/bytes.h"
+#include "id/fnv.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
  * a value with spaces, quotes or line breaks cannot pretend to be more than one.
  */
 #include "server/log.h"
+#include "id/fnv.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -280,14 +281,6 @@ static void put_fields(struct line *l, const char *fmt, va_list *args)
     }
 }
 
-static uint64_t hash_of(const char *p, size_t n)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)p[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 static uint64_t now_ns(clockid_t id)
 {
     struct timespec t;
@@ -397,8 +390,8 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
     put_fields(&l, fmt, &args);
     va_end(args);
     if (level == LOG_LEVEL_DEBUG ||
-        admit(level, event, hash_of(l.text + l.fields_from, l.len - l.fields_from), &held_back,
-              &lost)) {
+        admit(level, event, fnv(FNV_BEGIN, l.text + l.fields_from, l.len - l.fields_from),
+              &held_back, &lost)) {
         say_held_back(&lost);
         line_end(&l, held_back);
     }

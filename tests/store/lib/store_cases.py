@@ -52,11 +52,11 @@ def running(*engines):
             e.stop()
 
 
-def probe(url, timeout_ms=2000):
+def probe(url, timeout_ms=15000):
     return Probe(PROBE, url, timeout_ms)
 
 
-def opened(url, timeout_ms=2000):
+def opened(url, timeout_ms=15000):
     p = probe(url, timeout_ms)
     if not p.opened.ok:
         p.close()

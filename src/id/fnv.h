@@ -1,6 +1,6 @@
 /* fnv.h - FNV-1a over words of eight bytes: for telling texts apart that nobody chose to collide. */
-#ifndef FIRN_RAFT_FNV_H
-#define FIRN_RAFT_FNV_H
+#ifndef FIRN_ID_FNV_H
+#define FIRN_ID_FNV_H
 
 #include "id/bytes.h"
 
