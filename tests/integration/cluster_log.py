@@ -180,7 +180,7 @@ def counts_its_own_term(t):
     A leader with an entry of an earlier term that a majority has now: another leader may still replace it, so it is not
     safe before one of this term is on a majority, too.
     """
-    with Cluster(t, "older", 3, "--cluster-election-ms=600") as c:
+    with Cluster(t, "older", 3, "--cluster-election-ms=2000") as c:
         c.start()
         c.sequence()
         leader = c.leader()
