@@ -14,18 +14,11 @@
 enum { HEAD = 16, PLACE = 8, ALIGN = 8 }; /* the head ends with the place */
 enum { SNAPSHOT_HEAD = 8 };
 
-static void kept_free(struct fsm_kept *kept)
-{
-    for (size_t i = 0; kept && i < FSM_KEPT; i++)
-        free(kept[i].result);
-    free(kept);
-}
-
 void fsm_done(struct fsm *f)
 {
     map_done(&f->map);
     free(f->result);
-    kept_free(f->kept);
+    kept_done(&f->kept);
     *f = (struct fsm){ 0 };
 }
 
@@ -36,10 +29,10 @@ uint64_t fsm_sum(const struct fsm *f)
         struct firn_slice key = map_key(&f->map, i), value = map_value(&f->map, i);
         sum = fnv(fnv(sum, key.p, key.len), value.p, value.len);
     }
-    for (size_t i = 0; f->kept && i < FSM_KEPT; i++)
-        if (f->kept[i].result) {
-            sum = fnv_word(fnv_word(sum, f->kept[i].nonce[0]), f->kept[i].nonce[1]);
-            sum = fnv(sum, f->kept[i].result, f->kept[i].len);
+    for (size_t i = 0; f->kept.row && i < KEPT_MAX; i++)
+        if (f->kept.row[i].result) {
+            sum = fnv_word(fnv_word(sum, f->kept.row[i].nonce[0]), f->kept.row[i].nonce[1]);
+            sum = fnv(sum, f->kept.row[i].result, f->kept.row[i].len);
         }
     return sum;
 }
@@ -131,30 +124,7 @@ static bool result_room(struct fsm *f, size_t more)
     return true;
 }
 
-/* ---- what was done before ---- */
-
-static bool keep(struct fsm_kept **kept, uint64_t number, const uint64_t nonce[2],
-                 const uint8_t *result, size_t len)
-{
-    if (!*kept && !(*kept = calloc(FSM_KEPT, sizeof **kept)))
-        return false;
-    struct fsm_kept *k = &(*kept)[number % FSM_KEPT];
-    uint8_t *copy = malloc(len);
-    if (!copy)
-        return false;
-    memcpy(copy, result, len);
-    free(k->result);
-    *k = (struct fsm_kept){ { nonce[0], nonce[1] }, (uint16_t)len, copy };
-    return true;
-}
-
-static const struct fsm_kept *kept_find(const struct fsm *f, const uint64_t nonce[2])
-{
-    for (size_t i = 0; f->kept && i < FSM_KEPT; i++)
-        if (f->kept[i].result && f->kept[i].nonce[0] == nonce[0] && f->kept[i].nonce[1] == nonce[1])
-            return &f->kept[i];
-    return NULL;
-}
+/* ---- applying ---- */
 
 /* One request of an entry; with `dry` only looked at. */
 static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
@@ -173,14 +143,14 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
     if (!result_room(f, 1 + n))
         return FIRN_ENOMEM;
     uint8_t *out = f->result + f->result_len;
-    const struct fsm_kept *before = again ? kept_find(f, nonce) : NULL;
+    const struct kept_row *before = kept_find(&f->kept, nonce);
     memset(out, 1, 1 + n);
     f->result_len += 1 + n;
     if (before && before->len == 1 + n) {
         memcpy(out, before->result, 1 + n);
         return 0;
     }
-    if (again && f->requests - since > FSM_KEPT) {
+    if (again && f->requests - since > KEPT_MAX) {
         out[0] = FSM_UNKNOWN;
         return 0;
     }
@@ -192,7 +162,7 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
         for (size_t i = 0; i < n && r == 0; i++)
             out[1 + i] = result[i] != 0;
     }
-    if (r == 0 && !keep(&f->kept, f->requests, nonce, out, 1 + n))
+    if (r == 0 && !kept_add(&f->kept, f->requests, nonce, out, 1 + n))
         r = FIRN_ENOMEM;
     f->requests += r == 0;
     return r;
@@ -246,8 +216,8 @@ int fsm_apply(struct fsm *f, const char *p, size_t len)
 size_t fsm_snapshot_size(const struct fsm *f)
 {
     size_t size = SNAPSHOT_HEAD + 16 + 12 + SHA256_DIGEST_LENGTH;
-    for (size_t i = 0; i < FSM_KEPT && f->kept; i++)
-        size += f->kept[i].result ? 18u + f->kept[i].len : 0;
+    for (size_t i = 0; i < KEPT_MAX && f->kept.row; i++)
+        size += f->kept.row[i].result ? 18u + f->kept.row[i].len : 0;
     for (size_t i = 0; i < f->map.count; i++)
         size += 4 + f->map.cell[i]->key_len + f->map.cell[i]->len;
     return size;
@@ -263,11 +233,11 @@ int fsm_snapshot(const struct fsm *f, char *to, size_t size)
         frame_text(&o, map_key(&f->map, i));
         frame_text(&o, map_value(&f->map, i));
     }
-    uint64_t kept = f->requests < FSM_KEPT ? f->requests : FSM_KEPT;
+    uint64_t kept = f->requests < KEPT_MAX ? f->requests : KEPT_MAX;
     frame_u64(&o, f->requests);
     frame_u32(&o, (uint32_t)kept);
     for (uint64_t i = f->requests - kept; i < f->requests; i++) {
-        const struct fsm_kept *k = &f->kept[i % FSM_KEPT];
+        const struct kept_row *k = &f->kept.row[i % KEPT_MAX];
         frame_u64(&o, k->nonce[0]);
         frame_u64(&o, k->nonce[1]);
         frame_text(&o, firn_slice((const char *)k->result, k->len));
@@ -299,10 +269,10 @@ int fsm_restore(struct fsm *f, const char *p, size_t len)
         if (r == 0 && result != 0) /* the same key twice */
             r = FIRN_EFORMAT;
     }
-    struct fsm_kept *kept = NULL;
+    struct kept kept = { 0 };
     uint64_t requests = r == 0 ? frame_get_u64(&in) : 0;
     uint32_t left = r == 0 ? frame_get_u32(&in) : 0;
-    if (r == 0 && (in.bad || left != (requests < FSM_KEPT ? requests : FSM_KEPT)))
+    if (r == 0 && (in.bad || left != (requests < KEPT_MAX ? requests : KEPT_MAX)))
         r = FIRN_EFORMAT;
     for (uint64_t i = requests - left; i < requests && r == 0; i++) {
         uint64_t nonce[2];
@@ -311,18 +281,18 @@ int fsm_restore(struct fsm *f, const char *p, size_t len)
         struct firn_slice result = frame_get_text(&in, 1 + FRAME_WRITES_MAX);
         if (in.bad || !result.p || result.len < 2)
             r = FIRN_EFORMAT;
-        else if (!keep(&kept, i, nonce, (const uint8_t *)result.p, result.len))
+        else if (!kept_add(&kept, i, nonce, (const uint8_t *)result.p, result.len))
             r = FIRN_ENOMEM;
     }
     if (r == 0 && in.len != 0)
         r = FIRN_EFORMAT;
     if (r != 0) {
         map_done(&map);
-        kept_free(kept);
+        kept_done(&kept);
         return r;
     }
     map_done(&f->map);
-    kept_free(f->kept);
+    kept_done(&f->kept);
     f->kept = kept;
     f->requests = requests;
     f->map = map;

@@ -3,8 +3,8 @@
  * Entries of the log and snapshots are bytes made and read here; no I/O. Belongs to one thread.
  *
  * A member whose leader was lost does not know whether a write was done, and asks again. So the last
- * FSM_KEPT requests are remembered with their nonces and results: again is answered, not done. What may have
- * been forgotten since the request was first sent is answered with "unknown".
+ * KEPT_MAX requests are remembered with their nonces and results: again is answered, not done, whichever of the two
+ * comes first. What may have been forgotten since the request was first sent is answered with "unknown".
  *
  * An entry is one of
  *   "FW2\0" u32 requests, u64 index, { body of a CAS of raft_frame.h, without `seen` }    writes that waited together
@@ -17,12 +17,12 @@
 #ifndef FIRN_RAFT_FSM_H
 #define FIRN_RAFT_FSM_H
 
+#include "raft/kept.h"
 #include "store/raft_frame.h"
 
 enum {
     FSM_ENTRY_MAX = FRAME_MAX,
     FSM_REQUESTS_MAX = 256,
-    FSM_KEPT = 4096,
     FSM_CHECK_BYTES = 40,
     FSM_NAME_BYTES = 32
 };
@@ -33,12 +33,6 @@ enum fsm_outcome {
     FSM_UNKNOWN
 }; /* for another incarnation; may have been forgotten */
 
-struct fsm_kept {
-    uint64_t nonce[2];
-    uint16_t len;
-    uint8_t *result; /* as below, of this request */
-};
-
 struct fsm_check { /* what a leader said that it had, and what was here */
     uint64_t term; /* its own; 0: none did */
     bool same;
@@ -47,9 +41,9 @@ struct fsm_check { /* what a leader said that it had, and what was here */
 
 struct fsm { /* all zero is an empty one */
     struct map map;
-    uint64_t incarnation;  /* 0: none yet */
-    uint64_t requests;     /* applied, ever */
-    struct fsm_kept *kept; /* request number i is at i % FSM_KEPT */
+    uint64_t incarnation; /* 0: none yet */
+    uint64_t requests;    /* applied, ever */
+    struct kept kept;     /* their results, as below */
     /* Of the entry applied last, for the member that proposed it: per request u8 fsm_outcome, then for
      * each of its writes u8 1 for a conflict. */
     uint8_t *result;

@@ -186,7 +186,7 @@ T_TEST(what_was_done_is_answered_again)
     write_one(&g, "b", NULL, "1");
     T_EQ(g.result[1], 0);
     again = false;
-    for (int i = 0; i < FSM_KEPT; i++) {
+    for (int i = 0; i < KEPT_MAX; i++) {
         snprintf(text_, sizeof text_, "k%d", i);
         nonce = 1000 + (uint64_t)i;
         write_one(&g, text_, NULL, "x");
@@ -199,6 +199,28 @@ T_TEST(what_was_done_is_answered_again)
     free(p);
     fsm_done(&f);
     fsm_done(&g);
+}
+
+/* Over two connections the one that asks again may come first. */
+T_TEST(whichever_comes_first_is_done_and_the_other_is_not)
+{
+    struct fsm f = { 0 };
+    char v[STORE_VALUE_MAX + 1];
+    name(&f, 0, 7);
+    nonce = 0, since = 0;
+    again = true;
+    write_one(&f, "a", NULL, "1"); /* nonce 1 */
+    T_EQ(f.result[1], 0);
+    again = false;
+    write_one(&f, "a", "1", NULL); /* nonce 2: removed, so that the next one would fit again */
+    T_EQ(f.result[1], 0);
+    nonce = 0;
+    write_one(&f, "a", NULL, "1");
+    T_EQ(f.result[0], FSM_DONE);
+    T_EQ(f.result[1], 0, "as it was answered before");
+    T_STR(value(&f, "a", v), "(absent)", "and not done again");
+    T_EQ(f.requests, 2);
+    fsm_done(&f);
 }
 
 T_TEST(the_sum_tells_states_apart)

@@ -1,0 +1,66 @@
+#include "raft/kept.h"
+#include "id/fnv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 2 * KEPT_MAX };
+
+static uint16_t *bucket_of(const struct kept *k, const uint64_t nonce[2])
+{
+    return &k->bucket[fnv_word(fnv_word(FNV_BEGIN, nonce[0]), nonce[1]) % BUCKETS];
+}
+
+void kept_done(struct kept *k)
+{
+    for (size_t i = 0; k->row && i < KEPT_MAX; i++)
+        free(k->row[i].result);
+    free(k->row);
+    free(k->bucket);
+    *k = (struct kept){ NULL, NULL };
+}
+
+static bool make_room(struct kept *k)
+{
+    if (!k->row)
+        k->row = calloc(KEPT_MAX, sizeof *k->row);
+    if (!k->bucket)
+        k->bucket = calloc(BUCKETS, sizeof *k->bucket);
+    return k->row && k->bucket;
+}
+
+static void take_out(struct kept *k, uint16_t at)
+{
+    uint16_t *link = bucket_of(k, k->row[at - 1].nonce);
+    while (*link != at)
+        link = &k->row[*link - 1].next;
+    *link = k->row[at - 1].next;
+    free(k->row[at - 1].result);
+}
+
+bool kept_add(struct kept *k, uint64_t number, const uint64_t nonce[2], const uint8_t *result,
+              size_t len)
+{
+    uint8_t *copy = make_room(k) ? malloc(len) : NULL;
+    if (!copy)
+        return false;
+    memcpy(copy, result, len);
+    uint16_t at = (uint16_t)(number % KEPT_MAX + 1);
+    struct kept_row *row = &k->row[at - 1];
+    if (row->result)
+        take_out(k, at);
+    uint16_t *first = bucket_of(k, nonce);
+    *row = (struct kept_row){ { nonce[0], nonce[1] }, copy, (uint16_t)len, *first };
+    *first = at;
+    return true;
+}
+
+const struct kept_row *kept_find(const struct kept *k, const uint64_t nonce[2])
+{
+    for (uint16_t at = k->row ? *bucket_of(k, nonce) : 0; at; at = k->row[at - 1].next) {
+        const struct kept_row *row = &k->row[at - 1];
+        if (row->nonce[0] == nonce[0] && row->nonce[1] == nonce[1])
+            return row;
+    }
+    return NULL;
+}
