@@ -250,6 +250,24 @@ static int check_addrs(const struct config *c, struct firn_diag *diag)
     return 0;
 }
 
+const char *config_cluster_asked(const struct config *c)
+{
+    return c->cluster.init      ? "cluster.init"
+           : c->cluster.join.n  ? "cluster.join"
+           : c->cluster.restore ? "cluster.restore"
+                                : NULL;
+}
+
+static int check_cluster(const struct config *c, struct firn_diag *diag)
+{
+    const char *asked = config_cluster_asked(c);
+    if (!asked || strcmp(c->store, "raft:") == 0)
+        return 0;
+    return complain(c, asked, FIRN_EINVAL, diag,
+                    "is for a cluster of firnds, which keeps everything in itself; leave the store "
+                    "out, or say store: \"raft:\"");
+}
+
 static int check_whole(const struct config *c, struct firn_diag *diag)
 {
     if (c->tls.cert && !c->tls.key)
@@ -259,6 +277,8 @@ static int check_whole(const struct config *c, struct firn_diag *diag)
     if (c->tls.client_ca && !c->tls.cert)
         return complain(c, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert and tls.key too");
     int r = check_addrs(c, diag);
+    if (r == 0)
+        r = check_cluster(c, diag);
     return r ? r : check_files(c, diag);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Every setting of firnd, once. The YAML schema, the environment, the flags, --help and --print-config
  * are made from these rows, and tests compare the man page and the example file with them. Settings of
- * a section stand together; a default that is computed may use only what stands above it.
+ * a section stand together; a default that is computed may use only what stands above it, or has a preset.
  */
 #include "server/config_table.h"
 #include "firn/layout.h"
@@ -85,6 +85,8 @@ static char *compute_state_dir(const struct config *c)
 static char *compute_store(const struct config *c)
 {
     char *store;
+    if (config_cluster_asked(c)) /* with a file of its own each member would count by itself */
+        return strdup("raft:");
     return asprintf(&store, "sqlite:%s/firn.db", c->state_dir) < 0 ? NULL : store;
 }
 
@@ -118,7 +120,7 @@ const struct setting settings[] = {
       .preset_note = "$STATE_DIRECTORY, else ./var",
       .help = "directory for what must survive a restart" },
     { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
-      .preset_note = "firn.db in state_dir",
+      .preset_note = "firn.db in state_dir, or raft: where cluster.init or cluster.join is set",
       .help =
           "where slots and sequences are kept: sqlite:FILE, memory:, raft: (a cluster of firnds), "
           "or etcd://, zookeeper://, postgres://, redis:// and hosts" },
@@ -172,7 +174,7 @@ const struct setting settings[] = {
     { "cluster.join", SETTING_ADDRS, 0, AT(cluster.join),
       .help = "members to ask to be let in, unless it has data" },
     { "cluster.restore", SETTING_BOOL, 0, AT(cluster.restore), "false",
-      .help = "go on alone with a copy of a member's data; for one start" },
+      .help = "go on alone with a copy of a member's data; it is done once" },
     { "cluster.plain", SETTING_BOOL, 0, AT(cluster.plain), "false",
       .help = "talk to members on other machines without TLS" },
     { "cluster.election_ms", SETTING_UINT, 0, AT(cluster.election_ms), "150", RANGE(20, 60000),

@@ -45,6 +45,9 @@ extern const size_t settings_n;
 void setting_env(const struct setting *s, char out[SETTING_NAME_BUF]);
 void setting_flag(const struct setting *s, char out[SETTING_NAME_BUF]);
 
+/* Which setting makes firnd a member of a cluster of firnds; NULL: none. */
+const char *config_cluster_asked(const struct config *c);
+
 /* How long the section part of a name is: 6 for "listen.home", 0 where there is none. */
 size_t setting_section_len(const char *name);
 

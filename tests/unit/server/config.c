@@ -182,6 +182,23 @@ T_TEST(config_state_dir)
     config_free(&c);
 }
 
+T_TEST(config_a_member_has_no_store_of_its_own)
+{
+    static const char *const asks[] = { "--cluster-init", "--cluster-join=10.0.0.1:9003",
+                                        "--cluster-restore" };
+    struct config c;
+    for (size_t i = 0; i < T_LEN(asks); i++) {
+        T_EQ(load(&c, "--no-config", asks[i], NULL), 0, "%s", diag.text);
+        T_STR(c.store, "raft:", "%s", asks[i]);
+        config_free(&c);
+        T_EQ(load(&c, "--no-config", asks[i], "--store=raft:"), 0, "%s", diag.text);
+        config_free(&c);
+        T_EQ(load(&c, "--no-config", asks[i], "--store=sqlite:x.db"), FIRN_EINVAL);
+        T_OK(strstr(diag.text, "leave the store out"), "%s", diag.text);
+        T_OK(strncmp(diag.text, asks[i], 14) == 0, "%s", diag.text);
+    }
+}
+
 T_TEST(config_flags)
 {
     struct config c;
