@@ -114,9 +114,14 @@ bool coordinator_run_other(struct coordinator *c, struct job *j)
 
 /* --- the inbox --- */
 
+uint64_t coordinator_wait_ms(const struct coordinator *c)
+{
+    return c->opts.wait_ms ? c->opts.wait_ms : WAIT_MS;
+}
+
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last)
 {
-    uint64_t deadline = mono_ms() + (c->opts.wait_ms ? c->opts.wait_ms : WAIT_MS);
+    uint64_t deadline = mono_ms() + coordinator_wait_ms(c);
     for (struct job *j = first; j; j = j->next) {
         j->deadline_ms = deadline;
         j->taken = j->tried = false;

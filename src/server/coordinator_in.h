@@ -52,6 +52,7 @@ struct coordinator {
     int error_logged;
     uint64_t fences_logged;
     uint64_t failures, failure_logged_ms; /* commits that failed since one did not */
+    uint64_t failing_since_ms;            /* the first of them */
     uint64_t starved_logged_ms;
 };
 
@@ -63,6 +64,7 @@ FIRN_MUSTUSE int coordinator_describe(struct coordinator *c, struct job *j, stru
 
 /* A job that neither takes numbers nor keeps a key. False: it is not done yet and will hand itself back. */
 bool coordinator_run_other(struct coordinator *c, struct job *j);
+uint64_t coordinator_wait_ms(const struct coordinator *c); /* for a store that fails */
 
 /* group_commit.c: all these jobs. What cannot be served now goes back in front of the inbox. */
 void group_commit_run(struct coordinator *c, struct job *j);

@@ -107,6 +107,13 @@ static void note_starved(struct coordinator *c, const char *name)
     log_warn("others_were_faster", "sequence=%s cause=%s", name, others_were_faster.text);
 }
 
+/* Nobody waits for a store that has failed for as long as anybody would wait for it. */
+static bool hopeless(const struct coordinator *c, int error, uint64_t now)
+{
+    return error != FIRN_EAGAIN && error != FIRN_ECONFLICT && c->failures > 0 &&
+           now - c->failing_since_ms >= coordinator_wait_ms(c);
+}
+
 /* Jobs that could not be served now: they are tried again before all others, in their order, or
  * answered if they are late. */
 static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
@@ -114,8 +121,8 @@ static void put_back(struct coordinator *c, struct job *j, int error, const stru
     uint64_t now = mono_ms();
     while (j) {
         struct job *next = j->next;
-        if (may_heal(error) && now < j->deadline_ms &&
-            (j->what == JOB_TAKE || j->what == JOB_KEEP)) {
+        bool waits = j->what == JOB_KEEP || (j->what == JOB_TAKE && !hopeless(c, error, now));
+        if (may_heal(error) && now < j->deadline_ms && waits) {
             j->next = NULL;
             *c->again_tail = j;
             c->again_tail = &j->next;
@@ -307,6 +314,8 @@ static void note_failure(struct coordinator *c, const char *name, int error,
     atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
     c->failed = true;
     uint64_t now = mono_ms();
+    if (c->failures == 0)
+        c->failing_since_ms = now;
     if (c->failures++ == 0 || now >= c->failure_logged_ms + FAILURE_LOG_MS) {
         c->failure_logged_ms = now;
         log_warn("commit_failed", "sequence=%s error=%s cause=%s failures=%llu", name,
