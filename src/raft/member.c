@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { FOLDER_BUF = 96 };
 
 bool address_loopback(const char *address)
 {
@@ -45,14 +48,20 @@ static int make_dir(const char *path, struct firn_diag *d)
     return mkdir(path, 0750) != 0 && errno != EEXIST ? trouble(d, "make", path) : 0;
 }
 
-static int write_file(const struct node *n, const char *path, struct firn_diag *d)
+/* Durable, whole or not at all. */
+__attribute__((format(printf, 4, 5))) static int write_file(const struct node *n, const char *path,
+                                                            struct firn_diag *d, const char *fmt,
+                                                            ...)
 {
     char temporary[4400];
+    va_list args;
     snprintf(temporary, sizeof temporary, "%s.new", path);
     FILE *f = fopen(temporary, "w");
     if (!f)
         return trouble(d, "write", temporary);
-    fprintf(f, "firn cluster member\nid %016" PRIx64 "\naddress %s\n", n->id, n->address);
+    va_start(args, fmt);
+    vfprintf(f, fmt, args);
+    va_end(args);
     bool ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
     ok = fclose(f) == 0 && ok;
     if (!ok || rename(temporary, path) != 0)
@@ -62,6 +71,12 @@ static int write_file(const struct node *n, const char *path, struct firn_diag *
     if (dir >= 0)
         close(dir);
     return ok ? 0 : trouble(d, "sync", n->dir);
+}
+
+static int write_self(const struct node *n, const char *path, struct firn_diag *d)
+{
+    return write_file(n, path, d, "firn cluster member\nid %016" PRIx64 "\naddress %s\n", n->id,
+                      n->address);
 }
 
 static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag *d)
@@ -81,6 +96,51 @@ static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag
     return 0;
 }
 
+/* ---- a restore, which is for one start ---- */
+
+/* Which folder it is, also if another one gets its number later: a copy may be restored as well. */
+static void name_folder(const struct node *n, char out[FOLDER_BUF])
+{
+    struct statx st = { 0 };
+    (void)statx(AT_FDCWD, n->dir, 0, STATX_INO | STATX_BTIME, &st);
+    snprintf(out, FOLDER_BUF, "folder %llu made %lld.%09u\n", (unsigned long long)st.stx_ino,
+             (long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
+}
+
+void raft_member_restored(struct node *n)
+{
+    char self[4200], path[4200], folder[FOLDER_BUF];
+    struct firn_diag d;
+    name_folder(n, folder);
+    snprintf(self, sizeof self, "%s/member", n->dir);
+    snprintf(path, sizeof path, "%s/restored", n->dir);
+    if (write_self(n, self, &d) != 0 || /* its address may be another one now */
+        write_file(n, path, &d, "%s", folder) != 0)
+        node_say(n, NODE_WARN, "restore_not_noted",
+                 "cause=%s cure=take cluster.restore out of the settings before the next start",
+                 d.text);
+}
+
+/* Left in the settings it would make this member a cluster of its own at each start, beside the others that joined
+ * meanwhile. */
+static void forget_restore(struct node *n)
+{
+    char path[4200], here[FOLDER_BUF], noted[FOLDER_BUF];
+    name_folder(n, here);
+    snprintf(path, sizeof path, "%s/restored", n->dir);
+    FILE *f = fopen(path, "r");
+    if (f && fgets(noted, sizeof noted, f) && strcmp(noted, here) == 0) {
+        n->opts.restore = false;
+        node_say(n, NODE_WARN, "restore_still_set",
+                 "cause=cluster.restore is set, and was done in this folder: it goes on as a "
+                 "member cure=take cluster.restore out of the settings; to restore once more "
+                 "delete %.120s first",
+                 path);
+    }
+    if (f)
+        fclose(f);
+}
+
 int raft_member_open(struct node *n, struct firn_diag *d)
 {
     char path[4200], log[4200];
@@ -96,6 +156,8 @@ int raft_member_open(struct node *n, struct firn_diag *d)
         return trouble(d, "open", log);
     if (flock(n->lock_fd, LOCK_EX | LOCK_NB) != 0)
         return firn__diag(d, FIRN_EIO, 0, "another process runs on %.120s", n->dir);
+    if (n->opts.restore)
+        forget_restore(n);
     FILE *f = fopen(path, "r");
     if (!f && errno != ENOENT)
         return trouble(d, "read", path);
@@ -120,5 +182,5 @@ int raft_member_open(struct node *n, struct firn_diag *d)
         if (uv_random(NULL, NULL, &n->id, sizeof n->id, 0, NULL) != 0)
             return firn__diag(d, FIRN_EIO, 0, "the system gives no randomness");
     n->newcomer = true;
-    return write_file(n, path, d);
+    return write_self(n, path, d);
 }

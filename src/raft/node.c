@@ -250,6 +250,10 @@ static void watch_lead(struct node *n)
             node_say(n, NODE_WARN, "no_leader", "term=%llu", n->raft.current_term);
     }
     bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
+    if (id || cut_off) /* then others may know one */
+        n->leaderless_ms = 0;
+    else if (n->leaderless_ms == 0)
+        n->leaderless_ms = uv_now(&n->loop);
     if (n->to_leader && !cut_off &&
         (id == n->id || id == 0)) { /* what it has not answered may never be */
         wire_close(n->to_leader);
@@ -257,8 +261,9 @@ static void watch_lead(struct node *n)
     }
     if (cut_off && !n->broken) {
         n->broken = 1;
+        const char *why = raft_errmsg(&n->raft);
         node_say(n, NODE_ERROR, "member_stopped", "cause=%s cure=mend that and restart firnd",
-                 raft_errmsg(&n->raft));
+                 *why ? why : "libraft does not say; see the lines before this one");
     }
 }
 
@@ -274,6 +279,7 @@ static void on_tick(uv_timer_t *t)
     node_pump(n);
     node_expire(n);
     node_join(n);
+    removed_look(n);
     disk_flee(n);
 }
 

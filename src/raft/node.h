@@ -71,6 +71,7 @@ struct node_view {
     bool stalled; /* the log cannot be written */
     bool silent;  /* it follows, and has heard nothing for seconds */
     bool differs; /* its registers are not the leader's */
+    bool removed; /* the others have no such member any more */
     uint64_t term, last_index, commit_index, applied_index, snapshot_index, registers;
     unsigned count[NODE_ROLES]; /* members, by role */
     /* Since the start. Entries and writes are what it proposed itself; forwarded: [1] writes, [0] the rest. */

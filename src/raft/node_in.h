@@ -155,9 +155,13 @@ struct node {
     char *room; /* FRAME_MAX bytes for a reply */
 
     struct {
-        uint64_t id, ms;  /* of uv_now() */
-    } heard[MEMBERS_MAX]; /* when the leader last heard of each, in the order of the members */
-    uint64_t leader;      /* as last told about */
+        uint64_t id, ms;    /* of uv_now() */
+    } heard[MEMBERS_MAX];   /* when the leader last heard of each, in the order of the members */
+    uint64_t leader;        /* as last told about */
+    uint64_t leaderless_ms; /* of uv_now(), since when none is known; 0: there is one */
+    bool removed;           /* the others have no such member any more */
+    struct wire *to_ask;    /* whether it was */
+    uint64_t ask_ms;        /* when to ask, or to give up */
     struct wire *to_leader;
     bool to_leader_up;
     unsigned other; /* member to ask where no leader is known any more */
@@ -206,6 +210,7 @@ static inline void node_pump_soon(struct node *n)
     if (!n->closing)
         uv_async_send(&n->wake);
 }
+const char *node_any_other(const struct node *n); /* address of a member; NULL: there is none */
 void node_forget(struct node *n, const struct wire *w); /* nobody waits there any more */
 void node_leader_lost(struct node *n);                  /* to_leader is gone */
 void node_answer(struct node *n, struct request *q, const char *reply, size_t len);
@@ -234,6 +239,8 @@ static inline int node_append(struct node *n, struct raft_apply *req, struct raf
 
 /* propose.c */
 void node_propose(struct node *n); /* what waits and may be written now, as one entry */
+bool node_forgot(struct node *n,
+                 const struct request *q); /* it asks for more than this leader ever had */
 bool node_may_write(
     struct node *n); /* there is something, and it need not wait for another's turn */
 enum turn_of node_turn(struct node *n, const struct request *q);
@@ -244,6 +251,9 @@ void node_name_cluster(
 void node_change(struct node *n, struct request *q);
 void node_join(struct node *n); /* called again and again until it is a member */
 const struct raft_server *node_server(const struct node *n, uint64_t id);
+
+/* removed.c */
+void removed_look(struct node *n);
 
 /* status.c */
 void node_listen_up(struct node *n);               /* notes whom the leader heard of */
@@ -292,6 +302,7 @@ void lead_take(struct node *n, struct raft_message *message); /* hands it to lib
 
 /* member.c */
 FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);
+void raft_member_restored(struct node *n); /* once and for all */
 bool address_loopback(const char *address);
 
 #endif

@@ -134,14 +134,11 @@ static void proposal_done(struct raft_apply *req, int status, void *result)
     node_pump_soon(n);
 }
 
-/* Behind what the client has seen, this cluster cannot be: a leader has all that was ever acknowledged. */
-static bool forgot(struct node *n, struct request *q)
+/* Behind what the client has seen, this cluster cannot be: a leader has all that was ever acknowledged. But it may be
+ * one no more, and not know it yet. */
+bool node_forgot(struct node *n, const struct request *q)
 {
-    if (load_be64(q->frame.body) <= raft_last_index(&n->raft))
-        return false;
-    node_refuse(n, q, FIRN_ESTORE,
-                "the cluster has forgotten what it knew: it was restored or wiped");
-    return true;
+    return q->frame.type == FRAME_CAS && load_be64(q->frame.body) > raft_last_index(&n->raft);
 }
 
 /* Those whose turn it is, or all that do not have to wait for another one. False: the entry is full. */
@@ -149,7 +146,7 @@ static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, 
 {
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
-        if (q->frame.type != FRAME_CAS || !request_due(n, q) || forgot(n, q))
+        if (q->frame.type != FRAME_CAS || !request_due(n, q) || node_forgot(n, q))
             continue;
         enum turn_of whose = node_turn(n, q);
         if (turn ? whose != TURN_OURS : whose == TURN_OTHERS)
@@ -207,7 +204,8 @@ void node_propose(struct node *n)
 bool node_may_write(struct node *n)
 {
     for (struct request *q = n->first; q; q = q->next)
-        if (q->frame.type == FRAME_CAS && request_due(n, q) && node_turn(n, q) != TURN_OTHERS)
+        if (q->frame.type == FRAME_CAS && request_due(n, q) && !node_forgot(n, q) &&
+            node_turn(n, q) != TURN_OTHERS)
             return true;
     return false;
 }
@@ -217,8 +215,10 @@ static void named(struct raft_apply *req, int status, void *result)
 {
     struct node *n = req->data;
     (void)result;
-    if (status == 0)
+    if (status == 0 && n->opts.restore) {
         n->opts.restore = false;
+        raft_member_restored(n);
+    }
     n->naming = false;
     free(req);
     node_pump_soon(n);

@@ -21,6 +21,7 @@
 
 enum {
     BUDGET_MS_MAX = 60 * 1000,
+    PATIENCE_MS = 1000,
     PAGE_BYTES = 256 * 1024,
     /* That wait, of all who ask: peers must not fill the memory, and each turn walks over all. */
     REQUESTS_MAX = 2048,
@@ -159,6 +160,10 @@ static void answer_from_map(struct node *n, struct request *q)
     case FRAME_SCAN:
         answer_scan(n, q);
         break;
+    case FRAME_CAS: /* it does lead */
+        node_refuse(n, q, FIRN_ESTORE,
+                    "the cluster has forgotten what it knew: it was restored or wiped");
+        break;
     default:
         answer_identity(n, q);
     }
@@ -194,15 +199,21 @@ void node_ask_again(struct node *n, struct request *q, const char *why)
     q->retry_ms = uv_now(&n->loop) + RETRY_MS;
 }
 
-static bool any_read(struct node *n)
+/* A read, or a write that asks for what this leader does not have. */
+static bool needs_lead(struct node *n, const struct request *q)
+{
+    return request_due(n, q) && (!changes_something(q) || node_forgot(n, q));
+}
+
+static bool any_needs_lead(struct node *n)
 {
     for (struct request *q = n->first; q; q = q->next)
-        if (request_due(n, q) && !changes_something(q))
+        if (needs_lead(n, q))
             return true;
     return false;
 }
 
-/* ---- reads ---- */
+/* ---- what needs a lead that is sure ---- */
 
 static void barrier_done(struct raft_barrier *req, int status)
 {
@@ -233,7 +244,7 @@ static void read_current(struct node *n)
         return;
     n->barrier = true;
     for (struct request *q = n->first; q && agree_begun(n); q = q->next)
-        if (request_due(n, q) && !changes_something(q))
+        if (needs_lead(n, q))
             q->state = REQUEST_BARRIER;
 }
 
@@ -305,8 +316,7 @@ static void leader_gone(struct wire *w, const char *why)
     node_leader_lost(n);
 }
 
-/* libraft has given up here, so who leads is not known any more: any other member passes it on. */
-static const char *any_other(struct node *n)
+const char *node_any_other(const struct node *n)
 {
     const struct raft_configuration *c = &n->raft.configuration;
     for (unsigned i = 0; i < c->n; i++) {
@@ -386,7 +396,7 @@ void node_pump(struct node *n)
         hand_back(n);
         raft_leader(&n->raft, &id, &address);
         if (raft_state(&n->raft) == RAFT_UNAVAILABLE)
-            address = any_other(n);
+            address = node_any_other(n); /* who leads is not known any more: it passes it on */
         else if (id == 0 || id == n->id)
             address = NULL;
         if (address)
@@ -403,7 +413,7 @@ void node_pump(struct node *n)
         if (n->proposals == before)
             break;
     }
-    if (!n->barrier && leads(n) && (agree_begun(n) ? any_read(n) : !agree_is_settled(n)))
+    if (!n->barrier && leads(n) && (agree_begun(n) ? any_needs_lead(n) : !agree_is_settled(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
         if (request_due(n, q) && q->frame.type == FRAME_CHANGE &&
@@ -516,23 +526,44 @@ void node_forget(struct node *n, const struct wire *w)
     }
 }
 
+/* An election takes a moment, which is worth waiting for. What comes when there has been no leader for long is told at
+ * once. */
+static bool given_up(const struct node *n, uint64_t now)
+{
+    uint64_t patience = 10 * n->raft.election_timeout;
+    return n->leaderless_ms != 0 &&
+           now - n->leaderless_ms >= (patience > PATIENCE_MS ? patience : PATIENCE_MS);
+}
+
+static const char *why_not(struct node *n, const struct request *q)
+{
+    if (n->broken)
+        return "libraft has stopped in this member: see its log, and restart it";
+    if (n->removed)
+        return "this member was removed from the cluster: end it, or delete its folder and let it join "
+               "anew";
+    if (!leads(n))
+        return "no leader: fewer than half of the members are there";
+    return changes_something(q)
+               ? "too much is written at once: it was not its turn in time"
+               : "the other members did not confirm in time that this one still leads";
+}
+
 void node_expire(struct node *n)
 {
     uint64_t now = uv_now(&n->loop);
+    bool hopeless = given_up(n, now);
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
-        if (q->deadline_ms > now)
+        bool untouched = q->state == REQUEST_WAITING && !q->maybe;
+        if (q->deadline_ms > now && !(hopeless && untouched))
             continue;
         if (q->frame.type == FRAME_STATUS)
             answer_status(n, q); /* what this member alone knows */
         else if (q->maybe)
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost, and no other one came in time");
-        else if (q->state == REQUEST_WAITING || !changes_something(q))
-            node_refuse(n, q, FIRN_EIO,
-                        n->broken
-                            ? "this member's log cannot be written: see its log, and restart it"
-                        : leads(n) ? "too much is written at once: it was not its turn in time"
-                                   : "no leader: fewer than half of the members are there");
+        else if (untouched || q->state == REQUEST_BARRIER || !changes_something(q))
+            node_refuse(n, q, FIRN_EIO, why_not(n, q));
         else if (q->state == REQUEST_FORWARDED)
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader did not answer in time");
         else

@@ -48,6 +48,7 @@ void node_look(struct node *n)
                            .writes = n->writes,
                            .forwarded = { n->forwarded[0], n->forwarded[1] },
                            .stalled = n->stalled || n->broken,
+                           .removed = n->removed,
                            .silent = n->silent,
                            .differs = agree_differs(n) };
     raft_id leader = 0;

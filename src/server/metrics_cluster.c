@@ -41,6 +41,8 @@ static void roles(const struct node_view *v, struct buf *out)
            "1 while this member's registers are not those of its leader: it does not acknowledge "
            "anything then.",
            v->differs);
+    metric(out, "firn_raft_removed", "gauge",
+           "1 while this member still runs, though it was removed from the cluster.", v->removed);
     metric_head(out, "firn_raft_members", "gauge", "Members of the cluster, by role.");
     for (int i = 0; i < NODE_ROLES; i++)
         buf_addf(out, "firn_raft_members{role=\"%s\"} %u\n", kinds[i], v->count[i]);

@@ -19,8 +19,9 @@ from cluster_world import Cluster, Load, SEQ  # noqa: E402  pylint: disable=wron
 
 KILLS = int(os.environ.get("FIRN_CLUSTER_KILLS", "10"))
 
+
 def grows_and_shrinks(t):
-    """1 -> 3 -> 5 -> 3 under load, the leader among those that go."""
+    """1 -> 3 -> 5 -> 3 under load, the leader among those that go; of five any two may be lost."""
     with Cluster(t, "grow", 5, "--cluster-snapshot-every=100", "--cluster-snapshot-keep=20") as c:
         c.spawn(0, "--cluster-init", "--cluster-fresh")
         c.wait([0])
@@ -33,6 +34,15 @@ def grows_and_shrinks(t):
             c.members(voters)
             load.wait(50)
         t.check(True, "it grew to five")
+        leader = c.leader()
+        lost = [leader, (leader + 2) % 5]
+        for i in lost:
+            c.kill(i)
+        load.wait(50)
+        t.check(True, "two of five were lost, the leader among them, and tickets came on")
+        for i in lost:
+            c.spawn(i)
+        c.wait(lost)
         leader = c.leader()
         go = [leader, (leader + 1) % 5]
         stay = [i for i in range(5) if i not in go]
@@ -151,6 +161,10 @@ def minority_alone(t):
         ids = [int(said["id"])]
         status, said = f.get(c.ticket[alone], f"/generate?seq={SEQ}")
         t.equal(status, 503, f"a ticket needs a majority: {said}")
+        began = time.monotonic()
+        status, said = c.firn(alone, "transfer")
+        t.check(status != 0 and "no leader" in said, f"nor is there a lead to hand over: {said}")
+        t.check(time.monotonic() - began < 20, "and that is told long before the 30 s that it may take")
 
         def more():
             code, body = f.get(c.snowflake[alone], "/generate")
@@ -197,6 +211,36 @@ def a_wiped_member(t):
         load.check(t)
 
 
+def told_of_its_removal(t):
+    """A member that goes on after it was removed finds out, also when it starts again, and says what to do."""
+    with Cluster(t, "removed", 3) as c:
+        c.start()
+        c.sequence()
+        gone = (c.leader() + 1) % 3
+        other = (gone + 1) % 3
+        status, said = c.firn(other, "remove", c.id_of(gone))
+        t.equal(status, 0, f"it was removed: {said}")
+
+        def knows():
+            try:
+                return "\nfirn_raft_removed 1\n" in f.get(c.home[gone], "/metrics")[1]
+            except f.Gone:
+                return False  # it has just been started again
+        for _ in range(2):
+            f.wait_for("it to know", knows)
+            t.check("cluster.join" in c.log(gone), f"the cure is in its log: {c.log(gone)[-1000:]}")
+            status, said = f.get(c.ticket[gone], f"/generate?seq={SEQ}")
+            t.check(status == 503 and "removed from the cluster" in str(said), f"whoever asks it is told: {status} {said}")
+            c.kill(gone)
+            c.spawn(gone, "--cluster-join", c.endpoints[other])
+        c.kill(gone)
+        shutil.rmtree(c.data(gone))
+        c.spawn(gone, "--cluster-join", c.endpoints[other])
+        c.members(3, other)
+        c.wait([gone])
+        t.check("\nfirn_raft_removed 0\n" in f.get(c.home[gone], "/metrics")[1], "after the cure it is one again")
+
+
 def restored(t):
     """From a copy of one member's folder: another incarnation, fenced, so that no ID comes again."""
     with Cluster(t, "restored", 3, "--cluster-window-ms=4000") as c:
@@ -218,6 +262,21 @@ def restored(t):
         p = subprocess.run([os.path.join(t.bin, "firn"), "admin", "doctor", "--store", c.url("")],
                            capture_output=True, text=True, timeout=90, check=False)
         t.equal(p.returncode, 0, f"firn admin doctor, by raft://: {p.stdout} {p.stderr}")
+        with open(os.path.join(t.state("copy"), "of"), encoding="ascii") as of:
+            first = int(of.read())
+        anew = c.status(0)["cluster"]
+        c.kill(first)
+        c.spawn(first, "--cluster-restore")  # left in its settings
+        c.wait([first])
+        t.equal((c.status(first)["cluster"], len(c.status(first)["members"])), (anew, 3), "it goes on as a member")
+        t.check("restore_still_set" in c.log(first), "with a warning")
+        c.stop()  # a copy of what was restored can be restored itself
+        shutil.copytree(c.data(first), t.state("second"), symlinks=True)
+        shutil.rmtree(c.data(first))
+        shutil.copytree(t.state("second"), c.data(first))
+        c.spawn(first, "--cluster-restore")
+        c.wait([first])
+        t.check(c.status(first)["cluster"] not in (before, anew), "it is yet another one")
 
 
 def init_left(t):
@@ -239,9 +298,10 @@ def refused(t):
             (("--cluster-listen", "0.0.0.0:9003", "--cluster-init"), "cluster.plain"),
             (("--cluster-listen", "127.0.0.1:1",), "cluster.init on the very first"),
             (("--cluster-listen", "nonsense", "--cluster-init"), "no address"),
+            (("--store=sqlite:x.db", "--cluster-listen", "127.0.0.1:1", "--cluster-init"), "leave the store out"),
             (("--cluster-listen", "127.0.0.1:1", "--cluster-init", "--cluster-tls-ca", __file__), "all three")):
-        p = subprocess.run([os.path.join(t.bin, "firnd"), "--no-config", "--store=raft:", "--state-dir",
-                            t.state("refused"), *[w for p in ("home", "snowflake", "ticket")
+        p = subprocess.run([os.path.join(t.bin, "firnd"), "--no-config", "--state-dir",
+                            t.state("refused"), *([] if "--store=sqlite:x.db" in args else ["--store=raft:"]), *[w for p in ("home", "snowflake", "ticket")
                                                   for w in (f"--listen-{p}", "127.0.0.1:0")], *args],
                            capture_output=True, text=True, timeout=f.LIMIT, check=False)
         t.check(p.returncode in (1, 2) and words in p.stderr, f"{args}: {p.returncode} {p.stderr}")
@@ -249,5 +309,5 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone,
-                 a_wiped_member, restored, init_left):
+                 a_wiped_member, told_of_its_removal, restored, init_left):
         test.section(part)

@@ -23,6 +23,7 @@ from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
 
 INSTALLS = 2
 
+
 def catches_up(t):
     """Members that were away for longer than the log reaches back get a snapshot each time, while others write on."""
     with Cluster(t, "catches_up", 3, "--cluster-snapshot-every=60", "--cluster-snapshot-keep=8") as c:

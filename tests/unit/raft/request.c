@@ -15,7 +15,10 @@ static struct {
     const struct wire_events *events; /* of the connection to the leader; NULL: none */
     void *user;
     unsigned connects, applies;
-    size_t len; /* of the last frame that was sent */
+    struct raft_barrier *barrier; /* under way */
+    raft_barrier_cb barrier_cb;
+    bool barriers; /* it may begin one */
+    size_t len;    /* of the last frame that was sent */
     char sent[4096];
 } world;
 
@@ -88,8 +91,12 @@ int raft_apply(struct raft *r, struct raft_apply *req, const struct raft_buffer 
 
 int raft_barrier(struct raft *r, struct raft_barrier *req, raft_barrier_cb cb)
 {
-    (void)r, (void)req, (void)cb;
-    return RAFT_NOTLEADER;
+    (void)r;
+    if (!world.barriers)
+        return RAFT_NOTLEADER;
+    world.barrier = req;
+    world.barrier_cb = cb;
+    return 0;
 }
 
 struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
@@ -128,6 +135,11 @@ void wire_close(struct wire *w)
     world.events = NULL;
 }
 
+void raft_member_restored(struct node *n)
+{
+    (void)n;
+}
+
 void node_change(struct node *n, struct request *q)
 {
     (void)n, (void)q;
@@ -144,6 +156,7 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
 static struct node node;
 static char address[] = "member:1";
 static int told, result;
+static uint64_t seen; /* by who writes: an index of the log */
 
 static void came(void *user, const char *p, size_t len)
 {
@@ -170,6 +183,7 @@ static void begin(void)
     node.fsm.incarnation = 9;
     node.raft.election_timeout = 150;
     told = result = 0;
+    seen = 0;
 }
 
 static void end(void)
@@ -195,7 +209,8 @@ static void write_from(struct wire *w, uint8_t flags)
     struct frame_out o = { .p = room, .cap = sizeof room };
     struct firn_cas want = { firn_slice("k", 1), firn_slice("a", 1), firn_slice("b", 1) };
     frame_begin(&o, FRAME_CAS, flags, 1000, 77);
-    for (int i = 0; i < CAS_COUNT; i++)
+    frame_u64(&o, seen);
+    for (int i = 8; i < CAS_COUNT; i++)
         frame_u8(&o, 0);
     frame_cas(&o, &want, 1);
     frame_end(&o);
@@ -428,6 +443,66 @@ T_TEST(a_turn_that_nobody_takes_ends)
     T_EQ(world.applies, 2);
     applied(0);
     T_EQ(result, 0);
+    end();
+}
+
+/* A leader that does not have what the client saw elsewhere is one no more, or its cluster has forgotten. */
+T_TEST(who_seems_to_have_forgotten_shows_first_that_it_leads)
+{
+    begin();
+    world.leads = world.barriers = true;
+    seen = 101; /* the log ends with 100 */
+    ask_write(0);
+    T_EQ(told, 0);
+    T_EQ(world.applies, 0, "nothing is written");
+    T_OK(world.barrier);
+    world.leads = world.barriers = false; /* there was another leader */
+    world.barrier_cb(world.barrier, RAFT_LEADERSHIPLOST);
+    later(RETRY_MS);
+    T_EQ(told, 0);
+    T_EQ(world.connects, 1, "which is asked");
+    later(2000);
+    T_EQ(result, FIRN_EIO, "it was not done");
+    T_EQ(told, 1);
+
+    world.leads = world.barriers = true;
+    ask_write(0);
+    world.barrier_cb(world.barrier, 0); /* there is no other */
+    T_EQ(told, 2);
+    T_EQ(result, FIRN_ESTORE);
+    ask_write(0);
+    later(2000); /* nobody confirms */
+    T_EQ(told, 3);
+    T_EQ(result, FIRN_EIO);
+    T_EQ(world.applies, 0);
+    seen = 100;
+    ask_write(0);
+    T_EQ(world.applies, 1);
+    applied(0);
+    T_EQ(result, 0);
+    end();
+}
+
+T_TEST(without_a_leader_for_long_it_is_told_at_once)
+{
+    begin();
+    node.raft.election_timeout = 150;
+    node.leaderless_ms = uv_now(&node.loop);
+    ask_write(0);
+    later(900); /* an election may be going on */
+    T_EQ(told, 0);
+    later(200);
+    T_EQ(told, 1, "its time has passed");
+    later(500);
+    ask_write(0);
+    later(0);
+    T_EQ(told, 2, "at once");
+    T_EQ(result, FIRN_EIO);
+    node.leaderless_ms = 0;
+    ask_write(0);
+    later(0);
+    T_EQ(told, 2);
+    later(2000);
     end();
 }
 

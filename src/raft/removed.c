@@ -1,0 +1,101 @@
+/*
+ * A member that was removed while it was away, or that heard of it too late: nobody tells it, for it is no member. All it
+ * sees is that no leader comes, as if most of the others were lost, and the cure for that (go on alone with what is
+ * there) would be a second cluster. So who has no leader for long asks the others. It is only for people: what is said
+ * here changes nothing else, and is taken back when a leader comes.
+ */
+#include "raft/node_in.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ASK_EVERY_MS = 2000, ANSWER_MS = 1000 };
+
+static void asking_ends(struct node *n)
+{
+    n->to_ask = NULL;
+    n->ask_ms = uv_now(&n->loop) + ASK_EVERY_MS;
+}
+
+static void on_up(struct wire *w)
+{
+    const struct node *n = wire_user(w);
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    frame_hello(&o, FRAME_CLIENT, n->id, n->address);
+    wire_send(w, o.p, o.len);
+}
+
+static void ask(struct wire *w)
+{
+    char room[FRAME_HEAD + 8];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    frame_begin(&o, FRAME_STATUS, 0, ANSWER_MS, 1);
+    frame_u8(&o, STATUS_JSON);
+    frame_end(&o);
+    wire_send(w, o.p, o.len);
+}
+
+/* A leader of this cluster that does not know us. Which cluster it is, a member that has started again without a
+ * leader may not know any more: what is not confirmed as common is not applied. */
+static bool says_removed(const struct node *n, const char *status, size_t len)
+{
+    char cluster[48], id[40], *text = strndup(status, len);
+    snprintf(cluster, sizeof cluster, "\"cluster\":\"%016" PRIx64 "\"", n->fsm.incarnation);
+    snprintf(id, sizeof id, "\"id\":\"%016" PRIx64 "\"", n->id);
+    bool ours = text && (n->fsm.incarnation == 0 || strstr(text, cluster));
+    bool removed = ours && strstr(text, "\"state\":\"leader\"") && !strstr(text, id);
+    free(text);
+    return removed;
+}
+
+static void on_frame(struct wire *w, const struct frame *f)
+{
+    struct node *n = wire_user(w);
+    struct frame_in in = { f->body, f->len, false };
+    struct frame_answer a;
+    if (f->type == FRAME_WELCOME) {
+        ask(w);
+        return;
+    }
+    if (f->type == FRAME_REPLY && frame_get_reply(&in, &a) == 0 && a.result == 0 &&
+        says_removed(n, in.p, in.len)) {
+        n->removed = true;
+        node_say(n, NODE_ERROR, "removed",
+                 "cause=this member was removed from the cluster cure=end it; to let it in again "
+                 "delete its folder and start it with cluster.join");
+    }
+    wire_close(w);
+    asking_ends(n);
+}
+
+static void on_gone(struct wire *w, const char *why)
+{
+    (void)why;
+    asking_ends(wire_user(w));
+}
+
+static const struct wire_events events = { on_up, on_frame, on_gone };
+
+void removed_look(struct node *n)
+{
+    uint64_t now = uv_now(&n->loop);
+    if (n->to_ask && now >= n->ask_ms) { /* it stands still */
+        wire_close(n->to_ask);
+        asking_ends(n);
+    }
+    if (n->leaderless_ms == 0)
+        n->removed = false;
+    if (n->leaderless_ms == 0 || n->removed || n->to_ask || now < n->ask_ms ||
+        now < n->leaderless_ms + ASK_EVERY_MS)
+        return;
+    const char *address = node_any_other(n);
+    n->other++;
+    n->ask_ms = now + ASK_EVERY_MS + WIRE_SILENT_MS;
+    if (address)
+        n->to_ask = wire_connect(&n->loop, address, n->tls, &events, n);
+    if (!n->to_ask)
+        asking_ends(n);
+}
