@@ -20,6 +20,7 @@ struct change {
     struct node *node;
     uint64_t number; /* of the request */
     enum frame_change what;
+    bool begun; /* a step of it is done */
     uint64_t id;
     char address[FRAME_ADDRESS_MAX + 1];
 };
@@ -34,10 +35,7 @@ const struct raft_server *node_server(const struct node *n, uint64_t id)
 
 static struct request *request_of(const struct change *c)
 {
-    struct request *q = c->node->first;
-    while (q && q->number != c->number)
-        q = q->next;
-    return q;
+    return node_request(c->node, c->number);
 }
 
 static void finish(struct change *c, int result, const char *why)
@@ -87,10 +85,14 @@ static void step(struct change *c);
 static void stepped(struct raft_change *req, int status)
 {
     struct change *c = req->data;
+    struct request *q = request_of(c);
     if (status != 0) {
+        if (q) /* it is in the log: the next leader may find it done */
+            q->maybe = true;
         finish_raft(c, status);
         return;
     }
+    c->begun = true;
     const struct raft_server *s = node_server(c->node, c->id);
     static const char *const roles[] = { "standby", "voter", "spare" };
     node_say(c->node, NODE_INFO, "members_changed", "member=%" PRIx64 " role=%s", c->id,
@@ -98,24 +100,28 @@ static void stepped(struct raft_change *req, int status)
     step(c);
 }
 
+static void finish_unknown(struct change *c)
+{
+    char why[128];
+    snprintf(why, sizeof why, "no member has the id %016" PRIx64 "%s: see firn cluster status",
+             c->id, c->what == CHANGE_REMOVE ? "; it may have been removed already" : "");
+    finish(c, FIRN_ENOENT, why);
+}
+
 /* The next change that leads there; none: it is done. */
 static void step(struct change *c)
 {
     struct node *n = c->node;
     const struct raft_server *s = node_server(n, c->id);
+    const struct request *q = request_of(c);
     int r = 0;
-    if (c->what == CHANGE_REMOVE) {
-        if (!s)
-            finish(c, 0, "");
-        else if ((r = raft_remove(&n->raft, &c->req, c->id, stepped)))
-            finish_raft(c, r);
-        return;
-    }
-    if (!s && c->what == CHANGE_PROMOTE) {
-        finish(c, FIRN_ENOENT, "there is no such member: firn cluster status lists them");
-        return;
-    }
-    if (!s)
+    if (!s && c->what == CHANGE_REMOVE && (c->begun || (q && q->maybe)))
+        finish(c, 0, "");
+    else if (!s && (c->what == CHANGE_REMOVE || c->what == CHANGE_PROMOTE))
+        finish_unknown(c);
+    else if (c->what == CHANGE_REMOVE)
+        r = raft_remove(&n->raft, &c->req, c->id, stepped);
+    else if (!s)
         r = raft_add(&n->raft, &c->req, c->id, c->address, stepped);
     else if (c->address[0] && strcmp(s->address, c->address) != 0)
         finish(c, FIRN_ECONFLICT,

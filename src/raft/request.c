@@ -261,9 +261,16 @@ static void leader_frame(struct wire *w, const struct frame *f)
     struct frame_answer a;
     if (!q || q->state != REQUEST_FORWARDED || frame_get_reply(&in, &a) != 0)
         return;
-    if (a.result == FIRN_EAGAIN) { /* it does not lead any more, and did nothing */
+    bool change = q->frame.type == FRAME_CHANGE;
+    if (a.result == FIRN_EAGAIN || (change && a.result == FIRN_EUNKNOWN)) { /* it leads no more, */
+        q->maybe |= a.result == FIRN_EUNKNOWN; /* and did nothing, or does not know */
         q->state = REQUEST_WAITING;
         q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        return;
+    }
+    if (change && q->maybe && a.result == FIRN_ENOENT && q->frame.body[0] == CHANGE_REMOVE) {
+        struct frame_out o = node_reply(n, q, a.index); /* the leader before this one removed it */
+        node_reply_send(n, q, &o);
         return;
     }
     /* What this leader did not do says nothing about the one before it. That the store is another one does:
@@ -291,6 +298,7 @@ void node_leader_lost(struct node *n)
         if (q->frame.type == FRAME_CAS) {
             node_ask_again(n, q, "the leader was lost before it answered");
         } else { /* nothing changes by it, or nothing more when it is done twice */
+            q->maybe = q->frame.type == FRAME_CHANGE;
             q->state = REQUEST_WAITING;
             q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         }
@@ -369,7 +377,7 @@ static void hand_back(struct node *n)
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
         if (q->state == REQUEST_WAITING && (q->frame.flags & flags))
-            node_refuse(n, q, FIRN_EAGAIN, "this member does not lead");
+            node_refuse(n, q, q->maybe ? FIRN_EUNKNOWN : FIRN_EAGAIN, "this member does not lead");
     }
 }
 
