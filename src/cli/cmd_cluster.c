@@ -38,7 +38,7 @@ const struct usage cluster_usage = {
                 "  firn cluster remove 9c0f3d1e5a7b2468       before it is wiped or gone for good\n"
                 "  firn cluster transfer                      before the leader is restarted\n",
     .synopsis = "firn cluster status [--url URL] [--json]\n"
-                "       firn cluster add ID ADDRESS\n"
+                "       firn cluster add ID ADDRESS [--url URL] [--json]\n"
                 "       firn cluster promote | remove ID\n"
                 "       firn cluster transfer [ID]",
     .about =
@@ -95,29 +95,52 @@ static int status(const struct cluster *o, struct http_client *c)
     return output_finish(STATUS_OK);
 }
 
-static bool plain(const char *text)
+/* As the status shows it; the log leaves zeros in front away. */
+static bool is_id(const char *text)
 {
-    return strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:-_[]") ==
-               strlen(text) &&
-           strlen(text) < 256;
+    size_t n = strlen(text);
+    return n > 0 && n <= 16 && strspn(text, "0123456789abcdefABCDEF") == n &&
+           strspn(text, "0") != n;
 }
 
-static int change(struct http_client *c, const char *action, const char *id, const char *address)
+/* No more than that: the leader knows what an address is. */
+static bool is_address(const char *text)
 {
-    char post[1024];
+    size_t n = strlen(text);
+    const char *colon = strrchr(text, ':');
+    for (const char *p = text; *p; p++)
+        if ((unsigned char)*p <= ' ' || (unsigned char)*p > '~' || *p == '"' || *p == '\\')
+            return false;
+    return n < 256 && colon && colon > text && colon[1] &&
+           strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
+/* `id` and `address` are NULL where they were not given. */
+static int change(const struct cluster *o, struct http_client *c, const char *action,
+                  const char *id, const char *address)
+{
+    char post[512], shown[SAY_TEXT_BUF];
     const char *body;
     size_t len;
-    if (!plain(id) || !plain(address))
-        return say_trouble("an ID is 16 hexadecimal digits and an address host:port, as "
-                           "firn cluster status shows them");
-    snprintf(post, sizeof post, "{\"action\":\"%s\",\"id\":\"%s\",\"address\":\"%s\"}", action, id,
-             address);
+    if (id && !is_id(id))
+        return say_trouble("'%s' is no member's ID: those are 16 hexadecimal digits, as in firn "
+                           "cluster status",
+                           say_text(id, strlen(id), shown));
+    if (address && !is_address(address))
+        return say_trouble("'%s' is no address: say host:port, as the member's cluster.listen or "
+                           "cluster.address",
+                           say_text(address, strlen(address), shown));
+    snprintf(post, sizeof post, "{\"action\":\"%s\",\"id\":\"%s\",\"address\":\"%s\"}", action,
+             id ? id : "", address ? address : "");
     c->post = post;
     c->timeout_ms = CHANGE_MS;
     int r = http_client_post(c, &body, &len);
     if (r != 0)
         return failed(c, r);
-    printf("done: %s%s%s\n", action, *id ? " " : "", id);
+    if (o->json)
+        fwrite(body, 1, len, stdout);
+    else
+        printf("done: %s%s%s\n", action, id ? " " : "", id ? id : "");
     return output_finish(STATUS_OK);
 }
 
@@ -151,7 +174,7 @@ int cmd_cluster(int argc, char **argv)
     } else {
         c.token = o.token;
         r = i == 0 ? status(&o, &c)
-                   : change(&c, argv[1], n > 1 ? argv[2] : "", n > 2 ? argv[3] : "");
+                   : change(&o, &c, argv[1], n > 1 ? argv[2] : NULL, n > 2 ? argv[3] : NULL);
     }
     http_client_done(&c);
     return r;
