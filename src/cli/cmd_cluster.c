@@ -1,6 +1,7 @@
 /* firn cluster: who belongs to a Raft cluster of firnds, and changes of that. Any member is asked, over HTTP. */
 #include "cli/commands.h"
 #include "cli/http_client.h"
+#include "cli/json_scan.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -76,6 +77,23 @@ static void put_table(const char *body, size_t len)
     table_done(&t);
 }
 
+static void take_leader(void *user, const char *path, const char *value, bool quoted)
+{
+    bool *led = user;
+    (void)value;
+    if (strcmp(path, "leader") == 0)
+        *led = quoted;
+}
+
+/* Whether that status, as JSON or as lines, names a leader. */
+static bool has_leader(bool json, const char *text, size_t len)
+{
+    bool led = false;
+    if (!json)
+        return strstr(text, ", leader\t") != NULL;
+    return json_scan(text, len, take_leader, &led) == 0 && led;
+}
+
 static int status(const struct cluster *o, struct http_client *c)
 {
     const char *body;
@@ -91,8 +109,13 @@ static int status(const struct cluster *o, struct http_client *c)
         fputs(text, stdout);
     else
         put_table(text, len);
+    bool led = has_leader(o->json, text, len);
     free(text);
-    return output_finish(STATUS_OK);
+    r = output_finish(STATUS_OK);
+    if (led || r != STATUS_OK)
+        return r;
+    return say_failed("there is no leader, so no ticket is granted: it takes more than half of the "
+                      "voters. Start those that are away, or mend the network between them");
 }
 
 /* As the status shows it; the log leaves zeros in front away. */
