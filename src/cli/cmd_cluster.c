@@ -36,6 +36,7 @@ static const struct opt opts[] = {
 const struct usage cluster_usage = {
     .name = "cluster",
     .examples = "  firn cluster status                        who is there, who leads, who lags\n"
+                "  firn cluster promote 9c0f3d1e5a7b2468      a standby votes from now on\n"
                 "  firn cluster remove 9c0f3d1e5a7b2468       before it is wiped or gone for good\n"
                 "  firn cluster transfer                      before the leader is restarted\n",
     .synopsis = "firn cluster status [--url URL] [--json]\n"
@@ -43,9 +44,10 @@ const struct usage cluster_usage = {
                 "       firn cluster promote | remove ID\n"
                 "       firn cluster transfer [ID]",
     .about =
-        "A firnd that starts with cluster.join adds and promotes itself. add makes a member that\n"
-        "gets the log and has no vote, promote gives it one. transfer hands the lead to a member,\n"
-        "or to any.\n",
+        "A firnd that starts with cluster.join lets itself in and gets a vote; with cluster.standby,\n"
+        "too, it gets the log and has no vote until promote gives it one. add does the same for a\n"
+        "firnd that waits and reaches no member itself: its log says its ID. transfer hands the lead\n"
+        "to a member, or to any. The exit status of status is 1 while there is no leader.\n",
     .operands = "status add promote remove transfer",
     .opts = opts,
 };

@@ -2,8 +2,8 @@
  * Who is a member: added, promoted, removed, given the lead. The leader does one change at a time; a member
  * that starts without data asks to be let in until it is.
  *
- * JOIN and ADD make a server known, then a standby that gets the log (ADD ends there), then, when it has
- * caught up, a voter. Each step is a change of libraft's, which is an entry of the log. A change says how it
+ * JOIN and ADD make a server known, then a standby that gets the log (ADD, and who joins as a standby, end
+ * there), then, when it has caught up, a voter. Each step is a change of libraft's, which is an entry of the log. A change says how it
  * should be in the end, so it may be begun again by another leader.
  */
 #include "raft/node_in.h"
@@ -233,7 +233,7 @@ static void join_frame(struct wire *w, const struct frame *f)
     struct frame_out o = { .p = room, .cap = sizeof room };
     if (f->type == FRAME_WELCOME) {
         frame_begin(&o, FRAME_CHANGE, 0, JOIN_BUDGET_MS, 1);
-        frame_u8(&o, CHANGE_JOIN);
+        frame_u8(&o, n->opts.standby ? CHANGE_ADD : CHANGE_JOIN);
         frame_u64(&o, n->id);
         frame_text(&o, firn_slice(n->address, strlen(n->address)));
         frame_end(&o);
@@ -265,7 +265,8 @@ void node_join(struct node *n)
     const struct raft_server *me = node_server(n, n->id);
     n->newcomer &= me == NULL;
     /* Who is not in the list was removed, and stays out; but for one that never was in it. */
-    bool in = me ? me->role == RAFT_VOTER : n->raft.configuration.n > 0 && !n->newcomer;
+    bool in = me ? me->role == RAFT_VOTER || (me->role == RAFT_STANDBY && n->opts.standby)
+                 : n->raft.configuration.n > 0 && !n->newcomer;
     if (in || n->opts.join_n == 0 || n->to_join || uv_now(&n->loop) < n->join_ms)
         return;
     n->to_join = wire_connect(&n->loop, n->join[n->join_next % n->opts.join_n], n->tls,

@@ -20,6 +20,7 @@ struct node_opts {           /* texts are copied, or used during node_start() al
     bool restore;            /* go on alone, with the data that are there, as another incarnation */
     const char *const *join; /* members to ask to be let in, if there are no data yet */
     size_t join_n;
+    bool standby; /* when it joins: without a vote, until it is promoted */
     uint32_t
         election_ms; /* the shortest time without a leader before an election; at most twice that */
     uint32_t snapshot_every;     /* entries; 0: the default */

@@ -47,6 +47,7 @@ int cluster_start(const struct config *c, struct node **out, struct firn_diag *d
                            .restore = c->cluster.restore,
                            .join = (const char *const *)join,
                            .join_n = n,
+                           .standby = c->cluster.standby,
                            .election_ms = (uint32_t)c->cluster.election_ms,
                            .snapshot_every = (uint32_t)c->cluster.snapshot_every,
                            .snapshot_keep = (uint32_t)c->cluster.snapshot_keep,

@@ -171,6 +171,8 @@ const struct setting settings[] = {
       .help = "with cluster.init: how long members make IDs without a majority" },
     { "cluster.join", SETTING_ADDRS, 0, AT(cluster.join),
       .help = "members to ask to be let in, unless it has data" },
+    { "cluster.standby", SETTING_BOOL, 0, AT(cluster.standby), "false",
+      .help = "with cluster.join: no vote until firn cluster promote" },
     { "cluster.restore", SETTING_BOOL, 0, AT(cluster.restore), "false",
       .help = "go on alone with a copy of a member's data; for one start" },
     { "cluster.plain", SETTING_BOOL, 0, AT(cluster.plain), "false",
