@@ -198,8 +198,10 @@ void node_change(struct node *n, struct request *q)
     else if (adds && (strlen(c->address) != address.len || !is_address(c->address)))
         finish(c, FIRN_EINVAL, "the member's address is no host:port");
     else if (adds && !n->tls && !n->opts.plain && !address_loopback(c->address))
-        finish(c, FIRN_EAUTH,
-               "another machine's address: set cluster.tls, or cluster.plain in a safe network");
+        finish(
+            c, FIRN_EAUTH,
+            "another machine's address: set cluster.tls_cert, cluster.tls_key and cluster.tls_ca, or "
+            "cluster.plain in a safe network");
     else if (c->what == CHANGE_TRANSFER && c->id == n->id)
         finish(c, 0, "");
     else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->id))

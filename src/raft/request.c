@@ -524,6 +524,20 @@ void node_forget(struct node *n, const struct wire *w)
     }
 }
 
+/* Why it waited in vain, where nothing was done of it. */
+static const char *late(struct node *n, const struct request *q)
+{
+    if (n->broken)
+        return "this member's log cannot be written: see its log, and restart it";
+    if (!leads(n))
+        return "no leader: fewer than half of the members are there";
+    if (q->frame.type == FRAME_CAS)
+        return "too much is written at once: it was not its turn in time";
+    if (q->frame.type == FRAME_CHANGE)
+        return "another change of the members is under way: try again when it is done";
+    return "the leader did not hear from most members in time, which a current read waits for";
+}
+
 void node_expire(struct node *n)
 {
     uint64_t now = uv_now(&n->loop);
@@ -536,11 +550,7 @@ void node_expire(struct node *n)
         else if (q->maybe)
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost, and no other one came in time");
         else if (q->state == REQUEST_WAITING || !changes_something(q))
-            node_refuse(n, q, FIRN_EIO,
-                        n->broken
-                            ? "this member's log cannot be written: see its log, and restart it"
-                        : leads(n) ? "too much is written at once: it was not its turn in time"
-                                   : "no leader: fewer than half of the members are there");
+            node_refuse(n, q, FIRN_EIO, late(n, q));
         else if (q->state == REQUEST_FORWARDED)
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader did not answer in time");
         else

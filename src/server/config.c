@@ -4,6 +4,7 @@
  * override is taken away. At the end, what only the whole shows: pairs, clashes, files.
  */
 #include "server/config.h"
+#include "server/cluster.h"
 #include "server/config_table.h"
 #include "id/diag.h"
 
@@ -259,7 +260,9 @@ static int check_whole(const struct config *c, struct firn_diag *diag)
     if (c->tls.client_ca && !c->tls.cert)
         return complain(c, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert and tls.key too");
     int r = check_addrs(c, diag);
-    return r ? r : check_files(c, diag);
+    if (r == 0)
+        r = check_files(c, diag);
+    return r ? r : cluster_check(c, diag);
 }
 
 static int find_file(struct config *c, const struct flags *f, struct firn_diag *diag)

@@ -120,8 +120,9 @@ const struct setting settings[] = {
     { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
       .preset_note = "firn.db in state_dir",
       .help =
-          "where slots and sequences are kept: sqlite:FILE, memory:, raft: (a cluster of firnds), "
-          "or etcd://, zookeeper://, postgres://, redis:// and hosts" },
+          "where slots and sequences are kept: sqlite:FILE, memory:, raft: (as a member of a cluster "
+          "of firnds), raft:// (in one without being a member), etcd://, zookeeper://, postgres://, "
+          "redis:// and hosts, quorum:URL|URL|URL" },
     { "store_timeout_ms", SETTING_UINT, 0, AT(store_timeout_ms), "0", RANGE(0, 60000),
       .help = "time for one call to the store; 0: 2000, or 5000 for sqlite" },
     { "store_init", SETTING_BOOL, 0, AT(store_init), "false",

@@ -144,6 +144,7 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
 static struct node node;
 static char address[] = "member:1";
 static int told, result;
+static char why[256]; /* of a refusal */
 
 static void came(void *user, const char *p, size_t len)
 {
@@ -155,6 +156,8 @@ static void came(void *user, const char *p, size_t len)
     struct frame_in in = { f.body, f.len, false };
     T_EQ(frame_get_reply(&in, &a), 0);
     result = a.result;
+    struct firn_slice text = result ? frame_get_text(&in, FRAME_MAX) : firn_slice("", 0);
+    snprintf(why, sizeof why, "%.*s", (int)text.len, text.p ? text.p : "");
 }
 
 static void begin(void)
@@ -509,6 +512,35 @@ T_TEST(a_write_that_nobody_took_was_not_done)
     T_EQ(told, 1);
     T_EQ(result, FIRN_EIO);
     end();
+}
+
+/* What waits at a leader until its time is over is told what it waited for. */
+T_TEST(what_comes_too_late_hears_why)
+{
+    static const struct {
+        enum frame_type type;
+        const char *why;
+    } c[] = { { FRAME_IDENTITY, "did not hear from most members" },
+              { FRAME_CHANGE, "another change" } };
+    for (size_t i = 0; i < T_LEN(c); i++) {
+        begin();
+        world.leads = true;
+        if (c[i].type == FRAME_CHANGE) {
+            node.changing = true;
+            ask_change(CHANGE_REMOVE, 0);
+        } else {
+            char room[64];
+            struct frame_out o = { .p = room, .cap = sizeof room };
+            frame_begin(&o, c[i].type, 0, 1000, 77);
+            frame_end(&o);
+            node_take(&node, o.p, o.len, NULL, came, NULL);
+        }
+        later(2000);
+        T_EQ(told, 1);
+        T_EQ(result, FIRN_EIO);
+        T_OK(strstr(why, c[i].why), "%s", why);
+        end();
+    }
 }
 
 /* Whoever asks and asks, without a leader to answer: it is refused before the memory is full. */
