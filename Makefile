@@ -9,7 +9,7 @@ run: all ## build, and serve with no configuration; state in ./var
 	@build/bin/firnd --state-dir "$${FIRN_STATE_DIR:-var}" $(ARGS)
 
 run-cluster: all ## three firnds that are one service, and a load balancer; Ctrl-C stops all
-	@scripts/run-cluster
+	@scripts/run-cluster $(ARGS)
 
 compare: all ## ask a Snowflake and a ticket server in turn; starts firnd if none runs
 	@scripts/compare

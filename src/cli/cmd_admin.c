@@ -65,6 +65,8 @@ static const struct opt opts[] = {
 const struct usage admin_usage = {
     .name = "admin",
     .examples = "  firn admin init --store etcd://10.0.0.1:2379,10.0.0.2:2379/firn\n"
+                "  firn admin init --store 'quorum:sqlite:/a/f.db|sqlite:/b/f.db|sqlite:/c/f.db'\n"
+                "  firn admin doctor --store raft://10.0.0.1:9003,10.0.0.2:9003/\n"
                 "  firn admin slots                    who holds which slot (FIRN_STORE is set)\n"
                 "  firn admin doctor                   what is wrong, and what to do about it\n"
                 "  firn admin fence                    after any restore of the store\n",

@@ -1,6 +1,7 @@
 /* firn cluster: who belongs to a Raft cluster of firnds, and changes of that. Any member is asked, over HTTP. */
 #include "cli/commands.h"
 #include "cli/http_client.h"
+#include "cli/json_scan.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -35,16 +36,18 @@ static const struct opt opts[] = {
 const struct usage cluster_usage = {
     .name = "cluster",
     .examples = "  firn cluster status                        who is there, who leads, who lags\n"
+                "  firn cluster promote 9c0f3d1e5a7b2468      a standby votes from now on\n"
                 "  firn cluster remove 9c0f3d1e5a7b2468       before it is wiped or gone for good\n"
                 "  firn cluster transfer                      before the leader is restarted\n",
     .synopsis = "firn cluster status [--url URL] [--json]\n"
-                "       firn cluster add ID ADDRESS\n"
+                "       firn cluster add ID ADDRESS [--url URL] [--json]\n"
                 "       firn cluster promote | remove ID\n"
                 "       firn cluster transfer [ID]",
     .about =
-        "A firnd that starts with cluster.join adds and promotes itself. add makes a member that\n"
-        "gets the log and has no vote, promote gives it one. transfer hands the lead to a member,\n"
-        "or to any.\n",
+        "A firnd that starts with cluster.join lets itself in and gets a vote; with cluster.standby,\n"
+        "too, it gets the log and has no vote until promote gives it one. add does the same for a\n"
+        "firnd that waits and reaches no member itself: its log says its ID. transfer hands the lead\n"
+        "to a member, or to any. The exit status of status is 1 while there is no leader.\n",
     .operands = "status add promote remove transfer",
     .opts = opts,
 };
@@ -76,6 +79,23 @@ static void put_table(const char *body, size_t len)
     table_done(&t);
 }
 
+static void take_leader(void *user, const char *path, const char *value, bool quoted)
+{
+    bool *led = user;
+    (void)value;
+    if (strcmp(path, "leader") == 0)
+        *led = quoted;
+}
+
+/* Whether that status, as JSON or as lines, names a leader. */
+static bool has_leader(bool json, const char *text, size_t len)
+{
+    bool led = false;
+    if (!json)
+        return strstr(text, ", leader\t") != NULL;
+    return json_scan(text, len, take_leader, &led) == 0 && led;
+}
+
 static int status(const struct cluster *o, struct http_client *c)
 {
     const char *body;
@@ -91,33 +111,61 @@ static int status(const struct cluster *o, struct http_client *c)
         fputs(text, stdout);
     else
         put_table(text, len);
+    bool led = has_leader(o->json, text, len);
     free(text);
-    return output_finish(STATUS_OK);
+    r = output_finish(STATUS_OK);
+    if (led || r != STATUS_OK)
+        return r;
+    return say_failed("there is no leader, so no ticket is granted: it takes more than half of the "
+                      "voters. Start those that are away, or mend the network between them");
 }
 
-static bool plain(const char *text)
+/* As the status shows it; the log leaves zeros in front away. */
+static bool is_id(const char *text)
 {
-    return strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:-_[]") ==
-               strlen(text) &&
-           strlen(text) < 256;
+    size_t n = strlen(text);
+    return n > 0 && n <= 16 && strspn(text, "0123456789abcdefABCDEF") == n &&
+           strspn(text, "0") != n;
 }
 
-static int change(struct http_client *c, const char *action, const char *id, const char *address)
+/* No more than that: the leader knows what an address is. */
+static bool is_address(const char *text)
 {
-    char post[1024];
+    size_t n = strlen(text);
+    const char *colon = strrchr(text, ':');
+    for (const char *p = text; *p; p++)
+        if ((unsigned char)*p <= ' ' || (unsigned char)*p > '~' || *p == '"' || *p == '\\')
+            return false;
+    return n < 256 && colon && colon > text && colon[1] &&
+           strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
+/* `id` and `address` are NULL where they were not given. */
+static int change(const struct cluster *o, struct http_client *c, const char *action,
+                  const char *id, const char *address)
+{
+    char post[512], shown[SAY_TEXT_BUF];
     const char *body;
     size_t len;
-    if (!plain(id) || !plain(address))
-        return say_trouble("an ID is 16 hexadecimal digits and an address host:port, as "
-                           "firn cluster status shows them");
-    snprintf(post, sizeof post, "{\"action\":\"%s\",\"id\":\"%s\",\"address\":\"%s\"}", action, id,
-             address);
+    if (id && !is_id(id))
+        return say_trouble("'%s' is no member's ID: those are 16 hexadecimal digits, as in firn "
+                           "cluster status",
+                           say_text(id, strlen(id), shown));
+    if (address && !is_address(address))
+        return say_trouble("'%s' is no address: say host:port, as the member's cluster.listen or "
+                           "cluster.address",
+                           say_text(address, strlen(address), shown));
+    snprintf(post, sizeof post, "{\"action\":\"%s\",\"id\":\"%s\",\"address\":\"%s\"}", action,
+             id ? id : "", address ? address : "");
     c->post = post;
     c->timeout_ms = CHANGE_MS;
     int r = http_client_post(c, &body, &len);
     if (r != 0)
         return failed(c, r);
-    printf("done: %s%s%s\n", action, *id ? " " : "", id);
+    if (o->json)
+        fwrite(body, 1, len, stdout);
+    else
+        printf("done: %s%s%s\n", action, id ? " " : "", id ? id : "");
     return output_finish(STATUS_OK);
 }
 
@@ -151,7 +199,7 @@ int cmd_cluster(int argc, char **argv)
     } else {
         c.token = o.token;
         r = i == 0 ? status(&o, &c)
-                   : change(&c, argv[1], n > 1 ? argv[2] : "", n > 2 ? argv[3] : "");
+                   : change(&o, &c, argv[1], n > 1 ? argv[2] : NULL, n > 2 ? argv[3] : NULL);
     }
     http_client_done(&c);
     return r;

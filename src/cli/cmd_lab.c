@@ -80,8 +80,9 @@ const struct usage lab_usage = {
         "       firn lab paxos [--duel] [--kill-proposer] [--lose] [--cut LINK] [OPTION...]",
     .about =
         "Plays consensus step by step, and says at each step why it happens. What is shown is\n"
-        "recorded while you wait from the code that firnd runs: three libraft nodes, or the\n"
-        "proposer and acceptors of quorum: stores, on a simulated network, disk and clock.\n"
+        "recorded while you wait: raft from three nodes of libraft itself, without what firnd adds\n"
+        "around it (docs/cluster.md), paxos from the proposer and acceptors of quorum: stores; both\n"
+        "on a simulated network, disk and clock.\n"
         "On a terminal Enter goes on, s shows the state of all, a the rest, q quits.\n",
     .operands = "raft paxos",
     .opts = opts,

@@ -42,9 +42,12 @@ enum {
     PATH_BUF = 4096,
     ADDRESS_BUF = 32,
     ARGS_MAX = 28,
+    STATUS_BUF = 4096,     /* some lines, one for each member */
     START_MS = 60 * 1000,  /* until all are ready; seconds, unless the machine is very busy */
     PROBE_MS = 1000,       /* for the answer of one that is asked how it is */
     GRACE_MS = 15 * 1000,  /* to end: longer than firnd's own limits.drain_ms */
+    JOIN_MS = 30 * 1000,   /* for those who have data to have a leader, too */
+    REMOVE_MS = 10 * 1000, /* for a member to be taken out of the cluster */
     RESTART_MS = 5 * 1000, /* time to see how it goes on without one */
 };
 
@@ -58,13 +61,16 @@ struct up {
 
 struct member {
     char name[8], dir[PATH_BUF], address[4][ADDRESS_BUF];
+    char join[MEMBERS * ADDRESS_BUF]; /* the peer ports of the others */
+    bool known;                       /* it has been a member before, and knows its id */
     const char *argv[ARGS_MAX];
 };
 
 struct site {
     const struct up *o;
-    char dir[PATH_BUF], firnd[PATH_BUF], log[CHILDREN][PATH_BUF + 16], join[ADDRESS_BUF];
-    bool temporary, fresh, stop;
+    char dir[PATH_BUF], firnd[PATH_BUF], log[CHILDREN][PATH_BUF + 16];
+    bool temporary, stop;
+    bool fresh; /* no member has data: the first one begins a cluster */
     int lock;
     struct member member[MEMBERS];
     struct balancer balancer;
@@ -261,14 +267,27 @@ static void find_firnd(struct site *s)
         memcpy(s->firnd, "firnd", sizeof "firnd");
 }
 
-/* Its flags as of now: a member that has data neither makes records nor may say that there were none. */
+static bool has_file(const struct member *m, const char *name)
+{
+    char path[PATH_BUF + 64];
+    snprintf(path, sizeof path, "%s/raft/%s", m->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* It began a cluster, or was in one: a member that was started and never came so far has neither. */
+static bool has_data(const struct member *m)
+{
+    return has_file(m, "vote") || has_file(m, "log/0000000000000001-0000000000000001");
+}
+
+/* Its flags as of now. Where one has data, nobody begins a cluster: its tickets would begin again. Records are then
+ * made by whoever finds none, as the one that began may have been killed before it did. */
 static void member_args(struct site *s, size_t i)
 {
     static const char *const flag[] = { "--listen-home", "--listen-snowflake", "--listen-ticket",
                                         "--cluster-listen" };
     struct member *m = &s->member[i];
     size_t n = 0;
-    char known[PATH_BUF + 16];
     const char *const first[] = { s->firnd,      "--no-config",
                                   "--name",      m->name,
                                   "--state-dir", m->dir,
@@ -279,17 +298,16 @@ static void member_args(struct site *s, size_t i)
         m->argv[n++] = flag[k];
         m->argv[n++] = m->address[k];
     }
-    snprintf(known, sizeof known, "%s/raft/member", m->dir);
-    if (s->o->store) {
-        m->argv[n++] = "--store-init";
-    } else if (i > 0) {
+    m->known = has_file(m, "member");
+    s->fresh = !s->o->store;
+    for (size_t k = 0; k < MEMBERS; k++)
+        s->fresh &= !has_data(&s->member[k]);
+    m->argv[n++] = s->fresh && i == 0 ? "--cluster-init" : "--store-init";
+    if (s->fresh && i == 0) {
+        m->argv[n++] = "--cluster-fresh";
+    } else if (!s->o->store) {
         m->argv[n++] = "--cluster-join";
-        m->argv[n++] = s->join;
-    } else {
-        m->argv[n++] = "--cluster-init";
-        s->fresh = access(known, F_OK) != 0;
-        if (s->fresh)
-            m->argv[n++] = "--cluster-fresh";
+        m->argv[n++] = m->join;
     }
     m->argv[n] = NULL;
 }
@@ -301,7 +319,10 @@ static void plan_member(struct site *s, size_t i)
     snprintf(m->dir, sizeof m->dir, "%.4000s/%zu", s->dir, i + 1);
     for (size_t k = 0; k < sizeof m->address / sizeof m->address[0]; k++)
         snprintf(m->address[k], ADDRESS_BUF, "127.0.0.1:%u", port_of(s, i + 1, (enum port)k));
-    member_args(s, i);
+    for (size_t k = 0, n = 0; k < MEMBERS; k++)
+        if (k != i)
+            n += (size_t)snprintf(m->join + n, sizeof m->join - n, "%s127.0.0.1:%u", n ? "," : "",
+                                  port_of(s, k + 1, PORT_PEERS));
     snprintf(s->log[i], sizeof s->log[i], "%.4000s/%zu.log", s->dir, i + 1);
     s->child[i] = (struct child){ .name = m->name, .log = s->log[i], .argv = m->argv };
 }
@@ -310,10 +331,11 @@ static int plan(struct site *s)
 {
     struct balancer *b = &s->balancer;
     s->children = MEMBERS;
-    snprintf(s->join, sizeof s->join, "127.0.0.1:%u", port_of(s, 1, PORT_PEERS));
     find_firnd(s);
     for (size_t i = 0; i < MEMBERS; i++)
         plan_member(s, i);
+    for (size_t i = 0; i < MEMBERS; i++)
+        member_args(s, i);
     const char *wanted = s->o->balancer;
     if (wanted && strcmp(wanted, "none") == 0)
         return -1;
@@ -338,17 +360,8 @@ static int plan(struct site *s)
 
 /* ---- asking them ---- */
 
-static size_t occurrences(const char *p, size_t len, const char *word)
-{
-    size_t count = 0, n = strlen(word);
-    for (const char *end = p + len; (p = memmem(p, (size_t)(end - p), word, n)); p += n)
-        count++;
-    return count;
-}
-
-/* One GET of a path on a port; whether it was answered with 200, and how often `word`, if there is one, is
- * in the answer. */
-static bool probe(uint32_t port, const char *path, const char *word, size_t *out_count)
+/* One GET of a path on a port: whether it was answered with 200, and the answer as far as it fits. */
+static bool fetch(uint32_t port, const char *path, char out[STATUS_BUF])
 {
     char url[128];
     const char *body = "";
@@ -360,8 +373,7 @@ static bool probe(uint32_t port, const char *path, const char *word, size_t *out
     c.timeout_ms = PROBE_MS;
     c.accept = "text/plain";
     good = good && http_client_get(&c, &body, &len) == 0;
-    if (good && word)
-        *out_count = occurrences(body, len, word);
+    snprintf(out, STATUS_BUF, "%.*s", good ? (int)len : 0, body);
     http_client_done(&c);
     return good;
 }
@@ -369,14 +381,21 @@ static bool probe(uint32_t port, const char *path, const char *word, size_t *out
 static bool is_ready(const struct site *s, size_t i)
 {
     uint32_t port = i < MEMBERS ? port_of(s, i + 1, PORT_HOME) : port_of(s, 0, PORT_HOME);
-    return s->child[i].pid != 0 && probe(port, "/readyz", NULL, NULL);
+    char said[STATUS_BUF];
+    return s->child[i].pid != 0 && fetch(port, "/readyz", said);
 }
 
 static bool all_vote(const struct site *s)
 {
+    char status[STATUS_BUF];
     size_t voters = 0;
-    return s->o->store || (probe(port_of(s, 1, PORT_HOME), "/v1/cluster", "\tvoter", &voters) &&
-                           voters == MEMBERS);
+    if (s->o->store)
+        return true;
+    if (!fetch(port_of(s, 1, PORT_HOME), "/v1/cluster", status))
+        return false;
+    for (const char *p = status; (p = strstr(p, "\tvoter")); p++)
+        voters++;
+    return voters == MEMBERS;
 }
 
 /* Until child i is there. -1: it is. */
@@ -398,16 +417,82 @@ static int wait_ready(struct site *s, size_t i)
     return -1;
 }
 
+/* ---- a folder that is gone ---- */
+
+/* The id of who has this peer address, of the status as lines; false: nobody. */
+static bool id_at(const char *status, const char *address, char out[17])
+{
+    char field[ADDRESS_BUF + 2];
+    snprintf(field, sizeof field, "\t%s\t", address);
+    const char *at = strstr(status, field);
+    if (!at || at - status < 16)
+        return false;
+    memcpy(out, at - 16, 16);
+    out[16] = '\0';
+    return true;
+}
+
+static bool remove_member(const struct site *s, size_t by, const char *id)
+{
+    char url[128], post[64];
+    const char *body;
+    size_t len;
+    struct http_client c;
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/cluster", port_of(s, by + 1, PORT_HOME));
+    snprintf(post, sizeof post, "{\"action\":\"remove\",\"id\":\"%s\"}", id);
+    bool good = http_client_init(&c, url) == 0;
+    c.post = post;
+    c.timeout_ms = REMOVE_MS;
+    good = good && http_client_post(&c, &body, &len) == 0;
+    http_client_done(&c);
+    return good;
+}
+
+/* A member whose folder is gone has forgotten its votes, and must not come back under its old id: that one is
+ * removed by the others, whom it then joins as a new one. Whether it may be started. */
+static bool may_join(const struct site *s, size_t i)
+{
+    char status[STATUS_BUF], id[17];
+    if (s->fresh || s->o->store || s->member[i].known)
+        return true;
+    for (size_t k = 0; k < MEMBERS; k++)
+        if (k != i && s->child[k].pid &&
+            fetch(port_of(s, k + 1, PORT_HOME), "/v1/cluster", status) &&
+            strstr(status, ", leader\t"))
+            return !id_at(status, s->member[i].address[PORT_PEERS], id) || remove_member(s, k, id);
+    return false;
+}
+
+/* -1: it is started. */
+static int start_joining(struct site *s, size_t i)
+{
+    uint64_t end = child_now_ms() + JOIN_MS;
+    while (!may_join(s, i)) {
+        if (stopped(s, 50))
+            return STATUS_OK;
+        if (child_now_ms() > end)
+            return say_trouble("%s has no data, and those who have do not let it in: they have no "
+                               "leader. When more than one folder is gone see Backup and restore "
+                               "in docs/cluster.md; logs are in %s",
+                               s->member[i].name, s->dir);
+    }
+    return child_start(&s->child[i]) == 0 ? -1 : STATUS_TROUBLE;
+}
+
 static int start_all(struct site *s)
 {
     int r = -1;
-    if (child_start(&s->child[0]) != 0)
-        return STATUS_TROUBLE;
-    if (s->fresh || s->o->store) /* it makes the records, and the others join it */
-        r = wait_ready(s, 0);
-    for (size_t i = 1; i < s->children && r < 0; i++)
-        if (child_start(&s->child[i]) != 0)
+    bool alone = s->fresh || s->o->store; /* it makes the records before the others come */
+    for (size_t i = 0; i < MEMBERS && r < 0; i++)
+        if ((alone ? i == 0 : s->member[i].known) && child_start(&s->child[i]) != 0)
             r = STATUS_TROUBLE;
+    if (alone && r < 0)
+        r = wait_ready(s, 0);
+    for (size_t i = 0; i < MEMBERS && r < 0; i++)
+        if (s->child[i].started_ms == 0)
+            r = start_joining(s, i);
+    if (r < 0 && s->children > MEMBERS && child_start(&s->child[MEMBERS]) != 0)
+        r = STATUS_TROUBLE;
     for (size_t i = 0; i < s->children && r < 0; i++)
         r = wait_ready(s, i);
     return r;
@@ -554,7 +639,7 @@ static void look_after(struct site *s)
             c->ended_ms = child_now_ms(); /* of this attempt, should it fail */
             if (i < MEMBERS)
                 member_args(s, i);
-            if (child_start(c) == 0) {
+            if ((i == MEMBERS || may_join(s, i)) && child_start(c) == 0) {
                 clear_line();
                 say_warning("%s runs again, pid %d", c->name, (int)c->pid);
             }

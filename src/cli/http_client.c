@@ -5,6 +5,7 @@
  */
 #include "cli/http_client.h"
 #include "cli/http_answer.h"
+#include "cli/json_scan.h"
 #include "platform/mono.h"
 
 #include <errno.h>
@@ -209,19 +210,25 @@ static int read_answer(struct http_client *c, uint64_t deadline_ns, struct http_
     }
 }
 
-/* What firnd says about it, of a problem+json; a quick look, for people. */
+static void take_detail(void *user, const char *path, const char *value, bool quoted)
+{
+    struct http_client *c = user;
+    if (!quoted || strcmp(path, "detail") != 0)
+        return;
+    snprintf(c->why, sizeof c->why, "%s", value);
+    for (char *p = c->why; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = ' '; /* it is shown on a terminal, in one line */
+}
+
+/* What firnd says about it, of a problem+json. */
 static int refused(struct http_client *c, unsigned status, const char *body, size_t len)
 {
-    static const char name[] = "\"detail\":\"";
-    const char *from = memmem(body, len, name, sizeof name - 1);
-    const char *end = from ? memchr(from + sizeof name - 1, '"',
-                                    len - (size_t)(from - body) - (sizeof name - 1))
-                           : NULL;
     int error = status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP;
-    if (!end)
-        return fail(c, error, "status %u", status);
-    from += sizeof name - 1;
-    return fail(c, error, "%.*s", (int)(end - from), from);
+    c->why[0] = '\0';
+    if (json_scan(body, len, take_detail, c) == 0 && c->why[0])
+        return error;
+    return fail(c, error, "status %u", status);
 }
 
 static int exchange(struct http_client *c, const char **out_body, size_t *out_len)
@@ -255,9 +262,7 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
         c->len = c->taken;
     }
     if (head.status != 200 && !(c->post && head.status == 201))
-        return c->post ? refused(c, head.status, body, len)
-                       : fail(c, head.status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP, "status %u",
-                              head.status);
+        return refused(c, head.status, body, len);
     *out_body = body;
     *out_len = len;
     return 0;

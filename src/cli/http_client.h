@@ -33,7 +33,8 @@ struct http_client {
     size_t taken;       /* bytes of the last answer, to be dropped */
     uint64_t answer_ns; /* how long the last successful exchange took, without retries before it */
     unsigned retries;   /* of the last call */
-    char why[256];      /* what went wrong, for people; no full stop */
+    char why
+        [512]; /* what went wrong, for people; no full stop. Of a refusal, what the server says */
 };
 
 /* FIRN_EFORMAT: not a URL. FIRN_ENOENT: the host has no address. FIRN_ENOMEM. `why` is set. */
@@ -48,8 +49,7 @@ FIRN_MUSTUSE int http_client_get(struct http_client *c, const char **out_body, s
 FIRN_MUSTUSE int http_client_get_once(struct http_client *c, const char **out_body,
                                       size_t *out_len);
 
-/* The same with `post` as a JSON body, asked once; 201 is as good as 200, and `why` is what the server
- * says about a refusal. */
+/* The same with `post` as a JSON body, asked once; 201 is as good as 200. */
 FIRN_MUSTUSE int http_client_post(struct http_client *c, const char **out_body, size_t *out_len);
 
 #endif

@@ -7,8 +7,8 @@
 #define OPT_STORE(type, member)                                                   \
     {                                                                             \
         "store", 's', OPT_TEXT, offsetof(type, member), "URL", NULL, 0, 0,        \
-            "sqlite:FILE, etcd://HOST,..., zookeeper://, postgres://, redis://; " \
-            "without it $FIRN_STORE"                                              \
+            "sqlite:FILE, etcd://HOST,..., zookeeper://, postgres://, redis://, " \
+            "raft://, quorum:URL|URL|URL; without it $FIRN_STORE"                 \
     }
 
 /* -1: *out is open. Otherwise the status to end with, and why was said. */

@@ -3,7 +3,7 @@
  * The coordinator calls lease_step() when it said so, or earlier; each call may block in the store.
  * Between calls it publishes `view` to the generators; nothing in here is shared with other threads.
  *
- * Emission, in the generators (PROTOCOL.md 4.2), from what is published:
+ * Emission, in the generators (checked: models/hot_path.pml), from what is published:
  *     F     = max(floor_ns, CLOCK_MONOTONIC + off_ns), in ticks: (F - epoch) / tick
  *     limit = max(F, floor_tick) + max_drift
  *     a tick t may be stamped when from <= t < until, and t <= F or t <= limit

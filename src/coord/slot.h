@@ -1,5 +1,6 @@
 /*
- * slot.h - the node's side of the window lease (PROTOCOL.md sections 4 and 5) as a state machine.
+ * slot.h - the node's side of the window lease (docs/coordination.md) as a state machine;
+ * models/window_lease.pml is the same, checked exhaustively.
  * Pure: it reads no clock, no entropy, no store. The driver (lease.h, or a simulation) asks
  * slot_next() what to do, does it, and tells the outcome with the matching slot_..._done().
  *

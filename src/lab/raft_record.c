@@ -224,8 +224,8 @@ static void committed(struct recording *p, unsigned i, const struct seen *now)
         lab_why(
             s,
             "Entry %llu of term %llu was in the log of %c when it was elected, and is on a "
-            "majority (%s). libraft commits it at once; the paper waits for an entry of the new "
-            "leader's own term.",
+            "majority (%s). libraft commits it at once; the paper, and firnd around libraft, wait for an "
+            "entry of the new leader's own term.",
             now->commit, e->term, record_name(i), who);
 }
 

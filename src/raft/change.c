@@ -2,9 +2,9 @@
  * Who is a member: added, promoted, removed, given the lead. The leader does one change at a time; a member
  * that starts without data asks to be let in until it is.
  *
- * JOIN and ADD make a server known, then a standby that gets the log (ADD ends there), then, when it has
- * caught up, a voter. Each step is a change of libraft's, which is an entry of the log. A change says how it
- * should be in the end, so it may be begun again by another leader.
+ * JOIN and ADD make a server known, then a standby that gets the log (ADD, and who joins as a standby, end there),
+ * then, when it has caught up, a voter. Each step is a change of libraft's, which is an entry of the log. A change
+ * says how it should be in the end, so it may be begun again by another leader.
  */
 #include "raft/node_in.h"
 
@@ -20,6 +20,7 @@ struct change {
     struct node *node;
     uint64_t number; /* of the request */
     enum frame_change what;
+    bool begun; /* a step of it is done */
     uint64_t id;
     char address[FRAME_ADDRESS_MAX + 1];
 };
@@ -34,10 +35,7 @@ const struct raft_server *node_server(const struct node *n, uint64_t id)
 
 static struct request *request_of(const struct change *c)
 {
-    struct request *q = c->node->first;
-    while (q && q->number != c->number)
-        q = q->next;
-    return q;
+    return node_request(c->node, c->number);
 }
 
 static void finish(struct change *c, int result, const char *why)
@@ -87,10 +85,14 @@ static void step(struct change *c);
 static void stepped(struct raft_change *req, int status)
 {
     struct change *c = req->data;
+    struct request *q = request_of(c);
     if (status != 0) {
+        if (q) /* it is in the log: the next leader may find it done */
+            q->maybe = true;
         finish_raft(c, status);
         return;
     }
+    c->begun = true;
     const struct raft_server *s = node_server(c->node, c->id);
     static const char *const roles[] = { "standby", "voter", "spare" };
     node_say(c->node, NODE_INFO, "members_changed", "member=%" PRIx64 " role=%s", c->id,
@@ -98,24 +100,28 @@ static void stepped(struct raft_change *req, int status)
     step(c);
 }
 
+static void finish_unknown(struct change *c)
+{
+    char why[128];
+    snprintf(why, sizeof why, "no member has the id %016" PRIx64 "%s: see firn cluster status",
+             c->id, c->what == CHANGE_REMOVE ? "; it may have been removed already" : "");
+    finish(c, FIRN_ENOENT, why);
+}
+
 /* The next change that leads there; none: it is done. */
 static void step(struct change *c)
 {
     struct node *n = c->node;
     const struct raft_server *s = node_server(n, c->id);
+    const struct request *q = request_of(c);
     int r = 0;
-    if (c->what == CHANGE_REMOVE) {
-        if (!s)
-            finish(c, 0, "");
-        else if ((r = raft_remove(&n->raft, &c->req, c->id, stepped)))
-            finish_raft(c, r);
-        return;
-    }
-    if (!s && c->what == CHANGE_PROMOTE) {
-        finish(c, FIRN_ENOENT, "there is no such member: firn cluster status lists them");
-        return;
-    }
-    if (!s)
+    if (!s && c->what == CHANGE_REMOVE && (c->begun || (q && q->maybe)))
+        finish(c, 0, "");
+    else if (!s && (c->what == CHANGE_REMOVE || c->what == CHANGE_PROMOTE))
+        finish_unknown(c);
+    else if (c->what == CHANGE_REMOVE)
+        r = raft_remove(&n->raft, &c->req, c->id, stepped);
+    else if (!s)
         r = raft_add(&n->raft, &c->req, c->id, c->address, stepped);
     else if (c->address[0] && strcmp(s->address, c->address) != 0)
         finish(c, FIRN_ECONFLICT,
@@ -192,8 +198,10 @@ void node_change(struct node *n, struct request *q)
     else if (adds && (strlen(c->address) != address.len || !is_address(c->address)))
         finish(c, FIRN_EINVAL, "the member's address is no host:port");
     else if (adds && !n->tls && !n->opts.plain && !address_loopback(c->address))
-        finish(c, FIRN_EAUTH,
-               "another machine's address: set cluster.tls, or cluster.plain in a safe network");
+        finish(
+            c, FIRN_EAUTH,
+            "another machine's address: set cluster.tls_cert, cluster.tls_key and cluster.tls_ca, or "
+            "cluster.plain in a safe network");
     else if (c->what == CHANGE_TRANSFER && c->id == n->id)
         finish(c, 0, "");
     else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->id))
@@ -227,7 +235,7 @@ static void join_frame(struct wire *w, const struct frame *f)
     struct frame_out o = { .p = room, .cap = sizeof room };
     if (f->type == FRAME_WELCOME) {
         frame_begin(&o, FRAME_CHANGE, 0, JOIN_BUDGET_MS, 1);
-        frame_u8(&o, CHANGE_JOIN);
+        frame_u8(&o, n->opts.standby ? CHANGE_ADD : CHANGE_JOIN);
         frame_u64(&o, n->id);
         frame_text(&o, firn_slice(n->address, strlen(n->address)));
         frame_end(&o);
@@ -259,7 +267,8 @@ void node_join(struct node *n)
     const struct raft_server *me = node_server(n, n->id);
     n->newcomer &= me == NULL;
     /* Who is not in the list was removed, and stays out; but for one that never was in it. */
-    bool in = me ? me->role == RAFT_VOTER : n->raft.configuration.n > 0 && !n->newcomer;
+    bool in = me ? me->role == RAFT_VOTER || (me->role == RAFT_STANDBY && n->opts.standby)
+                 : n->raft.configuration.n > 0 && !n->newcomer;
     if (in || n->opts.join_n == 0 || n->to_join || uv_now(&n->loop) < n->join_ms)
         return;
     n->to_join = wire_connect(&n->loop, n->join[n->join_next % n->opts.join_n], n->tls,

@@ -381,7 +381,9 @@ static int start_raft(struct node *n, struct firn_diag *d)
     return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
 }
 
-static int check(const struct node_opts *o, struct firn_diag *d)
+#define TLS_SETTINGS "cluster.tls_cert, cluster.tls_key and cluster.tls_ca"
+
+int node_check(const struct node_opts *o, struct firn_diag *d)
 {
     bool tls = o->cert && o->key && o->ca;
     const char *address = o->address ? o->address : o->listen;
@@ -390,14 +392,18 @@ static int check(const struct node_opts *o, struct firn_diag *d)
     if (strlen(address) > FRAME_ADDRESS_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen is too long");
     if (!tls && (o->cert || o->key || o->ca))
-        return firn__diag(d, FIRN_EINVAL, 0, "cluster.tls needs all three: cert, key and ca");
+        return firn__diag(d, FIRN_EINVAL, 0, "TLS needs all three: " TLS_SETTINGS);
     if (!tls && !o->plain && (!address_loopback(o->listen) || !address_loopback(address)))
         return firn__diag(d, FIRN_EINVAL, 0,
-                          "cluster.listen %.60s can be reached from other machines: set "
-                          "cluster.tls, or cluster.plain in a network that is safe",
+                          "cluster.listen %.39s can be reached from other machines: "
+                          "set " TLS_SETTINGS ", or cluster.plain in a network that is safe",
                           o->listen);
-    if (o->init && o->restore)
-        return firn__diag(d, FIRN_EINVAL, 0, "cluster.init and cluster.restore exclude each other");
+    const char *other = o->restore ? "restore" : o->join_n ? "join" : o->standby ? "standby" : NULL;
+    if (o->init && other)
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "cluster.init and cluster.%s exclude each other: init is for the very "
+                          "first member alone, and only until there is a second one",
+                          other);
     return 0;
 }
 
@@ -460,7 +466,7 @@ static void close_loop(struct node *n)
 
 int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d)
 {
-    int r = check(o, d);
+    int r = node_check(o, d);
     if (r != 0)
         return r;
     struct node *n = node_new(o);
@@ -518,9 +524,9 @@ int node_renew_tls(struct node *n, const char *cert, const char *key, const char
 {
     struct wire_tls *fresh = NULL;
     if (!n->tls)
-        return firn__diag(d, FIRN_EINVAL, 0, "cluster.tls takes effect after a restart of firnd");
+        return firn__diag(d, FIRN_EINVAL, 0, TLS_SETTINGS " take effect after a restart");
     if (!cert || !key || !ca)
-        return firn__diag(d, FIRN_EINVAL, 0, "cluster.tls needs all three: cert, key and ca");
+        return firn__diag(d, FIRN_EINVAL, 0, "TLS needs all three: " TLS_SETTINGS);
     int r = wire_tls_new(cert, key, ca, &fresh, d);
     if (r != 0)
         return r;

@@ -20,6 +20,7 @@ struct node_opts {           /* texts are copied, or used during node_start() al
     bool restore;            /* go on alone, with the data that are there, as another incarnation */
     const char *const *join; /* members to ask to be let in, if there are no data yet */
     size_t join_n;
+    bool standby; /* when it joins: without a vote, until it is promoted */
     uint32_t
         election_ms; /* the shortest time without a leader before an election; at most twice that */
     uint32_t snapshot_every;     /* entries; 0: the default */
@@ -31,7 +32,11 @@ struct node_opts {           /* texts are copied, or used during node_start() al
     void *user;
 };
 
-/* FIRN_EINVAL: settings that do not go together; FIRN_EIO: the folder or the port cannot be used;
+/* Whether these settings go together; `join` itself is not looked at, only `join_n`. FIRN_EINVAL: they do not, and
+ * `d` says why. */
+FIRN_MUSTUSE int node_check(const struct node_opts *o, struct firn_diag *d);
+
+/* FIRN_EINVAL: as node_check(); FIRN_EIO: the folder or the port cannot be used;
  * FIRN_EFORMAT: the log or the snapshot is damaged, and was left as it is. `d` says what, and the cure. */
 FIRN_MUSTUSE int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d);
 

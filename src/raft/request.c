@@ -272,9 +272,16 @@ static void leader_frame(struct wire *w, const struct frame *f)
     struct frame_answer a;
     if (!q || q->state != REQUEST_FORWARDED || frame_get_reply(&in, &a) != 0)
         return;
-    if (a.result == FIRN_EAGAIN) { /* it does not lead any more, and did nothing */
+    bool change = q->frame.type == FRAME_CHANGE;
+    if (a.result == FIRN_EAGAIN || (change && a.result == FIRN_EUNKNOWN)) { /* it leads no more, */
+        q->maybe |= a.result == FIRN_EUNKNOWN; /* and did nothing, or does not know */
         q->state = REQUEST_WAITING;
         q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        return;
+    }
+    if (change && q->maybe && a.result == FIRN_ENOENT && q->frame.body[0] == CHANGE_REMOVE) {
+        struct frame_out o = node_reply(n, q, a.index); /* the leader before this one removed it */
+        node_reply_send(n, q, &o);
         return;
     }
     /* What this leader did not do says nothing about the one before it. That the store is another one does:
@@ -302,6 +309,7 @@ void node_leader_lost(struct node *n)
         if (q->frame.type == FRAME_CAS) {
             node_ask_again(n, q, "the leader was lost before it answered");
         } else { /* nothing changes by it, or nothing more when it is done twice */
+            q->maybe = q->frame.type == FRAME_CHANGE;
             q->state = REQUEST_WAITING;
             q->retry_ms = uv_now(&n->loop) + RETRY_MS;
         }
@@ -379,7 +387,7 @@ static void hand_back(struct node *n)
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
         if (q->state == REQUEST_WAITING && (q->frame.flags & flags))
-            node_refuse(n, q, FIRN_EAGAIN, "this member does not lead");
+            node_refuse(n, q, q->maybe ? FIRN_EUNKNOWN : FIRN_EAGAIN, "this member does not lead");
     }
 }
 
@@ -535,7 +543,8 @@ static bool given_up(const struct node *n, uint64_t now)
            now - n->leaderless_ms >= (patience > PATIENCE_MS ? patience : PATIENCE_MS);
 }
 
-static const char *why_not(struct node *n, const struct request *q)
+/* Why it waited in vain, where nothing was done of it. */
+static const char *late(struct node *n, const struct request *q)
 {
     if (n->broken)
         return "libraft has stopped in this member: see its log, and restart it";
@@ -544,9 +553,11 @@ static const char *why_not(struct node *n, const struct request *q)
                "anew";
     if (!leads(n))
         return "no leader: fewer than half of the members are there";
-    return changes_something(q)
+    if (q->state == REQUEST_BARRIER || !changes_something(q))
+        return "the leader did not hear from most members in time, which a current read waits for";
+    return q->frame.type == FRAME_CAS
                ? "too much is written at once: it was not its turn in time"
-               : "the other members did not confirm in time that this one still leads";
+               : "another change of the members is under way: try again when it is done";
 }
 
 void node_expire(struct node *n)
@@ -563,7 +574,7 @@ void node_expire(struct node *n)
         else if (q->maybe)
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost, and no other one came in time");
         else if (untouched || q->state == REQUEST_BARRIER || !changes_something(q))
-            node_refuse(n, q, FIRN_EIO, why_not(n, q));
+            node_refuse(n, q, FIRN_EIO, late(n, q));
         else if (q->state == REQUEST_FORWARDED)
             node_refuse(n, q, FIRN_EUNKNOWN, "the leader did not answer in time");
         else

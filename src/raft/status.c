@@ -77,6 +77,8 @@ static void add_line(struct out *o, struct node *n, unsigned i, raft_id leader)
 
 static size_t status_lines(struct node *n, struct out *o, raft_id leader)
 {
+    if (leader == 0)
+        add(o, "NO LEADER that this member knows of; ");
     add(o,
         "term %llu, index %llu, committed %llu, %zu registers, snapshot at %llu, cluster %016" PRIx64
         "\n",
@@ -104,12 +106,18 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
     raft_id leader = 0;
     const char *address = NULL;
     raft_leader(&n->raft, &leader, &address);
+    if (n->silent) /* without a vote it begins no election, and would name its last one for ever */
+        leader = 0;
     if (lines)
         return status_lines(n, &o, leader);
     add(&o, "{\"cluster\":\"%016" PRIx64 "\",\"answered_by\":\"%016" PRIx64 "\",\"state\":\"%s\"",
         n->fsm.incarnation, n->id, states[raft_state(&n->raft) & 3]);
-    add(&o, ",\"leader\":\"%016llx\",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu",
-        leader, n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index);
+    if (leader)
+        add(&o, ",\"leader\":\"%016llx\"", leader);
+    else
+        add(&o, ",\"leader\":null");
+    add(&o, ",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu", n->raft.current_term,
+        raft_last_index(&n->raft), n->raft.commit_index);
     add(&o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
         raft_last_applied(&n->raft), n->fsm.map.count, sum_now(n));
     add(&o, ",\"registers_differ\":%s", agree_differs(n) ? "true" : "false");

@@ -78,10 +78,14 @@ static SSL_CTX *make_ctx(const SSL_METHOD *method, const char *cert, const char 
     ERR_clear_error();
     if (bad) {
         if (apart)
-            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: the key %.80s does not belong to %.80s",
-                             key, cert);
+            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls_key: %.80s does not belong to %.80s", key,
+                             cert);
         else
-            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls: %.120s is not the PEM file it should be",
+            (void)firn__diag(d, FIRN_EIO, 0,
+                             "cluster.tls_%s: %.120s is not the PEM file it should be",
+                             bad == cert  ? "cert"
+                             : bad == key ? "key"
+                                          : "ca",
                              bad);
         SSL_CTX_free(c);
         return NULL;

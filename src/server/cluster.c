@@ -27,6 +27,32 @@ static void say(void *user, enum node_level level, const char *event, const char
         log_info(event, "%s", text);
 }
 
+/* All but whom to join, which are texts to be made. */
+static struct node_opts opts_of(const struct config *c)
+{
+    return (struct node_opts){ .dir = c->cluster.dir,
+                               .listen = c->cluster.listen,
+                               .address = c->cluster.address,
+                               .init = c->cluster.init,
+                               .restore = c->cluster.restore,
+                               .join_n = c->cluster.join.n,
+                               .standby = c->cluster.standby,
+                               .election_ms = (uint32_t)c->cluster.election_ms,
+                               .snapshot_every = (uint32_t)c->cluster.snapshot_every,
+                               .snapshot_keep = (uint32_t)c->cluster.snapshot_keep,
+                               .cert = c->cluster.tls_cert,
+                               .key = c->cluster.tls_key,
+                               .ca = c->cluster.tls_ca,
+                               .plain = c->cluster.plain,
+                               .say = say };
+}
+
+int cluster_check(const struct config *c, struct firn_diag *d)
+{
+    struct node_opts o = opts_of(c);
+    return cluster_wanted(c) ? node_check(&o, d) : 0;
+}
+
 int cluster_start(const struct config *c, struct node **out, struct firn_diag *d)
 {
     char *join[CONFIG_SETTINGS_MAX] = { NULL };
@@ -40,21 +66,9 @@ int cluster_start(const struct config *c, struct node **out, struct firn_diag *d
             r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
         }
     }
-    struct node_opts o = { .dir = c->cluster.dir,
-                           .listen = c->cluster.listen,
-                           .address = c->cluster.address,
-                           .init = c->cluster.init,
-                           .restore = c->cluster.restore,
-                           .join = (const char *const *)join,
-                           .join_n = n,
-                           .election_ms = (uint32_t)c->cluster.election_ms,
-                           .snapshot_every = (uint32_t)c->cluster.snapshot_every,
-                           .snapshot_keep = (uint32_t)c->cluster.snapshot_keep,
-                           .cert = c->cluster.tls_cert,
-                           .key = c->cluster.tls_key,
-                           .ca = c->cluster.tls_ca,
-                           .plain = c->cluster.plain,
-                           .say = say };
+    struct node_opts o = opts_of(c);
+    o.join = (const char *const *)join;
+    o.join_n = n;
     if (r == 0)
         r = node_start(&o, out, d);
     if (r == 0)
@@ -84,6 +98,12 @@ int cluster_store(void *node, uint32_t timeout_ms, struct firn_store **out, stru
 }
 
 #else
+
+int cluster_check(const struct config *c, struct firn_diag *d)
+{
+    (void)c, (void)d;
+    return 0;
+}
 
 int cluster_start(const struct config *c, struct node **out, struct firn_diag *d)
 {

@@ -13,6 +13,9 @@ struct node;
 /* Whether the settings ask for it. */
 bool cluster_wanted(const struct config *c);
 
+/* Whether the settings of a cluster, if they ask for one, go together: as node_check(). */
+FIRN_MUSTUSE int cluster_check(const struct config *c, struct firn_diag *d);
+
 /* FIRN_ENOTSUP: not in this build; else as node_start(). */
 FIRN_MUSTUSE int cluster_start(const struct config *c, struct node **out, struct firn_diag *d);
 void cluster_stop(struct node *n); /* NULL is fine */

@@ -4,6 +4,7 @@
  * override is taken away. At the end, what only the whole shows: pairs, clashes, files.
  */
 #include "server/config.h"
+#include "server/cluster.h"
 #include "server/config_table.h"
 #include "id/diag.h"
 
@@ -258,10 +259,10 @@ const char *config_cluster_asked(const struct config *c)
                                 : NULL;
 }
 
-static int check_cluster(const struct config *c, struct firn_diag *diag)
+static int check_member(const struct config *c, struct firn_diag *diag)
 {
     const char *asked = config_cluster_asked(c);
-    if (!asked || strcmp(c->store, "raft:") == 0)
+    if (!asked || cluster_wanted(c))
         return 0;
     return complain(c, asked, FIRN_EINVAL, diag,
                     "is for a cluster of firnds, which keeps everything in itself; leave the store "
@@ -278,8 +279,10 @@ static int check_whole(const struct config *c, struct firn_diag *diag)
         return complain(c, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert and tls.key too");
     int r = check_addrs(c, diag);
     if (r == 0)
-        r = check_cluster(c, diag);
-    return r ? r : check_files(c, diag);
+        r = check_member(c, diag);
+    if (r == 0)
+        r = check_files(c, diag);
+    return r ? r : cluster_check(c, diag);
 }
 
 static int find_file(struct config *c, const struct flags *f, struct firn_diag *diag)

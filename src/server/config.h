@@ -77,7 +77,7 @@ struct config {
     struct {
         char *listen, *address, *dir;
         struct config_addrs join;
-        bool init, fresh, restore, plain;
+        bool init, fresh, standby, restore, plain;
         uint64_t window_ms, election_ms, snapshot_every, snapshot_keep;
         char *tls_cert, *tls_key, *tls_ca; /* paths, or NULL */
     } cluster;                             /* for the store raft: */

@@ -122,8 +122,9 @@ const struct setting settings[] = {
     { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
       .preset_note = "firn.db in state_dir, or raft: where cluster.init or cluster.join is set",
       .help =
-          "where slots and sequences are kept: sqlite:FILE, memory:, raft: (a cluster of firnds), "
-          "or etcd://, zookeeper://, postgres://, redis:// and hosts" },
+          "where slots and sequences are kept: sqlite:FILE, memory:, raft: (as a member of a cluster "
+          "of firnds), raft:// (in one without being a member), etcd://, zookeeper://, postgres://, "
+          "redis:// and hosts, quorum:URL|URL|URL" },
     { "store_timeout_ms", SETTING_UINT, 0, AT(store_timeout_ms), "0", RANGE(0, 60000),
       .help = "time for one call to the store; 0: 2000, or 5000 for sqlite" },
     { "store_init", SETTING_BOOL, 0, AT(store_init), "false",
@@ -173,6 +174,8 @@ const struct setting settings[] = {
       .help = "with cluster.init: how long members make IDs without a majority" },
     { "cluster.join", SETTING_ADDRS, 0, AT(cluster.join),
       .help = "members to ask to be let in, unless it has data" },
+    { "cluster.standby", SETTING_BOOL, 0, AT(cluster.standby), "false",
+      .help = "with cluster.join: no vote until firn cluster promote" },
     { "cluster.restore", SETTING_BOOL, 0, AT(cluster.restore), "false",
       .help = "go on alone with a copy of a member's data; it is done once" },
     { "cluster.plain", SETTING_BOOL, 0, AT(cluster.plain), "false",

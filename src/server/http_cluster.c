@@ -158,7 +158,7 @@ void route_cluster_change(struct call *c)
                                            [CHANGE_TRANSFER] = "transfer" };
     struct wanted want;
     struct firn_diag d = { 0, "" };
-    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32], *end = NULL;
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
     struct frame_out o = { .p = room, .cap = sizeof room };
     if (!call_allowed(c, GUARD_ADMIN, NAME, sizeof NAME - 1) || !member(c))
         return;
@@ -166,8 +166,9 @@ void route_cluster_change(struct call *c)
     for (int i = CHANGE_ADD; i <= CHANGE_TRANSFER; i++)
         if (strcmp(actions[i], want.action) == 0)
             action = i;
-    unsigned long long id = strtoull(want.id, &end, 16);
-    bool whole = *end == '\0' && strlen(want.id) <= 16;
+    unsigned long long id = strtoull(want.id, NULL, 16);
+    size_t len = strlen(want.id);
+    bool whole = len <= 16 && strspn(want.id, "0123456789abcdefABCDEF") == len;
     if (r != 0 || !action || !whole || (id == 0 && action != CHANGE_TRANSFER) ||
         (action == CHANGE_ADD) != (want.address[0] != '\0')) {
         call_fail(

@@ -2,7 +2,7 @@
  * leases.h - slots that this server holds for clients, which make IDs in their own processes. Each is a whole
  * lease of the store (coord/lease.h), taken and extended by the same state machine as the server's own, and
  * what a client is told is exactly what the store has confirmed: a slot and a window [from, until). So what
- * PROTOCOL.md says about nodes holds for clients, and nothing rests on this table: should it be lost (kill -9),
+ * docs/coordination.md says about nodes holds for clients, and nothing rests on this table: lost by a kill -9,
  * clients use up their windows, which nobody else gets, and ask for new ones.
  *
  * Two rules are this file's own. The store's `until` of a client's slot never falls, because only the client

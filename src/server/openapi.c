@@ -122,9 +122,9 @@ static const struct {
     { "Cluster",
       OBJECT("\"cluster\",\"state\",\"leader\",\"term\",\"members\"",
              "\"cluster\":" STRING ",\"answered_by\":" STRING ",\"state\":" STRING
-             ",\"leader\":" STRING ",\"term\":" INTEGER ",\"last_index\":" INTEGER
-             ",\"commit_index\":" INTEGER ",\"applied_index\":" INTEGER ",\"registers\":" INTEGER
-             ",\"registers_sum\":" STRING ",\"registers_differ\":" BOOLEAN
+             ",\"leader\":{\"type\":[\"string\",\"null\"]},\"term\":" INTEGER
+             ",\"last_index\":" INTEGER ",\"commit_index\":" INTEGER ",\"applied_index\":" INTEGER
+             ",\"registers\":" INTEGER ",\"registers_sum\":" STRING ",\"registers_differ\":" BOOLEAN
              ",\"snapshot_index\":" INTEGER ",\"snapshots\":" INTEGER ",\"members\":" LIST(
                  OBJECT("\"id\",\"address\",\"role\",\"leader\"",
                         "\"id\":" STRING ",\"address\":" STRING ",\"role\":"

@@ -1,7 +1,7 @@
 /*
  * The registers in Redis 7: strings `<prefix>:<key>`, with a sorted set `<prefix>` of all keys for scans.
  *
- * Redis replicates without waiting, so a fail-over can forget what was confirmed (PROTOCOL.md section 6).
+ * Redis replicates without waiting, so a fail-over can forget what was confirmed (docs/coordination.md).
  * firn then notices another server and fences, which is as safe as the clocks are. That is weaker than
  * every other store, so it must be asked for:
  *   unsafe_ok=yes  checks at every connection that the server keeps what it confirms: appendonly yes,

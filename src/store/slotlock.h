@@ -1,8 +1,8 @@
 /*
  * slotlock.h - one lock byte per slot in a side file: a byte that can be locked has no living holder.
  * Open file description locks: they end with the last descriptor, so also by kill -9, and they hold
- * between two handles of one process too. Nothing but speed rests on them (PROTOCOL.md: a wrong
- * reclaim costs order, never a duplicate), so a deleted side file is no danger.
+ * between two handles of one process too. Nothing but speed rests on them (a wrong reclaim
+ * costs order, never a duplicate: docs/coordination.md), so a deleted side file is no danger.
  */
 #ifndef FIRN_STORE_SLOTLOCK_H
 #define FIRN_STORE_SLOTLOCK_H

@@ -80,7 +80,7 @@ struct firn_store_ops {
                 struct firn_diag *d);
 
     /* A text that stays the same over restarts and differs for a copy of the store: kept in the
-     * meta record, so that a restored or copied store is noticed (PROTOCOL.md section 6, store_inc). */
+     * meta record, so that a restored or copied store is noticed (docs/coordination.md). */
     int (*identity)(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d);
     void (*close)(struct firn_store *s);
 

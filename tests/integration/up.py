@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -252,6 +253,34 @@ def state(t):
     t.equal(up.end(), 0, f"exit status on one SQLite file: {up.log()}")
 
 
+def lost(t):
+    """A member's folder is gone while the others have theirs: it joins them, and no second cluster begins."""
+    folder, base, tickets, ids = t.state("up-lost"), free_base(), [], []
+    for gone in (None, "1", "1", "3"):
+        if gone:
+            shutil.rmtree(os.path.join(folder, gone))
+            os.remove(os.path.join(folder, f"{gone}.log"))
+        up = Up(t, "--once", "--rounds", "3", "--balancer", "none", "--state", folder, base=base)
+        up.wait_said("Starting ID generation client")
+        up.pids()
+        t.equal(up.end(), 0, f"exit status after {gone} was lost: {up.log()}")
+        for snowflake, ticket in re.findall(r"Snowflake ID: (\d+), Ticket ID: (\d+)", up.out()):
+            ids.append(int(snowflake))
+            tickets.append(int(ticket))
+    t.equal(tickets, list(range(tickets[0], tickets[0] + 12)), "tickets go on, none twice and none left out")
+    t.equal(len(set(ids)), 12, "distinct Snowflake IDs")
+    for n in (1, 2, 3):
+        with open(os.path.join(folder, f"{n}.log"), encoding="utf-8") as f:
+            t.check("init_still_set" not in f.read(), f"no cluster.init is left with member {n}")
+
+    for n in ("1", "2"):  # a majority: nobody can know what it had agreed on
+        shutil.rmtree(os.path.join(folder, n))
+    up = Up(t, "--once", "--rounds", "3", "--balancer", "none", "--state", folder, base=base)
+    t.equal(up.end(), 2, f"exit status when a majority is gone: {up.log()}")
+    t.check("node1 has no data" in up.err() and "docs/cluster.md" in up.err(), f"cause and cure: {up.err()}")
+    t.check("Ticket ID" not in up.out(), f"no ticket: {up.out()}")
+
+
 def watched(t):
     """On a terminal there is a line that lives."""
     up = Up(t, "--rounds", "0", terminal=True)
@@ -267,7 +296,7 @@ def watched(t):
 def main():
     with Test("up") as t:
         began = time.monotonic()
-        for section in (once, dies, ends_badly, refuses, state, watched):
+        for section in (once, dies, ends_badly, refuses, state, lost, watched):
             t.section(section)
         t.say(f"{time.monotonic() - began:.0f} s")
 

@@ -1,6 +1,7 @@
 /* The blocking client: kept connections, stale ones, every framing, retries. */
 #include "cli/url.c"
 #include "cli/http_answer.c"
+#include "cli/json_scan.c"
 #include "cli/http_client.c"
 #include "stub_server.h"
 
@@ -150,6 +151,47 @@ T_TEST(other_answers_are_errors_at_once)
     http_client_done(&c);
     stub_stop(&s);
     stub_stop(&g);
+}
+
+static const char *problem;
+
+static size_t refusal(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    (void)n;
+    return (size_t)snprintf(out, STUB_ANSWER_BYTES,
+                            "HTTP/1.1 400 No\r\nContent-Length: %zu\r\n\r\n%s", strlen(problem),
+                            problem);
+}
+
+T_TEST(a_refusal_is_what_the_server_says)
+{
+    static const struct {
+        const char *body, *why;
+    } c[] = {
+        { "{\"title\":\"a\",\"detail\":\"no such thing\"}", "no such thing" },
+        { "{\"detail\":\"send {\\\"id\\\":\\\"1\\\"}: \\u00e4, \\\\\"}",
+          "send {\"id\":\"1\"}: \u00e4, \\" },
+        { "{ \"detail\" : \"spaced\" }", "spaced" },
+        { "{\"detail\":\"two\\nlines\\u001b[2J\"}", "two lines [2J" },
+        { "{\"inner\":{\"detail\":\"not this\"},\"detail\":7}", "status 400" },
+        { "{\"detail\":\"cut off", "status 400" },
+        { "<html>\"detail\":\"no\"</html>", "status 400" },
+        { "", "status 400" },
+    };
+    for (size_t i = 0; i < T_LEN(c); i++) {
+        static struct stub s;
+        struct http_client client;
+        const char *body;
+        size_t len;
+        s = (struct stub){ .answer = refusal };
+        problem = c[i].body;
+        stub_start(&s);
+        open_client(&client, &s);
+        T_EQ(http_client_get(&client, &body, &len), FIRN_ENOTSUP);
+        T_STR(client.why, c[i].why, "%s", c[i].body);
+        http_client_done(&client);
+        stub_stop(&s);
+    }
 }
 
 T_TEST(bad_addresses)

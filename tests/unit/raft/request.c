@@ -157,6 +157,7 @@ static struct node node;
 static char address[] = "member:1";
 static int told, result;
 static uint64_t seen; /* by who writes: an index of the log */
+static char why[256]; /* of a refusal */
 
 static void came(void *user, const char *p, size_t len)
 {
@@ -168,6 +169,8 @@ static void came(void *user, const char *p, size_t len)
     struct frame_in in = { f.body, f.len, false };
     T_EQ(frame_get_reply(&in, &a), 0);
     result = a.result;
+    struct firn_slice text = result ? frame_get_text(&in, FRAME_MAX) : firn_slice("", 0);
+    snprintf(why, sizeof why, "%.*s", (int)text.len, text.p ? text.p : "");
 }
 
 static void begin(void)
@@ -222,6 +225,19 @@ static void write_from(struct wire *w, uint8_t flags)
 static void ask_write(uint8_t flags)
 {
     write_from(NULL, flags);
+}
+
+static void ask_change(enum frame_change what, uint8_t flags)
+{
+    char room[64];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    frame_begin(&o, FRAME_CHANGE, flags, 1000, 77);
+    frame_u8(&o, (uint8_t)what);
+    frame_u64(&o, 5);
+    frame_text(&o, firn_slice("", 0));
+    frame_end(&o);
+    node_take(&node, o.p, o.len, NULL, came, NULL);
+    node_pump(&node);
 }
 
 static void leader_welcomes(void)
@@ -318,6 +334,63 @@ T_TEST(a_write_in_doubt_is_asked_about_until_somebody_knows)
     T_EQ(told, 1);
     T_EQ(result, 0);
     end();
+}
+
+/* What a leader that was lost may have removed need not be there any more. */
+T_TEST(a_removal_in_doubt_is_done_when_the_member_is_gone)
+{
+    static const struct {
+        enum frame_change what;
+        int before; /* the first leader's answer; 0: it goes away */
+        int result;
+    } c[] = { { CHANGE_REMOVE, 0, 0 },
+              { CHANGE_REMOVE, FIRN_EUNKNOWN, 0 },
+              { CHANGE_REMOVE, FIRN_EAGAIN, FIRN_ENOENT }, /* it did nothing */
+              { CHANGE_PROMOTE, 0, FIRN_ENOENT } };
+    for (size_t i = 0; i < T_LEN(c); i++) {
+        begin();
+        ask_change(c[i].what, 0);
+        leader_welcomes();
+        if (c[i].before)
+            leader_refuses(c[i].before);
+        else
+            leader_goes();
+        later(RETRY_MS);
+        if (!c[i].before)
+            leader_welcomes();
+        T_EQ(told, 0, "case %zu", i);
+        leader_refuses(FIRN_ENOENT);
+        T_EQ(told, 1, "case %zu", i);
+        T_EQ(result, c[i].result, "case %zu", i);
+        end();
+    }
+}
+
+T_TEST(a_removal_of_nobody_is_refused)
+{
+    begin();
+    ask_change(CHANGE_REMOVE, 0);
+    leader_welcomes();
+    leader_refuses(FIRN_ENOENT);
+    T_EQ(told, 1);
+    T_EQ(result, FIRN_ENOENT);
+    end();
+}
+
+/* Another member's change that was in our log when we lost the lead: it hears that it may be done. */
+T_TEST(a_change_in_our_log_is_handed_back_in_doubt)
+{
+    for (int maybe = 0; maybe < 2; maybe++) {
+        begin();
+        world.leads = true;
+        ask_change(CHANGE_REMOVE, FRAME_FORWARDED);
+        node.first->maybe = maybe;
+        world.leads = false;
+        later(0);
+        T_EQ(told, 1);
+        T_EQ(result, maybe ? FIRN_EUNKNOWN : FIRN_EAGAIN);
+        end();
+    }
 }
 
 /* Another member's write that was in our log when we lost the lead: that member asks on. */
@@ -514,6 +587,35 @@ T_TEST(a_write_that_nobody_took_was_not_done)
     T_EQ(told, 1);
     T_EQ(result, FIRN_EIO);
     end();
+}
+
+/* What waits at a leader until its time is over is told what it waited for. */
+T_TEST(what_comes_too_late_hears_why)
+{
+    static const struct {
+        enum frame_type type;
+        const char *why;
+    } c[] = { { FRAME_IDENTITY, "did not hear from most members" },
+              { FRAME_CHANGE, "another change" } };
+    for (size_t i = 0; i < T_LEN(c); i++) {
+        begin();
+        world.leads = true;
+        if (c[i].type == FRAME_CHANGE) {
+            node.changing = true;
+            ask_change(CHANGE_REMOVE, 0);
+        } else {
+            char room[64];
+            struct frame_out o = { .p = room, .cap = sizeof room };
+            frame_begin(&o, c[i].type, 0, 1000, 77);
+            frame_end(&o);
+            node_take(&node, o.p, o.len, NULL, came, NULL);
+        }
+        later(2000);
+        T_EQ(told, 1);
+        T_EQ(result, FIRN_EIO);
+        T_OK(strstr(why, c[i].why), "%s", why);
+        end();
+    }
 }
 
 /* Whoever asks and asks, without a leader to answer: it is refused before the memory is full. */

@@ -420,6 +420,38 @@ T_TEST(config_bad_yaml)
     }
 }
 
+#ifdef FIRN_HAVE_RAFT
+/* What a start would refuse is refused by --check-config, too. */
+T_TEST(config_cluster_goes_together)
+{
+    static const struct {
+        const char *yaml;
+        const char *why; /* NULL: it is good */
+    } c[] = {
+        { "store: 'raft:'\n", NULL },
+        { "store: 'raft:'\ncluster:\n  init: true\n", NULL },
+        { "store: 'raft:'\ncluster:\n  join: [10.0.0.1:9003]\n  standby: true\n", NULL },
+        { "store: 'raft:'\ncluster:\n  listen: 10.0.0.1:9003\n  plain: true\n", NULL },
+        { "store: 'raft:'\ncluster:\n  listen: 10.0.0.1:9003\n", "cluster.tls_cert" },
+        { "store: 'raft:'\ncluster:\n  address: 10.0.0.1:9003\n", "cluster.plain" },
+        { "store: 'raft:'\ncluster:\n  tls_ca: /dev/null\n", "all three" },
+        { "store: 'raft:'\ncluster:\n  init: true\n  join: [10.0.0.1:9003]\n", "cluster.join" },
+        { "store: 'raft:'\ncluster:\n  init: true\n  restore: true\n", "cluster.restore" },
+        { "store: 'raft:'\ncluster:\n  init: true\n  standby: true\n", "cluster.standby" },
+        { "cluster:\n  listen: 10.0.0.1:9003\n", NULL }, /* no member: nothing listens there */
+    };
+    for (size_t i = 0; i < T_LEN(c); i++) {
+        struct config got;
+        T_EQ(load_yaml(&got, c[i].yaml), c[i].why ? FIRN_EINVAL : 0, "%s: %s", c[i].yaml,
+             diag.text);
+        if (c[i].why)
+            T_OK(strstr(diag.text, c[i].why), "%s: %s", c[i].yaml, diag.text);
+        else
+            config_free(&got);
+    }
+}
+#endif
+
 T_TEST(config_empty_yaml)
 {
     static const char *const empty[] = {
