@@ -153,45 +153,41 @@ T_TEST(other_answers_are_errors_at_once)
     stub_stop(&g);
 }
 
-static const char *problem;
+static const struct {
+    const char *body, *why;
+} refusals[] = {
+    { "{\"title\":\"a\",\"detail\":\"no such thing\"}", "no such thing" },
+    { "{\"detail\":\"send {\\\"id\\\":\\\"1\\\"}: \\u00e4, \\\\\"}",
+      "send {\"id\":\"1\"}: \u00e4, \\" },
+    { "{ \"detail\" : \"spaced\" }", "spaced" },
+    { "{\"detail\":\"two\\nlines\\u001b[2J\"}", "two lines [2J" },
+    { "{\"inner\":{\"detail\":\"not this\"},\"detail\":7}", "status 400" },
+    { "{\"detail\":\"cut off", "status 400" },
+    { "<html>\"detail\":\"no\"</html>", "status 400" },
+    { "", "status 400" },
+};
 
 static size_t refusal(unsigned n, char out[STUB_ANSWER_BYTES])
 {
-    (void)n;
+    const char *body = refusals[n].body;
     return (size_t)snprintf(out, STUB_ANSWER_BYTES,
-                            "HTTP/1.1 400 No\r\nContent-Length: %zu\r\n\r\n%s", strlen(problem),
-                            problem);
+                            "HTTP/1.1 400 No\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
 }
 
 T_TEST(a_refusal_is_what_the_server_says)
 {
-    static const struct {
-        const char *body, *why;
-    } c[] = {
-        { "{\"title\":\"a\",\"detail\":\"no such thing\"}", "no such thing" },
-        { "{\"detail\":\"send {\\\"id\\\":\\\"1\\\"}: \\u00e4, \\\\\"}",
-          "send {\"id\":\"1\"}: \u00e4, \\" },
-        { "{ \"detail\" : \"spaced\" }", "spaced" },
-        { "{\"detail\":\"two\\nlines\\u001b[2J\"}", "two lines [2J" },
-        { "{\"inner\":{\"detail\":\"not this\"},\"detail\":7}", "status 400" },
-        { "{\"detail\":\"cut off", "status 400" },
-        { "<html>\"detail\":\"no\"</html>", "status 400" },
-        { "", "status 400" },
-    };
-    for (size_t i = 0; i < T_LEN(c); i++) {
-        static struct stub s;
+    static struct stub s = { .answer = refusal };
+    stub_start(&s);
+    for (size_t i = 0; i < T_LEN(refusals); i++) {
         struct http_client client;
         const char *body;
         size_t len;
-        s = (struct stub){ .answer = refusal };
-        problem = c[i].body;
-        stub_start(&s);
         open_client(&client, &s);
         T_EQ(http_client_get(&client, &body, &len), FIRN_ENOTSUP);
-        T_STR(client.why, c[i].why, "%s", c[i].body);
+        T_STR(client.why, refusals[i].why, "%s", refusals[i].body);
         http_client_done(&client);
-        stub_stop(&s);
     }
+    stub_stop(&s);
 }
 
 T_TEST(bad_addresses)
