@@ -10,6 +10,7 @@
  * store without a record beside one that is formed was wiped, and is refused.
  */
 #include "store/quorum_impl.h"
+#include "store/quorum_say.h"
 #include "store/url.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
@@ -80,41 +81,19 @@ void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms)
 
 static unsigned members(const struct quorum *q)
 {
-    unsigned n = 0;
-    for (unsigned i = 0; i < q->n; i++)
-        n += q->acceptor[i].state == ACCEPTOR_MEMBER &&
-             q->acceptor[i].member.state == MEMBER_FORMED;
-    return n;
+    return quorum_together(q->acceptor, q->n);
 }
 
 int quorum_explain(struct quorum *q, int error, struct firn_diag *d)
 {
-    char text[sizeof d->text] = "";
-    size_t len = 0;
-    unsigned in = members(q), shown = 0;
-    for (unsigned i = 0; i < q->n && shown < 2; i++) {
-        const struct acceptor *a = &q->acceptor[i];
-        if (a->why.text[0] && a->state != ACCEPTOR_MEMBER && len < sizeof text) {
-            len += (size_t)snprintf(text + len, sizeof text - len, "; store %u: %.80s", i + 1,
-                                    a->why.text);
-            shown++;
-        }
-    }
-    for (unsigned i = 0; i < q->n && shown == 0; i++)
-        if (q->acceptor[i].why.text[0])
-            shown += snprintf(text, sizeof text, "; store %u: %.100s", i + 1,
-                              q->acceptor[i].why.text) > 0;
-    return firn__diag(d, error, 0, "%u of %u stores take part, %u are needed%.140s", in, q->n,
-                      q->n / 2 + 1, text);
+    char text[sizeof d->text];
+    quorum_say(q->acceptor, q->n, text, sizeof text);
+    return firn__diag(d, error, 0, "%s", text);
 }
 
-/* So many are refused that those left are no majority: nobody will help but an operator. */
 static bool is_lost(const struct quorum *q)
 {
-    unsigned refused = 0;
-    for (unsigned i = 0; i < q->n; i++)
-        refused += q->acceptor[i].state == ACCEPTOR_REFUSED;
-    return q->n - refused < q->n / 2 + 1;
+    return quorum_hopeless(q->acceptor, q->n) == FIRN_ESTORE;
 }
 
 /* ---- calls ---- */
@@ -527,8 +506,9 @@ static int gather(struct quorum *q, struct firn_diag *d)
             break;
         if (next < 0 && find_quorum(q, &quorum))
             break;
+        int hopeless = quorum_hopeless(q->acceptor, q->n);
         if (store_now_ms() >= until_ms) {
-            r = quorum_explain(q, is_lost(q) ? FIRN_ESTORE : FIRN_EIO, d);
+            r = quorum_explain(q, hopeless ? hopeless : FIRN_EIO, d);
             break;
         }
         unsigned opening = 0, blank = 0;
@@ -538,8 +518,8 @@ static int gather(struct quorum *q, struct firn_diag *d)
         }
         if (next >= 0) {
             form(q, (unsigned)next, until_ms);
-        } else if (opening == 0 && is_lost(q)) {
-            r = quorum_explain(q, FIRN_ESTORE, d);
+        } else if (opening == 0 && hopeless) {
+            r = quorum_explain(q, hopeless, d);
             break;
         } else {
             wait_news(q, until_ms < store_now_ms() + 50 ? until_ms : store_now_ms() + 50);
@@ -552,6 +532,15 @@ static int gather(struct quorum *q, struct firn_diag *d)
         name(q, &quorum);
     pthread_mutex_unlock(&q->inbox.lock);
     return r;
+}
+
+/* The texts lie one behind the other in the URL, so their addresses tell. */
+static unsigned place_of(const char *const *url, unsigned n, unsigned i)
+{
+    unsigned place = 1;
+    for (unsigned k = 0; k < n; k++)
+        place += url[k] < url[i];
+    return place;
 }
 
 static int by_text(const void *x, const void *y)
@@ -638,6 +627,7 @@ int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_st
         struct acceptor *a = &q->acceptor[i];
         a->url = url[i];
         a->index = i;
+        a->place = place_of(url, n, i);
         a->acceptors = n;
         a->restart_ok = restart_ok;
         a->timeout_ms = q->timeout_ms;

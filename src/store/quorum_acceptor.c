@@ -171,14 +171,19 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     return true;
 }
 
-static void leave(struct acceptor *a, const struct firn_diag *why)
+/* Until it can be opened again; `error` is what opening it said, if that was tried. */
+static void leave(struct acceptor *a, int error, const struct firn_diag *why)
 {
     static const struct quorum_member none;
     struct acceptor_own *o = a->own;
+    bool unfit = error == FIRN_ENOTSUP || error == FIRN_EFORMAT;
     firn_store_close(o->store);
     o->store = NULL;
     o->look_ms = store_now_ms() + REOPEN_MS;
-    set_state(a, ACCEPTOR_AWAY, &none, NULL, 0, why);
+    pthread_mutex_lock(&a->inbox->lock);
+    a->error = error;
+    pthread_mutex_unlock(&a->inbox->lock);
+    set_state(a, unfit ? ACCEPTOR_UNFIT : ACCEPTOR_AWAY, &none, NULL, 0, why);
 }
 
 static void replaced(struct acceptor *a, const struct firn_diag *why);
@@ -195,10 +200,11 @@ static void attend(struct acceptor *a)
     o->look_ms = store_now_ms() + REOPEN_MS;
     for (size_t i = 0; i < SEEN; i++)
         o->seen[i].used = false;
-    if (!o->store && firn_store_open(a->url, a->timeout_ms, &o->store, &d) != 0)
+    int r = o->store ? 0 : firn_store_open(a->url, a->timeout_ms, &o->store, &d);
+    if (r != 0)
         o->store = NULL;
-    if (!o->store || !look(a, &d))
-        leave(a, &d);
+    if (r != 0 || !look(a, &d))
+        leave(a, r, &d);
 }
 
 /* The engine says that it is another one: what it promised may be lost. */
@@ -208,7 +214,7 @@ static void replaced(struct acceptor *a, const struct firn_diag *why)
     a->own->forgot = a->state == ACCEPTOR_MEMBER;
     a->own->self = a->member.self;
     pthread_mutex_unlock(&a->inbox->lock);
-    leave(a, why);
+    leave(a, 0, why);
     if (a->restart_ok)
         attend(a);
     else

@@ -86,6 +86,7 @@ enum acceptor_state {
     ACCEPTOR_BLANK,   /* open, and member of nothing */
     ACCEPTOR_MEMBER,  /* open, with a member record that fits the store */
     ACCEPTOR_REFUSED, /* not the store that was admitted: it must not vote */
+    ACCEPTOR_UNFIT,   /* not opened, because of how it, or its URL, is set up */
 };
 
 struct inbox {            /* answers of all acceptors */
@@ -97,6 +98,7 @@ struct inbox {            /* answers of all acceptors */
 
 struct acceptor {
     const char *url;
+    unsigned place; /* in the quorum's URL, from 1: people count so */
     uint32_t timeout_ms;
     uint64_t acceptors;
     bool restart_ok;
@@ -118,7 +120,8 @@ struct acceptor {
     char member_text[MEMBER_TEXT_MAX];
     struct quorum_member
         found; /* REFUSED: what could be read, with its present identity; for admission */
-    struct firn_diag why; /* AWAY, REFUSED, or the last failure */
+    int error; /* UNFIT: what opening it said */
+    struct firn_diag why; /* AWAY, REFUSED, UNFIT, or the last failure */
 
     struct acceptor_own *own; /* the thread's */
 };

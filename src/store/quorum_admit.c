@@ -20,7 +20,7 @@ enum { RENEW_MAX = 64, STEP_MS = 20000 }; /* registers at once; time for each st
 
 static const char *const state_name[] = {
     [ACCEPTOR_OPENING] = "silent", [ACCEPTOR_AWAY] = "away",       [ACCEPTOR_BLANK] = "blank",
-    [ACCEPTOR_MEMBER] = "member",  [ACCEPTOR_REFUSED] = "refused",
+    [ACCEPTOR_MEMBER] = "member",  [ACCEPTOR_REFUSED] = "refused", [ACCEPTOR_UNFIT] = "unfit",
 };
 
 int firn_quorum_view(struct firn_store *s, struct firn_quorum_view *out, size_t *out_n)

@@ -28,6 +28,23 @@ def admin(*words):
     return done.returncode, done.stdout.decode()
 
 
+def starting(url, folder):
+    """firnd on this store: its exit status and what it said, or None while it runs on."""
+    with open(os.path.join(folder, "firnd.log"), "w+b") as log:
+        p = subprocess.Popen([FIRN + "d", "--no-config", "--state-dir", os.path.join(folder, "state"), "--store", url,
+                              "--listen-home", "127.0.0.1:0", "--listen-snowflake", "127.0.0.1:0",
+                              "--listen-ticket", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            status = p.wait(6)  # three times as long as a store has to answer
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            p.kill()
+            p.wait()
+        log.seek(0)
+        return status, log.read().decode()
+
+
 def write(p, key, old, new):
     """A change that is done however often it takes; nobody else writes."""
     def one():
@@ -71,6 +88,42 @@ def case_one_store_by_two_names(folder):
     t.open_fails(f"quorum:{one}|{same}|{two}", "FIRN_EFORMAT", "the same store", f"{folder}/./1.db")
     with t.opened(f"quorum:{one}|{two}|sqlite:{folder}/3.db") as p:
         t.expect(p.cas("k", None, "v"), "0")
+
+
+def case_a_majority_is_badly_set_up(folder):
+    """Nobody but an operator can mend that: refused at once, with the cure, as the one store would be."""
+    with t.running(QuorumRedis(folder)) as e:
+        for n in e.node[:2]:
+            n.server.do("CONFIG", "SET", "appendfsync", "everysec")
+        cure = "stores 1, 2: Redis has appendfsync everysec", "set appendfsync always; or unsafe_ok=dev"
+        t.open_fails(e.url(), "FIRN_ENOTSUP", "0 of 3 stores take part", *cure)
+        e.node[2].server.do("CONFIG", "SET", "appendfsync", "everysec")
+        t.open_fails(e.url(), "FIRN_ENOTSUP", "all 3: Redis has appendfsync everysec", cure[1])
+        status, said = admin("init", "--fresh", "--store", e.url())
+        assert status == 2 and cure[1] in said, said
+        status, said = starting(e.url(), folder)
+        assert status == 1 and cure[1] in said and "store_unreachable" not in said, f"{status}: {said}"
+        without = e.url().replace("unsafe_ok=yes&", "")
+        t.open_fails(without, "FIRN_ENOTSUP", "all 3: Redis may forget", "say unsafe_ok=yes to use it")
+        status, said = starting(without, folder)
+        assert status == 1 and "say unsafe_ok=yes to use it" in said, f"{status}: {said}"
+
+
+def case_a_minority_is_badly_set_up(folder):
+    """The others go on, and it takes part again when it is mended."""
+    with t.running(QuorumRedis(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.node[1].server.do("CONFIG", "SET", "appendfsync", "everysec")
+        with t.opened(e.url()) as q:
+            write(q, "k", "0", "1")
+            status, said = admin("doctor", "--store", e.url())
+            assert status == 1 and "unfit" in said and "set appendfsync always" in said, said
+            e.kill(0)  # what is left is away, badly set up, and well: a server that is away may come back
+            with t.probe(e.url(), 1000) as r:
+                t.expect(r.opened, "FIRN_EIO", "store 2: Redis has appendfsync", "set appendfsync always")
+            e.node[1].server.do("CONFIG", "SET", "appendfsync", "always")
+            t.wait_for("it takes part again", lambda: q.read("k").value == b"1")
+            e.restart(0)
 
 
 def case_a_minority_is_dead(folder):

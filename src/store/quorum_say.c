@@ -1,0 +1,141 @@
+#include "store/quorum_say.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    REASON_LEAST = 24, /* shorter ones tell nothing */
+    REASON_MAX = 320,
+};
+
+static bool is_in(const struct acceptor *a)
+{
+    return a->state == ACCEPTOR_MEMBER && a->member.state == MEMBER_FORMED;
+}
+
+static unsigned beside(const struct acceptor *a, unsigned n, unsigned i)
+{
+    unsigned same = 0;
+    for (unsigned k = 0; k < n; k++)
+        same += is_in(&a[i]) && is_in(&a[k]) && nonce_eq(&a[i].member.quorum, &a[k].member.quorum);
+    return same;
+}
+
+unsigned quorum_together(const struct acceptor *a, unsigned n)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned same = beside(a, n, i);
+        most = same > most ? same : most;
+    }
+    return most;
+}
+
+int quorum_hopeless(const struct acceptor *a, unsigned n)
+{
+    unsigned refused = 0, unfit = 0;
+    int error = 0;
+    for (unsigned i = 0; i < n; i++) {
+        refused += a[i].state == ACCEPTOR_REFUSED;
+        unfit += a[i].state == ACCEPTOR_UNFIT;
+        if (a[i].state == ACCEPTOR_UNFIT && error == 0)
+            error = a[i].error;
+    }
+    if (n - refused < n / 2 + 1)
+        return FIRN_ESTORE;
+    return n - refused - unfit < n / 2 + 1 ? error : 0;
+}
+
+/* ---- the sentence ---- */
+
+struct text {
+    char *p;
+    size_t len, size;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(t->p + t->len, t->size - t->len, fmt, args);
+    va_end(args);
+    t->len += n > 0 ? (size_t)n : 0;
+    if (t->len >= t->size)
+        t->len = t->size - 1;
+}
+
+/* In `room` bytes: the beginning and the end, where the cause and the cure stand. */
+static void add_squeezed(struct text *t, const char *reason, size_t room)
+{
+    size_t len = strlen(reason), head = room / 3;
+    if (len <= room)
+        add(t, "%s", reason);
+    else
+        add(t, "%.*s ... %s", (int)head, reason, reason + len - (room - head - 5));
+}
+
+/* Bits of the stores that have this reason. */
+static unsigned sharing(char reason[][REASON_MAX], unsigned n, unsigned i)
+{
+    unsigned set = 0;
+    for (unsigned k = 0; k < n; k++)
+        if (strcmp(reason[k], reason[i]) == 0)
+            set |= 1u << k;
+    return set;
+}
+
+/* "all 3", "store 2" or "stores 1, 3", by their places in the URL. */
+static void name_stores(const struct acceptor *a, unsigned n, unsigned set, struct text *t)
+{
+    unsigned count = 0, said = 0;
+    for (unsigned i = 0; i < n; i++)
+        count += set >> i & 1;
+    if (count == n) {
+        add(t, "all %u", n);
+        return;
+    }
+    add(t, count == 1 ? "store " : "stores ");
+    for (unsigned place = 1; place <= n; place++)
+        for (unsigned i = 0; i < n; i++)
+            if ((set >> i & 1) && a[i].place == place)
+                add(t, "%s%u", said++ ? ", " : "", place);
+}
+
+static void add_reason(const struct acceptor *a, unsigned n, unsigned set, const char *reason,
+                       struct text *t)
+{
+    char who[64];
+    struct text w = { who, 0, sizeof who };
+    name_stores(a, n, set, &w);
+    size_t room = t->size - t->len - 1, need = w.len + 4;
+    if (room < need + REASON_LEAST)
+        return;
+    add(t, "; %s: ", who);
+    add_squeezed(t, reason, room - need);
+}
+
+/* Those that need a hand come first, then those that may come back; last what failed at a member. */
+static unsigned rank(const struct acceptor *a)
+{
+    if (a->state == ACCEPTOR_REFUSED || a->state == ACCEPTOR_UNFIT)
+        return 0;
+    return a->state == ACCEPTOR_MEMBER ? 2 : 1;
+}
+
+void quorum_say(const struct acceptor *a, unsigned n, char *out, size_t size)
+{
+    char reason[PAXOS_ACCEPTORS_MAX][REASON_MAX];
+    struct text t = { out, 0, size };
+    unsigned told = 0;
+    for (unsigned i = 0; i < n; i++)
+        snprintf(reason[i], sizeof reason[i], "%s", a[i].why.text);
+    add(&t, "%u of %u stores take part, %u are needed", quorum_together(a, n), n, n / 2 + 1);
+    for (unsigned r = 0; r < 3; r++)
+        for (unsigned i = 0; i < n; i++) {
+            if (rank(&a[i]) != r || !reason[i][0] || (told >> i & 1) || (r == 2 && told))
+                continue;
+            unsigned set = sharing(reason, n, i);
+            add_reason(a, n, set, reason[i], &t);
+            told |= set;
+        }
+}
