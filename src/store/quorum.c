@@ -486,10 +486,25 @@ static void name(struct quorum *q, const struct nonce *quorum)
         a->quorum = *quorum;
         if (a->state == ACCEPTOR_BLANK ||
             (a->state == ACCEPTOR_MEMBER && !nonce_eq(&a->member.quorum, quorum))) {
+            a->refusal = a->state == ACCEPTOR_BLANK ? REFUSED_EMPTY : REFUSED_FOREIGN;
             a->state = ACCEPTOR_REFUSED; /* its thread looks again, and says why */
             firn__diag(&a->why, FIRN_ESTORE, 0, "it has no record of its promises in this quorum");
             acceptor_look(a);
         }
+    }
+}
+
+/* Where one is formed, all had a record. So one that has none now was wiped; it may have got it since it was
+ * looked at, so it is looked at again. */
+static void doubt_blanks(struct quorum *q)
+{
+    if (quorum_together(q->acceptor, q->n) == 0)
+        return;
+    for (unsigned i = 0; i < q->n; i++) {
+        struct acceptor *a = &q->acceptor[i];
+        if (a->state == ACCEPTOR_BLANK && !a->formed)
+            acceptor_look(a);
+        a->formed = true;
     }
 }
 
@@ -506,6 +521,7 @@ static int gather(struct quorum *q, struct firn_diag *d)
             break;
         if (next < 0 && find_quorum(q, &quorum))
             break;
+        doubt_blanks(q);
         int hopeless = quorum_hopeless(q->acceptor, q->n);
         if (store_now_ms() >= until_ms) {
             r = quorum_explain(q, hopeless ? hopeless : FIRN_EIO, d);
@@ -592,8 +608,7 @@ int firn_store_quorum_check(const char *urls, struct firn_diag *d)
     return r;
 }
 
-int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_store **out,
-                           struct firn_diag *d)
+static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, struct firn_diag *d)
 {
     struct quorum *q = calloc(1, sizeof *q);
     const char *url[QUORUM_STORES_MAX];
@@ -634,12 +649,42 @@ int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_st
         a->inbox = &q->inbox;
         r = acceptor_start(a, d);
     }
-    if (r == 0)
-        r = gather(q, d);
     if (r != 0) {
         quorum_close(&q->base);
         return r;
     }
-    *out = &q->base;
+    *out = q;
     return 0;
+}
+
+int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_store **out,
+                           struct firn_diag *d)
+{
+    struct quorum *q;
+    int r = begin(urls, timeout_ms, &q, d);
+    if (r != 0)
+        return r;
+    r = gather(q, d);
+    if (r != 0)
+        quorum_close(&q->base);
+    else
+        *out = &q->base;
+    return r;
+}
+
+int firn_quorum_examine(const char *urls, uint32_t timeout_ms, struct firn_quorum_view *out,
+                        size_t *out_n, struct firn_diag *d)
+{
+    struct quorum *q;
+    *out_n = 0;
+    int r = begin(urls, timeout_ms, &q, d);
+    if (r != 0)
+        return r;
+    r = gather(q, d);
+    pthread_mutex_lock(&q->inbox.lock);
+    quorum_view(q, store_now_ms(), out);
+    *out_n = q->n;
+    pthread_mutex_unlock(&q->inbox.lock);
+    quorum_close(&q->base);
+    return r;
 }

@@ -89,6 +89,14 @@ enum acceptor_state {
     ACCEPTOR_UNFIT,   /* not opened, because of how it, or its URL, is set up */
 };
 
+enum acceptor_refusal {
+    REFUSED_EMPTY,   /* no px-member */
+    REFUSED_BROKEN,  /* one that cannot be read */
+    REFUSED_FOREIGN, /* another quorum's */
+    REFUSED_COUNT,   /* of a quorum with another number of stores */
+    REFUSED_CHANGED, /* of another store: this is a copy, was restored, or restarted */
+};
+
 struct inbox {            /* answers of all acceptors */
     pthread_mutex_t lock; /* of this and of every acceptor's shared part */
     pthread_cond_t news;  /* answers, or a state changed */
@@ -110,11 +118,13 @@ struct acceptor {
     /* shared, under inbox->lock */
     pthread_cond_t wake;
     bool closing, look;
-    bool named; /* only members of `quorum` count */
+    bool named;  /* only members of `quorum` count */
+    bool formed; /* another store is a member, so this one had a record, too */
     struct nonce quorum;
     struct job *first, **last;
     size_t queued;
     enum acceptor_state state;
+    enum acceptor_refusal refusal;
     struct quorum_member member; /* BLANK: only the identity in it */
     size_t member_len;
     char member_text[MEMBER_TEXT_MAX];

@@ -3,10 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum {
-    REASON_LEAST = 24, /* shorter ones tell nothing */
-    REASON_MAX = 320,
-};
+enum { REASON_LEAST = 24 }; /* shorter ones tell nothing */
 
 static bool is_in(const struct acceptor *a)
 {
@@ -46,6 +43,56 @@ int quorum_hopeless(const struct acceptor *a, unsigned n)
     return n - refused - unfit < n / 2 + 1 ? error : 0;
 }
 
+/* ---- one store ---- */
+
+#define ASK_DOCTOR "`firn admin doctor` says what can be done"
+#define FROM_COPY                                                                      \
+    "put its backup there, or a copy of a store that is left, then `firn admin admit " \
+    "--as-is` it"
+
+/* What can be done for one that is refused when no majority is left to give it the registers. */
+static const struct {
+    const char *in_short, *in_full;
+} without_majority[] = {
+    [REFUSED_EMPTY] = { ASK_DOCTOR, FROM_COPY },
+    [REFUSED_BROKEN] = { ASK_DOCTOR, FROM_COPY },
+    [REFUSED_FOREIGN] = { "name the right one", "name the right one in the URL" },
+    [REFUSED_COUNT] = { "name all of them", "name all of them in the URL" },
+    [REFUSED_CHANGED] = { ASK_DOCTOR, "if there is nothing newer, `firn admin admit --as-is` it" },
+};
+
+static const char *cure_of(const struct acceptor *a, bool lost, bool in_short)
+{
+    switch (a->state) {
+    case ACCEPTOR_REFUSED:
+        if (!lost)
+            return "see that it is the right one, then `firn admin admit`";
+        return in_short ? without_majority[a->refusal].in_short
+                        : without_majority[a->refusal].in_full;
+    case ACCEPTOR_BLANK:
+        return "a quorum is formed when all of its stores are there";
+    case ACCEPTOR_OPENING:
+    case ACCEPTOR_AWAY:
+        return in_short ? "" : "it takes part again by itself when it is back";
+    case ACCEPTOR_MEMBER:
+    case ACCEPTOR_UNFIT: /* the engine says what to set */
+        break;
+    }
+    return "";
+}
+
+void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_short,
+                   char out[QUORUM_REASON_BUF])
+{
+    const char *why = a[i].why.text;
+    const char *cure = cure_of(&a[i], quorum_hopeless(a, n) == FIRN_ESTORE, in_short);
+    if (a[i].state == ACCEPTOR_BLANK)
+        why = "it is empty";
+    else if (a[i].state == ACCEPTOR_OPENING)
+        why = "it does not answer";
+    snprintf(out, QUORUM_REASON_BUF, "%s%s%s", why, *why && *cure ? ": " : "", cure);
+}
+
 /* ---- the sentence ---- */
 
 struct text {
@@ -75,7 +122,7 @@ static void add_squeezed(struct text *t, const char *reason, size_t room)
 }
 
 /* Bits of the stores that have this reason. */
-static unsigned sharing(char reason[][REASON_MAX], unsigned n, unsigned i)
+static unsigned sharing(char reason[][QUORUM_REASON_BUF], unsigned n, unsigned i)
 {
     unsigned set = 0;
     for (unsigned k = 0; k < n; k++)
@@ -124,11 +171,11 @@ static unsigned rank(const struct acceptor *a)
 
 void quorum_say(const struct acceptor *a, unsigned n, char *out, size_t size)
 {
-    char reason[PAXOS_ACCEPTORS_MAX][REASON_MAX];
+    char reason[PAXOS_ACCEPTORS_MAX][QUORUM_REASON_BUF];
     struct text t = { out, 0, size };
     unsigned told = 0;
     for (unsigned i = 0; i < n; i++)
-        snprintf(reason[i], sizeof reason[i], "%s", a[i].why.text);
+        quorum_reason(a, n, i, true, reason[i]);
     add(&t, "%u of %u stores take part, %u are needed", quorum_together(a, n), n, n / 2 + 1);
     for (unsigned r = 0; r < 3; r++)
         for (unsigned i = 0; i < n; i++) {

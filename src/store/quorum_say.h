@@ -14,6 +14,12 @@ unsigned quorum_together(const struct acceptor *a, unsigned n);
  * used as they are set up; it is what the first of them said. Nobody will help but an operator. 0: time may. */
 int quorum_hopeless(const struct acceptor *a, unsigned n);
 
+/* Why store i does not take part, and what can be done; "" for a member that is well. In short: in one line
+ * with others, of which doctor knows more. */
+#define QUORUM_REASON_BUF 320
+void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_short,
+                   char out[QUORUM_REASON_BUF]);
+
 /* One sentence: how many take part, and why the others do not. The first reason is told in full, as its cure
  * stands at its end; stores with the same one are named together. */
 void quorum_say(const struct acceptor *a, unsigned n, char *out, size_t size);

@@ -309,13 +309,70 @@ def case_all_are_restored(folder):
         write(p, "k", "0", "1")
         e.restore(os.path.join(folder, "copy"))
         a = t.wait_for("it notices", lambda: (lambda a: a if a.result == "FIRN_ESTORE" else None)(p.cas("k", "1", "2")))
-        assert "take part" in a.text and "replaced" in a.text or "firn admin admit" in a.text, a  # how many noticed by now
+        assert "take part" in a.text and "firn admin doctor" in a.text, a
         t.open_fails(e.url(), "FIRN_ESTORE")
         for n in e.node:  # the operator says that this is what there is; then a fence is needed (docs/cluster.md)
             status, said = admin("admit", "--as-is", n.url(), "--store", e.url())
             assert status == 0, said
         with t.opened(e.url()) as q:
             assert q.read("k").value == b"0"
+
+
+def case_a_majority_is_wiped(folder):
+    """Nobody can give them what they had: each is named with what can be done, and that works."""
+    with t.running(QuorumSqlite(folder)) as e:
+        status, said = admin("init", "--fresh", "--slots", "16", "--store", e.url())
+        assert status == 0, said
+        with t.opened(e.url()) as p:
+            write(p, "k", None, "0")
+        wipe(e, 0)
+        wipe(e, 2)
+        t.open_fails(e.url(), "FIRN_ESTORE", "1 of 3 stores take part", "stores 1, 3: ", "wiped", "`firn admin doctor`")
+        status, said = starting(e.url(), folder)
+        assert status == 1 and "`firn admin doctor`" in said, f"{status}: {said}"
+        status, said = admin("admit", e.node[0].url(), "--store", e.url())
+        assert status == 2 and "admitted by a majority of the others" in said and "`firn admin doctor`" in said, said
+        status, said = admin("admit", "--as-is", e.node[0].url(), "--store", e.url())
+        assert status == 1 and "is empty" in said and "without a majority, first put its backup there" in said, said
+        status, said = admin("doctor", "--store", e.url())
+        lines = {n.url(): next(line for line in said.splitlines() if f"{n.url()}: " in line) for n in e.node}
+        assert status == 1 and "`firn admin fence`" in said and "`firn admin init`" in said, said
+        assert ": member" in lines[e.node[1].url()], said
+        for n in (e.node[0], e.node[2]):
+            assert "wiped: put its backup there, or a copy of a store that is left" in lines[n.url()], said
+            assert "`firn admin admit --as-is`" in lines[n.url()], said
+        e.node[1].snapshot(os.path.join(folder, "copy"))  # the newest there is
+        for i in (0, 2):
+            wipe(e, i)  # looking at it made it again
+            shutil.copy(os.path.join(folder, "copy", "firn.db"), e.node[i].file("firn"))
+            status, said = admin("admit", "--as-is", e.node[i].url(), "--store", e.url())
+            assert status == 0, said
+        status, said = admin("fence", "--store", e.url())
+        assert status == 0, said
+        with t.opened(e.url()) as p:
+            assert p.read("k").value == b"0"
+            e.pause(1)
+            write(p, "k", "0", "1")  # by the two copies
+            e.resume(1)
+        for i in range(3):
+            wipe(e, i)
+        status, said = admin("init", "--slots", "16", "--store", e.url())  # anew
+        assert status == 0, said
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 0, said
+
+
+def case_not_formed_yet(folder):
+    """All stores must be there for that; doctor names the one that is not."""
+    with t.running(QuorumRedis(folder)) as e:
+        e.kill(1)
+        with t.probe(e.url(), 1000) as p:
+            t.expect(p.opened, "FIRN_EIO", "store 2: ", "stores 1, 3: it is empty: a quorum is formed when all")
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 1 and said.count(": blank: it is empty") == 2 and said.count(": away: ") == 1, said
+        e.restart(1)
+        with t.opened(e.url()) as p:
+            write(p, "k", None, "0")
 
 
 def case_a_restarted_redis(folder):

@@ -74,7 +74,7 @@ T_TEST(a_long_reason_keeps_its_cure)
     memset(why, 'x', sizeof why);
     snprintf(why + 150, sizeof why - 150, ": set it right, then try again");
     for (unsigned i = 0; i < 7; i++)
-        set(i, i % 2 ? ACCEPTOR_REFUSED : ACCEPTOR_UNFIT, why);
+        set(i, ACCEPTOR_UNFIT, why);
     set(6, ACCEPTOR_AWAY, "it is away");
     const char *text = said(7);
     T_EQ(strlen(text), TEXT - 1);
@@ -129,4 +129,36 @@ T_TEST(hopeless_only_without_a_majority)
             set(row[k].refused + row[k].unfit + i, ACCEPTOR_AWAY, "gone");
         T_EQ(quorum_hopeless(a, 5), row[k].want, "row %zu", k);
     }
+}
+
+T_TEST(who_is_refused_is_admitted_while_a_majority_is_left)
+{
+    char full[QUORUM_REASON_BUF];
+    begin(3);
+    set(0, ACCEPTOR_REFUSED, "wiped");
+    a[0].refusal = REFUSED_EMPTY;
+    T_STR(said(3), "2 of 3 stores take part, 2 are needed; store 1: wiped: see that it is the "
+                   "right one, then `firn admin admit`");
+    set(1, ACCEPTOR_REFUSED, "wiped");
+    a[1].refusal = REFUSED_EMPTY;
+    T_STR(said(3), "1 of 3 stores take part, 2 are needed; stores 1, 2: wiped: `firn admin doctor` "
+                   "says what can be done");
+    quorum_reason(a, 3, 0, false, full);
+    T_STR(full, "wiped: put its backup there, or a copy of a store that is left, then `firn admin "
+                "admit --as-is` it");
+    quorum_reason(a, 3, 2, false, full);
+    T_STR(full, "");
+    a[1].refusal = REFUSED_CHANGED;
+    quorum_reason(a, 3, 1, false, full);
+    T_STR(full, "wiped: if there is nothing newer, `firn admin admit --as-is` it");
+}
+
+T_TEST(what_is_not_formed_waits_for_all)
+{
+    begin(3);
+    set(0, ACCEPTOR_BLANK, "");
+    set(1, ACCEPTOR_OPENING, "");
+    set(2, ACCEPTOR_BLANK, "");
+    T_STR(said(3), "0 of 3 stores take part, 2 are needed; stores 1, 3: it is empty: a quorum is "
+                   "formed when all of its stores are there; store 2: it does not answer");
 }
