@@ -12,7 +12,8 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import store_cases as t  # noqa: E402  pylint: disable=wrong-import-position
-from engines.quorum import QuorumEtcd, QuorumRaft, QuorumRedis, QuorumSqlite  # noqa: E402  pylint: disable=wrong-import-position
+from engines.quorum import (QuorumEtcd, QuorumMixed, QuorumPostgres, QuorumRaft, QuorumRedis,  # noqa: E402  pylint: disable=wrong-import-position
+                            QuorumSqlite)
 from engines.redis import Client, Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 FIRN = os.path.join(os.path.abspath(sys.argv[1]), "firn") if len(sys.argv) > 1 else None
@@ -299,6 +300,44 @@ def case_a_restored_etcd_does_not_vote(folder):
         assert status == 0, said
         e.kill(1)
         t.wait_for("it reads with the admitted one", lambda: p.read("k").value == b"5" and p.read("n").value == b"1")
+
+
+def case_one_of_each_kind(folder):
+    """Each is lost in turn; whoever comes then, and whoever was there, has the register."""
+    os.chmod(folder, 0o755)
+    with t.running(QuorumMixed(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        for i in range(3):
+            e.kill(i)
+            for n in range(5):
+                write(p, "k", str(i * 5 + n), str(i * 5 + n + 1))
+            with t.opened(e.url()) as q:
+                assert q.read("k").value == b"%d" % (i * 5 + 5)
+            e.restart(i)
+            t.wait_for("doctor finds all three again",
+                       lambda: admin("doctor", "--store", e.url())[1].count(": member") == 3)
+        assert p.read("k").value == b"15"
+
+
+def case_a_restored_postgres_does_not_vote(folder):
+    """A data directory that was put back has the identity that it had; who saw more of it tells everybody."""
+    os.chmod(folder, 0o755)
+    with t.running(QuorumPostgres(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.node[0].snapshot(os.path.join(folder, "copy"))
+        for n in range(5):
+            write(p, "k", str(n), str(n + 1))
+        e.node[0].restore(os.path.join(folder, "copy"))
+
+        def refused():
+            assert p.read("k").value in (None, b"5")  # None: not known
+            return ": refused: " in admin("doctor", "--store", e.url())[1]
+        t.wait_for("it is refused, also by those who come later", refused)
+        status, said = admin("admit", e.node[0].url(), "--store", e.url())
+        assert status == 0, said
+        e.kill(1)
+        t.wait_for("it reads with the admitted one", lambda: p.read("k").value == b"5")
+        write(p, "k", "5", "6")
 
 
 def case_all_are_restored(folder):
