@@ -375,6 +375,11 @@ static void show_members(struct ward *w, const struct firn_quorum_view *view, si
         find(w, member ? 0 : 2, "quorum", "%s: %s%s%s", view[i].url, view[i].state,
              member ? "" : ": ", member ? "" : view[i].why);
     }
+    for (size_t i = 0; i < n; i++)
+        if (view[i].server != i)
+            find(w, 1, "quorum",
+                 "%s is in the same server as %s, or in a copy: both may go at once", view[i].url,
+                 view[view[i].server].url);
 }
 
 static void check_members(struct ward *w, struct firn_store *store)

@@ -23,6 +23,8 @@ struct firn_quorum_view {
     char url[128];     /* without passwords */
     const char *state; /* "member", "refused", "unfit", "away", "silent", "blank" */
     uint64_t floor;
+    size_t
+        server; /* the first of the stores that seems to be in the same server, or its own number */
     char why[320]; /* it does not take part, and what can be done; "": it does */
 };
 #define QUORUM_STORES_MAX 7

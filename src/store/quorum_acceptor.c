@@ -131,9 +131,13 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     struct quorum_member m = { 0 };
     char identity[STORE_ID_TEXT_BUF];
     int r = firn_store_identity(o->store, identity, d);
-    if (r == 0)
+    if (r == 0) {
+        pthread_mutex_lock(&a->inbox->lock);
+        memcpy(a->identity, identity, sizeof identity);
+        pthread_mutex_unlock(&a->inbox->lock);
         r = firn_store_read(o->store, firn_slice(QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY)),
                             true, &rec, d);
+    }
     if (r == FIRN_ENOENT) {
         memcpy(m.store, identity, sizeof m.store);
         pthread_mutex_lock(&a->inbox->lock);

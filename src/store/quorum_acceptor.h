@@ -125,7 +125,8 @@ struct acceptor {
     size_t queued;
     enum acceptor_state state;
     enum acceptor_refusal refusal;
-    struct quorum_member member; /* BLANK: only the identity in it */
+    char identity[STORE_ID_TEXT_BUF]; /* as it was last looked at */
+    struct quorum_member member;      /* BLANK: only the identity in it */
     size_t member_len;
     char member_text[MEMBER_TEXT_MAX];
     struct quorum_member

@@ -34,6 +34,7 @@ void quorum_view(struct quorum *q, int64_t until_ms, struct firn_quorum_view *ou
         store_url_redact(a->url, out[i].url, sizeof out[i].url);
         out[i].state = state_name[a->state];
         out[i].floor = a->member.floor;
+        out[i].server = quorum_server_of(q->acceptor, q->n, i);
         quorum_reason(q->acceptor, q->n, i, false, out[i].why);
     }
 }

@@ -93,6 +93,28 @@ void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_sho
     snprintf(out, QUORUM_REASON_BUF, "%s%s%s", why, *why && *cure ? ": " : "", cure);
 }
 
+/* How much of an identity tells the server: what is behind it is the place in it. 0: nothing does. */
+static size_t server_len(const char *identity)
+{
+    static const char *const all[] = { "redis:", "etcd:", "raft:" };
+    static const char postgres[] = "postgres:";
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strncmp(identity, all[i], strlen(all[i])) == 0)
+            return strlen(identity);
+    if (strncmp(identity, postgres, strlen(postgres)) == 0)
+        return strlen(postgres) + strcspn(identity + strlen(postgres), ":");
+    return 0;
+}
+
+unsigned quorum_server_of(const struct acceptor *a, unsigned n, unsigned i)
+{
+    size_t len = server_len(a[i].identity);
+    for (unsigned k = 0; k < n && len > 0; k++)
+        if (server_len(a[k].identity) == len && memcmp(a[k].identity, a[i].identity, len) == 0)
+            return k;
+    return i;
+}
+
 /* ---- the sentence ---- */
 
 struct text {

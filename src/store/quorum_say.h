@@ -20,6 +20,10 @@ int quorum_hopeless(const struct acceptor *a, unsigned n);
 void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_short,
                    char out[QUORUM_REASON_BUF]);
 
+/* The first store that is in the same server as store i, by what their engines say of themselves: i, if there is
+ * none, or if that cannot be told (files, ZooKeeper). */
+unsigned quorum_server_of(const struct acceptor *a, unsigned n, unsigned i);
+
 /* One sentence: how many take part, and why the others do not. The first reason is told in full, as its cure
  * stands at its end; stores with the same one are named together. */
 void quorum_say(const struct acceptor *a, unsigned n, char *out, size_t size);

@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import store_cases as t  # noqa: E402  pylint: disable=wrong-import-position
 from engines.quorum import (QuorumEtcd, QuorumMixed, QuorumPostgres, QuorumRaft, QuorumRedis,  # noqa: E402  pylint: disable=wrong-import-position
                             QuorumSqlite)
+from engines.postgres import Postgres  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Client, Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 FIRN = os.path.join(os.path.abspath(sys.argv[1]), "firn") if len(sys.argv) > 1 else None
@@ -89,6 +90,21 @@ def case_one_store_by_two_names(folder):
     t.open_fails(f"quorum:{one}|{same}|{two}", "FIRN_EFORMAT", "the same store", f"{folder}/./1.db")
     with t.opened(f"quorum:{one}|{two}|sqlite:{folder}/3.db") as p:
         t.expect(p.cas("k", None, "v"), "0")
+
+
+def case_one_server_in_several_places(folder):
+    """It is used, as on a laptop, but doctor says that nothing is won by it."""
+    os.chmod(folder, 0o755)
+    redis, postgres = Redis(folder), Postgres(folder)
+    with t.running(redis, postgres):
+        for e, shared in ((redis, 2), (postgres, 2)):
+            url = "quorum:" + "|".join(e.url(f"place{i}") for i in range(3))
+            status, said = admin("init", "--fresh", "--slots", "16", "--store", url)
+            assert status == 0, said
+            status, said = admin("doctor", "--store", url)
+            assert status == 0 and said.count("is in the same server as") == shared, said
+        status, said = admin("doctor", "--store", f"quorum:sqlite:{folder}/1|{redis.url('own')}|{postgres.url('own')}")
+        assert "the same server" not in said, said
 
 
 def case_a_majority_is_badly_set_up(folder):
@@ -311,7 +327,7 @@ def case_one_of_each_kind(folder):
             e.kill(i)
             for n in range(5):
                 write(p, "k", str(i * 5 + n), str(i * 5 + n + 1))
-            with t.opened(e.url()) as q:
+            with t.opened(e.url(), 3000) as q:  # it ends when the locked file gave up
                 assert q.read("k").value == b"%d" % (i * 5 + 5)
             e.restart(i)
             t.wait_for("doctor finds all three again",

@@ -162,3 +162,22 @@ T_TEST(what_is_not_formed_waits_for_all)
     T_STR(said(3), "0 of 3 stores take part, 2 are needed; stores 1, 3: it is empty: a quorum is "
                    "formed when all of its stores are there; store 2: it does not answer");
 }
+
+T_TEST(stores_in_one_server_are_seen)
+{
+    static const struct {
+        const char *identity;
+        unsigned want;
+    } row[] = {
+        { "redis:aaaa:bbbb", 0 },      { "postgres:71:1:5.100", 1 }, { "redis:aaaa:bbbb", 0 },
+        { "postgres:71:2:6.200", 1 },  { "postgres:7:1:5.100", 4 },  { "sqlite:9:1.000000001", 5 },
+        { "sqlite:9:1.000000001", 6 },
+    };
+    begin(7);
+    for (unsigned i = 0; i < T_LEN(row); i++)
+        snprintf(a[i].identity, sizeof a[i].identity, "%s", row[i].identity);
+    for (unsigned i = 0; i < T_LEN(row); i++)
+        T_EQ(quorum_server_of(a, 7, i), row[i].want, "%s", row[i].identity);
+    memset(a[2].identity, 0, sizeof a[2].identity); /* not known yet */
+    T_EQ(quorum_server_of(a, 7, 2), 2u);
+}
