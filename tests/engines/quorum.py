@@ -68,6 +68,10 @@ class Quorum:
     def restart(self, i=None):
         self._all(i, "restart")
 
+    def wipe(self, i):
+        """It runs, and has forgotten everything."""
+        self.node[i].wipe()
+
     def leader(self):
         return 0
 
@@ -115,6 +119,12 @@ class QuorumSqlite(Quorum):
 class QuorumRedis(Quorum):
     inner = Redis
     options = "restart_ok|"
+
+
+class StrictRedis(QuorumRedis):
+    """Without restart_ok: one that was restarted is refused until it is admitted."""
+
+    options = ""
 
 
 class QuorumPostgres(Quorum):

@@ -12,16 +12,12 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import store_cases as t  # noqa: E402  pylint: disable=wrong-import-position
-from engines.quorum import (QuorumEtcd, QuorumMixed, QuorumPostgres, QuorumRaft, QuorumRedis,  # noqa: E402  pylint: disable=wrong-import-position
-                            QuorumSqlite)
+from engines.quorum import (  # noqa: E402  pylint: disable=wrong-import-position
+    QuorumEtcd, QuorumMixed, QuorumPostgres, QuorumRaft, QuorumRedis, QuorumSqlite, StrictRedis)
 from engines.postgres import Postgres  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Client, Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 FIRN = os.path.join(os.path.abspath(sys.argv[1]), "firn") if len(sys.argv) > 1 else None
-
-
-class StrictRedis(QuorumRedis):
-    options = ""
 
 
 def admin(*words):
@@ -244,18 +240,12 @@ def _forgets_under_an_open_handle(folder, kind, forget):
             t.wait_for("the two others know", lambda: p.read("n").value == b"1")
 
 
-def _empty(node):
-    node.kill()
-    shutil.rmtree(os.path.join(node.server.folder, "appendonlydir"))
-    node.server.start()
-
-
 def case_a_store_that_is_emptied_while_it_serves(folder):
     _forgets_under_an_open_handle(folder, QuorumRedis, lambda node: node.server.do("FLUSHALL"))
 
 
 def case_a_store_that_comes_back_empty(folder):
-    _forgets_under_an_open_handle(folder, QuorumRedis, _empty)
+    _forgets_under_an_open_handle(folder, QuorumRedis, lambda node: node.wipe())
 
 
 def case_a_store_that_comes_back_older(folder):
