@@ -29,7 +29,7 @@ model: ## check the protocol's models with spin in their large bounds; half an h
 	@models/run --large
 
 chaos: all ## three firnd on each store under kills, partitions, wrong clocks; CHAOS_SECONDS each (300)
-	@for s in raft quorum quorum-sqlite etcd zookeeper postgres redis sqlite; do \
+	@for s in raft quorum quorum-restart quorum-sqlite etcd zookeeper postgres redis sqlite; do \
 		tests/chaos/run build/bin --store $$s --seconds $${CHAOS_SECONDS:-300} || exit 1; done
 	@tests/chaos/leaders build/bin --changes $${CHAOS_LEADERS:-200}
 	@tests/chaos/scale build/bin

@@ -14,7 +14,6 @@
 #include "coord/setup.h"
 #include "id/rng_take.h"
 #include "store/quorum.h"
-#include "store/url.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -371,19 +370,26 @@ static void check_slots(struct ward *w, const struct survey *v)
 }
 
 /* The stores of a quorum. */
+static void show_members(struct ward *w, const struct firn_quorum_view *view, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool member = strcmp(view[i].state, "member") == 0;
+        find(w, member ? 0 : 2, "quorum", "%s: %s%s%s", view[i].url, view[i].state,
+             member ? "" : ": ", member ? "" : view[i].why);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (view[i].server != i)
+            find(w, 1, "quorum",
+                 "%s is in the same server as %s, or in a copy: both may go at once", view[i].url,
+                 view[view[i].server].url);
+}
+
 static void check_members(struct ward *w, struct firn_store *store)
 {
     struct firn_quorum_view view[QUORUM_STORES_MAX];
     size_t n;
-    if (firn_quorum_view(store, view, &n) != 0)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        char shown[128];
-        bool member = strcmp(view[i].state, "member") == 0;
-        store_url_redact(view[i].url, shown, sizeof shown);
-        find(w, member ? 0 : 2, "quorum", "%s: %s%s%s", shown, view[i].state, member ? "" : ": ",
-             member ? "" : view[i].why);
-    }
+    if (firn_quorum_view(store, view, &n) == 0)
+        show_members(w, view, n);
 }
 
 static void examine(struct ward *w, const struct survey *v)
@@ -424,33 +430,76 @@ static void examine(struct ward *w, const struct survey *v)
          v->broken_sequences ? ", some cannot be read: put the store back from a backup" : "");
 }
 
-static int doctor(struct firn_store *store, const struct admin *a)
+static void ward_open(struct ward *w, bool json)
 {
     static const char *const header[] = { "", "check", "finding", NULL };
+    *w = (struct ward){ .json = json };
+    if (json) {
+        json_init(&w->j, stdout);
+        json_begin(&w->j, NULL, '[');
+    } else {
+        table_init(&w->t, 0, header);
+    }
+}
+
+static int ward_close(struct ward *w)
+{
+    if (w->json) {
+        json_end(&w->j, ']');
+        json_done(&w->j);
+    } else {
+        table_print(&w->t);
+        table_done(&w->t);
+    }
+    return output_finish(w->bad ? STATUS_FAILED : STATUS_OK);
+}
+
+static int doctor(struct firn_store *store, const struct admin *a)
+{
     struct survey v;
-    struct ward w = { .json = a->json };
+    struct ward w;
     int r = look(store, &v);
     if (r >= 0) {
         free(v.slot);
         return r;
     }
-    if (a->json) {
-        json_init(&w.j, stdout);
-        json_begin(&w.j, NULL, '[');
-    } else {
-        table_init(&w.t, 0, header);
-    }
+    ward_open(&w, a->json);
     check_members(&w, store);
     examine(&w, &v);
-    if (a->json) {
-        json_end(&w.j, ']');
-        json_done(&w.j);
-    } else {
-        table_print(&w.t);
-        table_done(&w.t);
-    }
     free(v.slot);
-    return output_finish(w.bad ? STATUS_FAILED : STATUS_OK);
+    return ward_close(&w);
+}
+
+/* The behind-"quorum:" of the store's URL; NULL: it is no quorum. */
+static const char *quorum_option(const char *url)
+{
+    if (!url)
+        url = getenv("FIRN_STORE");
+    return url && strncmp(url, "quorum:", 7) == 0 ? url + 7 : NULL;
+}
+
+static const char no_majority[] =
+    "no majority is left to admit others. Stores that surely have all they had: `firn admin admit "
+    "--as-is`. Else nobody knows what was confirmed: stop all users, admit the newest there is as it "
+    "is, then `firn admin fence` and `firn admin skip`; or begin anew with empty stores and `firn "
+    "admin init`, not --fresh";
+
+/* The store could not be opened, which was said. Of a quorum each store can still be looked at. */
+static int doctor_outside(const struct admin *a, int status)
+{
+    struct firn_quorum_view view[QUORUM_STORES_MAX];
+    const char *urls = quorum_option(a->store);
+    struct firn_diag d = { 0 };
+    struct ward w;
+    size_t n = 0;
+    int r = urls ? firn_quorum_examine(urls, 0, view, &n, &d) : 0;
+    if (n == 0)
+        return status;
+    ward_open(&w, a->json);
+    show_members(&w, view, n);
+    if (r == FIRN_ESTORE)
+        find(&w, 2, "quorum", "%s", no_majority);
+    return ward_close(&w);
 }
 
 /* ---- changes ---- */
@@ -665,6 +714,9 @@ static int admit(const char *store_url, const char *url, bool as_is)
         r = firn_quorum_admit_as_is(url, 0, &d);
     } else {
         r = store_option_open(store_url, &store);
+        if (r >= 0 && quorum_option(store_url))
+            say_failed("a store is admitted by a majority of the others: `firn admin doctor` says "
+                       "what each of them lacks");
         if (r >= 0)
             return r;
         r = firn_quorum_admit(store, url, &d);
@@ -706,7 +758,7 @@ int cmd_admin(int argc, char **argv)
         return admit(a.store, argv[2], a.as_is);
     r = store_option_open(a.store, &store);
     if (r >= 0)
-        return r;
+        return strcmp(what, "doctor") == 0 ? doctor_outside(&a, r) : r;
     if (strcmp(what, "init") == 0)
         r = init(store, &a);
     else if (strcmp(what, "slots") == 0)

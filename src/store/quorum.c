@@ -10,6 +10,7 @@
  * store without a record beside one that is formed was wiped, and is refused.
  */
 #include "store/quorum_impl.h"
+#include "store/quorum_say.h"
 #include "store/url.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
@@ -80,41 +81,19 @@ void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms)
 
 static unsigned members(const struct quorum *q)
 {
-    unsigned n = 0;
-    for (unsigned i = 0; i < q->n; i++)
-        n += q->acceptor[i].state == ACCEPTOR_MEMBER &&
-             q->acceptor[i].member.state == MEMBER_FORMED;
-    return n;
+    return quorum_together(q->acceptor, q->n);
 }
 
 int quorum_explain(struct quorum *q, int error, struct firn_diag *d)
 {
-    char text[sizeof d->text] = "";
-    size_t len = 0;
-    unsigned in = members(q), shown = 0;
-    for (unsigned i = 0; i < q->n && shown < 2; i++) {
-        const struct acceptor *a = &q->acceptor[i];
-        if (a->why.text[0] && a->state != ACCEPTOR_MEMBER && len < sizeof text) {
-            len += (size_t)snprintf(text + len, sizeof text - len, "; store %u: %.80s", i + 1,
-                                    a->why.text);
-            shown++;
-        }
-    }
-    for (unsigned i = 0; i < q->n && shown == 0; i++)
-        if (q->acceptor[i].why.text[0])
-            shown += snprintf(text, sizeof text, "; store %u: %.100s", i + 1,
-                              q->acceptor[i].why.text) > 0;
-    return firn__diag(d, error, 0, "%u of %u stores take part, %u are needed%.140s", in, q->n,
-                      q->n / 2 + 1, text);
+    char text[sizeof d->text];
+    quorum_say(q->acceptor, q->n, text, sizeof text);
+    return firn__diag(d, error, 0, "%s", text);
 }
 
-/* So many are refused that those left are no majority: nobody will help but an operator. */
 static bool is_lost(const struct quorum *q)
 {
-    unsigned refused = 0;
-    for (unsigned i = 0; i < q->n; i++)
-        refused += q->acceptor[i].state == ACCEPTOR_REFUSED;
-    return q->n - refused < q->n / 2 + 1;
+    return quorum_hopeless(q->acceptor, q->n) == FIRN_ESTORE;
 }
 
 /* ---- calls ---- */
@@ -507,10 +486,25 @@ static void name(struct quorum *q, const struct nonce *quorum)
         a->quorum = *quorum;
         if (a->state == ACCEPTOR_BLANK ||
             (a->state == ACCEPTOR_MEMBER && !nonce_eq(&a->member.quorum, quorum))) {
+            a->refusal = a->state == ACCEPTOR_BLANK ? REFUSED_EMPTY : REFUSED_FOREIGN;
             a->state = ACCEPTOR_REFUSED; /* its thread looks again, and says why */
             firn__diag(&a->why, FIRN_ESTORE, 0, "it has no record of its promises in this quorum");
             acceptor_look(a);
         }
+    }
+}
+
+/* Where one is formed, all had a record. So one that has none now was wiped; it may have got it since it was
+ * looked at, so it is looked at again. */
+static void doubt_blanks(struct quorum *q)
+{
+    if (quorum_together(q->acceptor, q->n) == 0)
+        return;
+    for (unsigned i = 0; i < q->n; i++) {
+        struct acceptor *a = &q->acceptor[i];
+        if (a->state == ACCEPTOR_BLANK && !a->formed)
+            acceptor_look(a);
+        a->formed = true;
     }
 }
 
@@ -527,8 +521,10 @@ static int gather(struct quorum *q, struct firn_diag *d)
             break;
         if (next < 0 && find_quorum(q, &quorum))
             break;
+        doubt_blanks(q);
+        int hopeless = quorum_hopeless(q->acceptor, q->n);
         if (store_now_ms() >= until_ms) {
-            r = quorum_explain(q, is_lost(q) ? FIRN_ESTORE : FIRN_EIO, d);
+            r = quorum_explain(q, hopeless ? hopeless : FIRN_EIO, d);
             break;
         }
         unsigned opening = 0, blank = 0;
@@ -538,8 +534,8 @@ static int gather(struct quorum *q, struct firn_diag *d)
         }
         if (next >= 0) {
             form(q, (unsigned)next, until_ms);
-        } else if (opening == 0 && is_lost(q)) {
-            r = quorum_explain(q, FIRN_ESTORE, d);
+        } else if (opening == 0 && hopeless) {
+            r = quorum_explain(q, hopeless, d);
             break;
         } else {
             wait_news(q, until_ms < store_now_ms() + 50 ? until_ms : store_now_ms() + 50);
@@ -552,6 +548,15 @@ static int gather(struct quorum *q, struct firn_diag *d)
         name(q, &quorum);
     pthread_mutex_unlock(&q->inbox.lock);
     return r;
+}
+
+/* The texts lie one behind the other in the URL, so their addresses tell. */
+static unsigned place_of(const char *const *url, unsigned n, unsigned i)
+{
+    unsigned place = 1;
+    for (unsigned k = 0; k < n; k++)
+        place += url[k] < url[i];
+    return place;
 }
 
 static int by_text(const void *x, const void *y)
@@ -603,8 +608,7 @@ int firn_store_quorum_check(const char *urls, struct firn_diag *d)
     return r;
 }
 
-int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_store **out,
-                           struct firn_diag *d)
+static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, struct firn_diag *d)
 {
     struct quorum *q = calloc(1, sizeof *q);
     const char *url[QUORUM_STORES_MAX];
@@ -638,18 +642,49 @@ int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_st
         struct acceptor *a = &q->acceptor[i];
         a->url = url[i];
         a->index = i;
+        a->place = place_of(url, n, i);
         a->acceptors = n;
         a->restart_ok = restart_ok;
         a->timeout_ms = q->timeout_ms;
         a->inbox = &q->inbox;
         r = acceptor_start(a, d);
     }
-    if (r == 0)
-        r = gather(q, d);
     if (r != 0) {
         quorum_close(&q->base);
         return r;
     }
-    *out = &q->base;
+    *out = q;
     return 0;
+}
+
+int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_store **out,
+                           struct firn_diag *d)
+{
+    struct quorum *q;
+    int r = begin(urls, timeout_ms, &q, d);
+    if (r != 0)
+        return r;
+    r = gather(q, d);
+    if (r != 0)
+        quorum_close(&q->base);
+    else
+        *out = &q->base;
+    return r;
+}
+
+int firn_quorum_examine(const char *urls, uint32_t timeout_ms, struct firn_quorum_view *out,
+                        size_t *out_n, struct firn_diag *d)
+{
+    struct quorum *q;
+    *out_n = 0;
+    int r = begin(urls, timeout_ms, &q, d);
+    if (r != 0)
+        return r;
+    r = gather(q, d);
+    pthread_mutex_lock(&q->inbox.lock);
+    quorum_view(q, store_now_ms(), out);
+    *out_n = q->n;
+    pthread_mutex_unlock(&q->inbox.lock);
+    quorum_close(&q->base);
+    return r;
 }

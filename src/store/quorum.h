@@ -20,14 +20,22 @@ FIRN_MUSTUSE int firn_store_quorum_check(const char *urls, struct firn_diag *d);
 
 /* One underlying store, as it stands, as soon as that is known or the time-out is over. */
 struct firn_quorum_view {
-    const char *url;   /* borrowed from the store */
-    const char *state; /* "member", "refused", "away", "silent" */
+    char url[128];     /* without passwords */
+    const char *state; /* "member", "refused", "unfit", "away", "silent", "blank" */
     uint64_t floor;
-    char why[192];
+    size_t
+        server; /* the first of the stores that seems to be in the same server, or its own number */
+    char why[320]; /* it does not take part, and what can be done; "": it does */
 };
 #define QUORUM_STORES_MAX 7
 FIRN_MUSTUSE int firn_quorum_view(struct firn_store *s, struct firn_quorum_view *out,
                                   size_t *out_n);
+
+/* The same for one that cannot be opened. Returns what opening it says: FIRN_ESTORE where so many stores are
+ * refused that none of them can be admitted by a majority of the others. `*out_n` is 0 where the URL is wrong. */
+FIRN_MUSTUSE int firn_quorum_examine(const char *urls, uint32_t timeout_ms,
+                                     struct firn_quorum_view *out, size_t *out_n,
+                                     struct firn_diag *d);
 
 /*
  * Let an underlying store that was refused take part again; `url` as it stands in the store's URL. The

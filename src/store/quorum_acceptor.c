@@ -73,17 +73,25 @@ static void set_state(struct acceptor *a, enum acceptor_state state, const struc
     pthread_mutex_unlock(&a->inbox->lock);
 }
 
-/* `found` and the text of px-member, if there is one: for an admission. */
-static void refuse(struct acceptor *a, const char *what, const struct quorum_member *found,
-                   const char *text, size_t len)
+static const char *const cause[] = {
+    [REFUSED_EMPTY] = "it has no record of its promises, it is empty or was wiped",
+    [REFUSED_BROKEN] = "its record px-member cannot be read",
+    [REFUSED_FOREIGN] = "it belongs to another quorum",
+    [REFUSED_COUNT] = "its quorum has another number of stores",
+    [REFUSED_CHANGED] = "it is not the store that was admitted, but a copy, restored or restarted",
+};
+
+/* `found` and the text of px-member, if there is one: for an admission. `what`: NULL, or more than the cause. */
+static void refuse(struct acceptor *a, enum acceptor_refusal refusal, const char *what,
+                   const struct quorum_member *found, const char *text, size_t len)
 {
     static const struct quorum_member none;
     struct firn_diag why = { 0 };
     pthread_mutex_lock(&a->inbox->lock);
     a->found = *found;
+    a->refusal = refusal;
     pthread_mutex_unlock(&a->inbox->lock);
-    firn__diag(&why, FIRN_ESTORE, 0, "%s: see that it is the right one, then `firn admin admit`",
-               what);
+    firn__diag(&why, FIRN_ESTORE, 0, "%s", what ? what : cause[refusal]);
     set_state(a, ACCEPTOR_REFUSED, &none, text, len, &why);
 }
 
@@ -123,16 +131,20 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     struct quorum_member m = { 0 };
     char identity[STORE_ID_TEXT_BUF];
     int r = firn_store_identity(o->store, identity, d);
-    if (r == 0)
+    if (r == 0) {
+        pthread_mutex_lock(&a->inbox->lock);
+        memcpy(a->identity, identity, sizeof identity);
+        pthread_mutex_unlock(&a->inbox->lock);
         r = firn_store_read(o->store, firn_slice(QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY)),
                             true, &rec, d);
+    }
     if (r == FIRN_ENOENT) {
         memcpy(m.store, identity, sizeof m.store);
         pthread_mutex_lock(&a->inbox->lock);
-        bool named = a->named;
+        bool had = a->named || a->formed;
         pthread_mutex_unlock(&a->inbox->lock);
-        if (named)
-            refuse(a, "it has no record of its promises, it is empty or was wiped", &m, NULL, 0);
+        if (had)
+            refuse(a, REFUSED_EMPTY, NULL, &m, NULL, 0);
         else
             set_state(a, ACCEPTOR_BLANK, &m, NULL, 0, &(struct firn_diag){ 0 });
         return true;
@@ -147,19 +159,16 @@ static bool look(struct acceptor *a, struct firn_diag *d)
         found = m;
     memcpy(found.store, identity, sizeof found.store);
     if (r != 0) {
-        refuse(a, "its record px-member cannot be read", &found, rec.value, rec.len);
+        refuse(a, REFUSED_BROKEN, NULL, &found, rec.value, rec.len);
         return true;
     }
     pthread_mutex_lock(&a->inbox->lock);
     bool named = a->named, other = named && !nonce_eq(&a->quorum, &m.quorum);
     pthread_mutex_unlock(&a->inbox->lock);
     if (other || m.acceptors != a->acceptors) {
-        refuse(a,
-               other ? "it belongs to another quorum" : "its quorum has another number of stores",
-               &found, rec.value, rec.len);
+        refuse(a, other ? REFUSED_FOREIGN : REFUSED_COUNT, NULL, &found, rec.value, rec.len);
     } else if (strcmp(m.store, identity) != 0 && !a->restart_ok) {
-        refuse(a, "it is not the store that was admitted, but a copy, restored or restarted",
-               &found, rec.value, rec.len);
+        refuse(a, REFUSED_CHANGED, NULL, &found, rec.value, rec.len);
     } else if (o->forgot && nonce_eq(&m.self, &o->self) && !a->restart_ok) {
         return disown(a, &m, &rec, d);
     } else {
@@ -171,14 +180,19 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     return true;
 }
 
-static void leave(struct acceptor *a, const struct firn_diag *why)
+/* Until it can be opened again; `error` is what opening it said, if that was tried. */
+static void leave(struct acceptor *a, int error, const struct firn_diag *why)
 {
     static const struct quorum_member none;
     struct acceptor_own *o = a->own;
+    bool unfit = error == FIRN_ENOTSUP || error == FIRN_EFORMAT;
     firn_store_close(o->store);
     o->store = NULL;
     o->look_ms = store_now_ms() + REOPEN_MS;
-    set_state(a, ACCEPTOR_AWAY, &none, NULL, 0, why);
+    pthread_mutex_lock(&a->inbox->lock);
+    a->error = error;
+    pthread_mutex_unlock(&a->inbox->lock);
+    set_state(a, unfit ? ACCEPTOR_UNFIT : ACCEPTOR_AWAY, &none, NULL, 0, why);
 }
 
 static void replaced(struct acceptor *a, const struct firn_diag *why);
@@ -195,10 +209,11 @@ static void attend(struct acceptor *a)
     o->look_ms = store_now_ms() + REOPEN_MS;
     for (size_t i = 0; i < SEEN; i++)
         o->seen[i].used = false;
-    if (!o->store && firn_store_open(a->url, a->timeout_ms, &o->store, &d) != 0)
+    int r = o->store ? 0 : firn_store_open(a->url, a->timeout_ms, &o->store, &d);
+    if (r != 0)
         o->store = NULL;
-    if (!o->store || !look(a, &d))
-        leave(a, &d);
+    if (r != 0 || !look(a, &d))
+        leave(a, r, &d);
 }
 
 /* The engine says that it is another one: what it promised may be lost. */
@@ -208,11 +223,11 @@ static void replaced(struct acceptor *a, const struct firn_diag *why)
     a->own->forgot = a->state == ACCEPTOR_MEMBER;
     a->own->self = a->member.self;
     pthread_mutex_unlock(&a->inbox->lock);
-    leave(a, why);
+    leave(a, 0, why);
     if (a->restart_ok)
         attend(a);
     else
-        refuse(a, why->text[0] ? why->text : "it is not the store that was opened",
+        refuse(a, REFUSED_CHANGED, why->text[0] ? why->text : "it is not the store that was opened",
                &(struct quorum_member){ 0 }, NULL, 0);
 }
 

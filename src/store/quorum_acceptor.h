@@ -86,6 +86,15 @@ enum acceptor_state {
     ACCEPTOR_BLANK,   /* open, and member of nothing */
     ACCEPTOR_MEMBER,  /* open, with a member record that fits the store */
     ACCEPTOR_REFUSED, /* not the store that was admitted: it must not vote */
+    ACCEPTOR_UNFIT,   /* not opened, because of how it, or its URL, is set up */
+};
+
+enum acceptor_refusal {
+    REFUSED_EMPTY,   /* no px-member */
+    REFUSED_BROKEN,  /* one that cannot be read */
+    REFUSED_FOREIGN, /* another quorum's */
+    REFUSED_COUNT,   /* of a quorum with another number of stores */
+    REFUSED_CHANGED, /* of another store: this is a copy, was restored, or restarted */
 };
 
 struct inbox {            /* answers of all acceptors */
@@ -97,6 +106,7 @@ struct inbox {            /* answers of all acceptors */
 
 struct acceptor {
     const char *url;
+    unsigned place; /* in the quorum's URL, from 1: people count so */
     uint32_t timeout_ms;
     uint64_t acceptors;
     bool restart_ok;
@@ -108,17 +118,21 @@ struct acceptor {
     /* shared, under inbox->lock */
     pthread_cond_t wake;
     bool closing, look;
-    bool named; /* only members of `quorum` count */
+    bool named;  /* only members of `quorum` count */
+    bool formed; /* another store is a member, so this one had a record, too */
     struct nonce quorum;
     struct job *first, **last;
     size_t queued;
     enum acceptor_state state;
-    struct quorum_member member; /* BLANK: only the identity in it */
+    enum acceptor_refusal refusal;
+    char identity[STORE_ID_TEXT_BUF]; /* as it was last looked at */
+    struct quorum_member member;      /* BLANK: only the identity in it */
     size_t member_len;
     char member_text[MEMBER_TEXT_MAX];
     struct quorum_member
         found; /* REFUSED: what could be read, with its present identity; for admission */
-    struct firn_diag why; /* AWAY, REFUSED, or the last failure */
+    int error; /* UNFIT: what opening it said */
+    struct firn_diag why; /* AWAY, REFUSED, UNFIT, or the last failure */
 
     struct acceptor_own *own; /* the thread's */
 };

@@ -8,6 +8,8 @@
  *   4. Last its px-member, with the floor: from then on it votes.
  */
 #include "store/quorum_impl.h"
+#include "store/quorum_say.h"
+#include "store/url.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
 #include "store/now.h"
@@ -20,24 +22,30 @@ enum { RENEW_MAX = 64, STEP_MS = 20000 }; /* registers at once; time for each st
 
 static const char *const state_name[] = {
     [ACCEPTOR_OPENING] = "silent", [ACCEPTOR_AWAY] = "away",       [ACCEPTOR_BLANK] = "blank",
-    [ACCEPTOR_MEMBER] = "member",  [ACCEPTOR_REFUSED] = "refused",
+    [ACCEPTOR_MEMBER] = "member",  [ACCEPTOR_REFUSED] = "refused", [ACCEPTOR_UNFIT] = "unfit",
 };
+
+void quorum_view(struct quorum *q, int64_t until_ms, struct firn_quorum_view *out)
+{
+    for (unsigned i = 0; i < q->n; i++)
+        quorum_settle(q, i, until_ms);
+    for (unsigned i = 0; i < q->n; i++) {
+        const struct acceptor *a = &q->acceptor[i];
+        store_url_redact(a->url, out[i].url, sizeof out[i].url);
+        out[i].state = state_name[a->state];
+        out[i].floor = a->member.floor;
+        out[i].server = quorum_server_of(q->acceptor, q->n, i);
+        quorum_reason(q->acceptor, q->n, i, false, out[i].why);
+    }
+}
 
 int firn_quorum_view(struct firn_store *s, struct firn_quorum_view *out, size_t *out_n)
 {
     struct quorum *q = (struct quorum *)s;
     if (strcmp(s->ops->scheme, "quorum") != 0)
         return FIRN_ENOTSUP;
-    int64_t until_ms = store_now_ms() + q->timeout_ms;
     pthread_mutex_lock(&q->inbox.lock);
-    for (unsigned i = 0; i < q->n; i++) {
-        const struct acceptor *a = &q->acceptor[i];
-        quorum_settle(q, i, until_ms);
-        out[i].url = a->url;
-        out[i].state = state_name[a->state];
-        out[i].floor = a->member.floor;
-        snprintf(out[i].why, sizeof out[i].why, "%s", a->why.text);
-    }
+    quorum_view(q, store_now_ms() + q->timeout_ms, out);
     *out_n = q->n;
     pthread_mutex_unlock(&q->inbox.lock);
     return 0;
@@ -239,7 +247,10 @@ int firn_quorum_admit_as_is(const char *url, uint32_t timeout_ms, struct firn_di
         return r;
     r = firn_store_read(s, key, true, &rec, d);
     if (r == FIRN_ENOENT)
-        r = firn__diag(d, r, 0, "%.60s has no memory of a quorum: admit it without --as-is", url);
+        r = firn__diag(d, r, 0,
+                       "%.60s is empty, so nothing is to be admitted as it is: leave --as-is out; "
+                       "or, without a majority, first put its backup there",
+                       url);
     if (r == 0)
         r = quorum_member_parse(rec.value, rec.len, &m, d);
     if (r == 0)

@@ -40,6 +40,7 @@ struct job *quorum_answer(struct quorum *q, int64_t until_ms); /* NULL: none by 
 void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms);
 int quorum_said(struct quorum *q, int result, struct firn_diag *d); /* with its text */
 int quorum_explain(struct quorum *q, int error, struct firn_diag *d);
+void quorum_view(struct quorum *q, int64_t until_ms, struct firn_quorum_view *out);
 int quorum_write_member(struct quorum *q, unsigned i, const struct quorum_member *m,
                         int64_t until_ms);
 /* Wait until it is known what store i is. */

@@ -15,7 +15,7 @@ import world  # noqa: E402  pylint: disable=wrong-import-position
 WINDOW_S = 5.0
 SLOTS = 64  # a crash takes one out of use for a while
 ENGINES = {"etcd": "Etcd", "zookeeper": "ZooKeeper", "postgres": "Postgres", "redis": "Redis", "sqlite": "Sqlite",
-           "quorum": "QuorumRedis", "quorum-sqlite": "QuorumSqlite", "raft": "Raft"}
+           "quorum": "StrictRedis", "quorum-restart": "QuorumRedis", "quorum-sqlite": "QuorumSqlite", "raft": "Raft"}
 TICKETS = "chaos"  # the sequence
 
 
@@ -74,7 +74,7 @@ class Files:
 def engine(name, folder):
     """Not started yet."""
     kind = File if name == "sqlite" else Files if name == "quorum-sqlite" else getattr(
-        importlib.import_module(f"engines.{name}"), ENGINES[name])
+        importlib.import_module(f"engines.{name.split('-')[0]}"), ENGINES[name])
     missing = kind.missing()
     if missing:
         raise world.NotThere(missing)

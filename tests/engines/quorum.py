@@ -1,10 +1,12 @@
 """
-A quorum of three (or five) stores of one kind, each a Paxos acceptor: SQLite files, Redis servers, lone etcds, or
-firnds that are each a cluster of one. A node is one of them. A file that is paused or killed is locked by another process.
+A quorum of three (or five) stores of one kind, each a Paxos acceptor: SQLite files, Redis or PostgreSQL servers, lone
+etcds, or firnds that are each a cluster of one; or one of each of three kinds. A node is one of them. A file that is paused
+or killed is locked by another process.
 """
 import os
 
 from engines.etcd import Etcd
+from engines.postgres import Postgres
 from engines.raft import Raft
 from engines.redis import Redis
 from engines.sqlite import Sqlite
@@ -22,7 +24,11 @@ class Quorum:
         for i in range(nodes):
             os.mkdir(os.path.join(folder, f"node{i}"))
             os.chmod(os.path.join(folder, f"node{i}"), 0o777)
-            self.node.append(self.inner(os.path.join(folder, f"node{i}")))
+            self.node.append(self.make(i, os.path.join(folder, f"node{i}")))
+
+    def make(self, i, folder):
+        del i
+        return self.inner(folder)
 
     @classmethod
     def missing(cls):
@@ -61,6 +67,10 @@ class Quorum:
 
     def restart(self, i=None):
         self._all(i, "restart")
+
+    def wipe(self, i):
+        """It runs, and has forgotten everything."""
+        self.node[i].wipe()
 
     def leader(self):
         return 0
@@ -109,6 +119,46 @@ class QuorumSqlite(Quorum):
 class QuorumRedis(Quorum):
     inner = Redis
     options = "restart_ok|"
+
+
+class StrictRedis(QuorumRedis):
+    """Without restart_ok: one that was restarted is refused until it is admitted."""
+
+    options = ""
+
+
+class QuorumPostgres(Quorum):
+    """Of lone servers, with as little memory as they take."""
+
+    inner = staticmethod(lambda folder: Postgres(folder, shared_buffers="1MB", autovacuum="off"))
+
+    @classmethod
+    def missing(cls):
+        return Postgres.missing()
+
+
+class LockedFile(Sqlite):
+    """A file that can be killed, in the way that files can: nobody can write to it until it is restarted."""
+
+    def kill(self, i=None):
+        self.pause(i)
+
+    def restart(self, i=None):
+        self.resume(i)
+
+
+class QuorumMixed(Quorum):
+    """A Redis, a PostgreSQL and a file."""
+
+    options = "restart_ok|"
+    kinds = (Redis, Postgres, LockedFile)
+
+    @classmethod
+    def missing(cls):
+        return Redis.missing() or Postgres.missing()
+
+    def make(self, i, folder):
+        return self.kinds[i](folder)
 
 
 class QuorumEtcd(Quorum):

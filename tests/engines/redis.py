@@ -163,6 +163,11 @@ class Redis:
         self.server.stop()
         self.server.start()
 
+    def wipe(self):
+        self.kill()
+        shutil.rmtree(os.path.join(self.server.folder, "appendonlydir"))
+        self.server.start()
+
     def leader(self):
         return 0
 

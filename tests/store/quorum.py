@@ -12,20 +12,35 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import store_cases as t  # noqa: E402  pylint: disable=wrong-import-position
-from engines.quorum import QuorumEtcd, QuorumRaft, QuorumRedis, QuorumSqlite  # noqa: E402  pylint: disable=wrong-import-position
+from engines.quorum import (  # noqa: E402  pylint: disable=wrong-import-position
+    QuorumEtcd, QuorumMixed, QuorumPostgres, QuorumRaft, QuorumRedis, QuorumSqlite, StrictRedis)
+from engines.postgres import Postgres  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Client, Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 FIRN = os.path.join(os.path.abspath(sys.argv[1]), "firn") if len(sys.argv) > 1 else None
-
-
-class StrictRedis(QuorumRedis):
-    options = ""
 
 
 def admin(*words):
     done = subprocess.run([FIRN, "admin", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=t.LIMIT,
                           check=False)
     return done.returncode, done.stdout.decode()
+
+
+def starting(url, folder):
+    """firnd on this store: its exit status and what it said, or None while it runs on."""
+    with open(os.path.join(folder, "firnd.log"), "w+b") as log:
+        p = subprocess.Popen([FIRN + "d", "--no-config", "--state-dir", os.path.join(folder, "state"), "--store", url,
+                              "--listen-home", "127.0.0.1:0", "--listen-snowflake", "127.0.0.1:0",
+                              "--listen-ticket", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            status = p.wait(6)  # three times as long as a store has to answer
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            p.kill()
+            p.wait()
+        log.seek(0)
+        return status, log.read().decode()
 
 
 def write(p, key, old, new):
@@ -71,6 +86,57 @@ def case_one_store_by_two_names(folder):
     t.open_fails(f"quorum:{one}|{same}|{two}", "FIRN_EFORMAT", "the same store", f"{folder}/./1.db")
     with t.opened(f"quorum:{one}|{two}|sqlite:{folder}/3.db") as p:
         t.expect(p.cas("k", None, "v"), "0")
+
+
+def case_one_server_in_several_places(folder):
+    """It is used, as on a laptop, but doctor says that nothing is won by it."""
+    os.chmod(folder, 0o755)
+    redis, postgres = Redis(folder), Postgres(folder)
+    with t.running(redis, postgres):
+        for e, shared in ((redis, 2), (postgres, 2)):
+            url = "quorum:" + "|".join(e.url(f"place{i}") for i in range(3))
+            status, said = admin("init", "--fresh", "--slots", "16", "--store", url)
+            assert status == 0, said
+            status, said = admin("doctor", "--store", url)
+            assert status == 0 and said.count("is in the same server as") == shared, said
+        status, said = admin("doctor", "--store", f"quorum:sqlite:{folder}/1|{redis.url('own')}|{postgres.url('own')}")
+        assert "the same server" not in said, said
+
+
+def case_a_majority_is_badly_set_up(folder):
+    """Nobody but an operator can mend that: refused at once, with the cure, as the one store would be."""
+    with t.running(QuorumRedis(folder)) as e:
+        for n in e.node[:2]:
+            n.server.do("CONFIG", "SET", "appendfsync", "everysec")
+        cure = "stores 1, 2: Redis has appendfsync everysec", "set appendfsync always; or unsafe_ok=dev"
+        t.open_fails(e.url(), "FIRN_ENOTSUP", "0 of 3 stores take part", *cure)
+        e.node[2].server.do("CONFIG", "SET", "appendfsync", "everysec")
+        t.open_fails(e.url(), "FIRN_ENOTSUP", "all 3: Redis has appendfsync everysec", cure[1])
+        status, said = admin("init", "--fresh", "--store", e.url())
+        assert status == 2 and cure[1] in said, said
+        status, said = starting(e.url(), folder)
+        assert status == 1 and cure[1] in said and "store_unreachable" not in said, f"{status}: {said}"
+        without = e.url().replace("unsafe_ok=yes&", "")
+        t.open_fails(without, "FIRN_ENOTSUP", "all 3: Redis may forget", "say unsafe_ok=yes to use it")
+        status, said = starting(without, folder)
+        assert status == 1 and "say unsafe_ok=yes to use it" in said, f"{status}: {said}"
+
+
+def case_a_minority_is_badly_set_up(folder):
+    """The others go on, and it takes part again when it is mended."""
+    with t.running(QuorumRedis(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.node[1].server.do("CONFIG", "SET", "appendfsync", "everysec")
+        with t.opened(e.url()) as q:
+            write(q, "k", "0", "1")
+            status, said = admin("doctor", "--store", e.url())
+            assert status == 1 and "unfit" in said and "set appendfsync always" in said, said
+            e.kill(0)  # what is left is away, badly set up, and well: a server that is away may come back
+            with t.probe(e.url(), 1000) as r:
+                t.expect(r.opened, "FIRN_EIO", "store 2: Redis has appendfsync", "set appendfsync always")
+            e.node[1].server.do("CONFIG", "SET", "appendfsync", "always")
+            t.wait_for("it takes part again", lambda: q.read("k").value == b"1")
+            e.restart(0)
 
 
 def case_a_minority_is_dead(folder):
@@ -174,18 +240,12 @@ def _forgets_under_an_open_handle(folder, kind, forget):
             t.wait_for("the two others know", lambda: p.read("n").value == b"1")
 
 
-def _empty(node):
-    node.kill()
-    shutil.rmtree(os.path.join(node.server.folder, "appendonlydir"))
-    node.server.start()
-
-
 def case_a_store_that_is_emptied_while_it_serves(folder):
     _forgets_under_an_open_handle(folder, QuorumRedis, lambda node: node.server.do("FLUSHALL"))
 
 
 def case_a_store_that_comes_back_empty(folder):
-    _forgets_under_an_open_handle(folder, QuorumRedis, _empty)
+    _forgets_under_an_open_handle(folder, QuorumRedis, lambda node: node.wipe())
 
 
 def case_a_store_that_comes_back_older(folder):
@@ -248,6 +308,44 @@ def case_a_restored_etcd_does_not_vote(folder):
         t.wait_for("it reads with the admitted one", lambda: p.read("k").value == b"5" and p.read("n").value == b"1")
 
 
+def case_one_of_each_kind(folder):
+    """Each is lost in turn; whoever comes then, and whoever was there, has the register."""
+    os.chmod(folder, 0o755)
+    with t.running(QuorumMixed(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        for i in range(3):
+            e.kill(i)
+            for n in range(5):
+                write(p, "k", str(i * 5 + n), str(i * 5 + n + 1))
+            with t.opened(e.url(), 3000) as q:  # it ends when the locked file gave up
+                assert q.read("k").value == b"%d" % (i * 5 + 5)
+            e.restart(i)
+            t.wait_for("doctor finds all three again",
+                       lambda: admin("doctor", "--store", e.url())[1].count(": member") == 3)
+        assert p.read("k").value == b"15"
+
+
+def case_a_restored_postgres_does_not_vote(folder):
+    """A data directory that was put back has the identity that it had; who saw more of it tells everybody."""
+    os.chmod(folder, 0o755)
+    with t.running(QuorumPostgres(folder)) as e, t.opened(e.url()) as p:
+        write(p, "k", None, "0")
+        e.node[0].snapshot(os.path.join(folder, "copy"))
+        for n in range(5):
+            write(p, "k", str(n), str(n + 1))
+        e.node[0].restore(os.path.join(folder, "copy"))
+
+        def refused():
+            assert p.read("k").value in (None, b"5")  # None: not known
+            return ": refused: " in admin("doctor", "--store", e.url())[1]
+        t.wait_for("it is refused, also by those who come later", refused)
+        status, said = admin("admit", e.node[0].url(), "--store", e.url())
+        assert status == 0, said
+        e.kill(1)
+        t.wait_for("it reads with the admitted one", lambda: p.read("k").value == b"5")
+        write(p, "k", "5", "6")
+
+
 def case_all_are_restored(folder):
     """Nobody is left who could know: refused, loudly."""
     with t.running(QuorumSqlite(folder)) as e, t.opened(e.url()) as p:
@@ -256,13 +354,70 @@ def case_all_are_restored(folder):
         write(p, "k", "0", "1")
         e.restore(os.path.join(folder, "copy"))
         a = t.wait_for("it notices", lambda: (lambda a: a if a.result == "FIRN_ESTORE" else None)(p.cas("k", "1", "2")))
-        assert "take part" in a.text and "replaced" in a.text or "firn admin admit" in a.text, a  # how many noticed by now
+        assert "take part" in a.text and "firn admin doctor" in a.text, a
         t.open_fails(e.url(), "FIRN_ESTORE")
         for n in e.node:  # the operator says that this is what there is; then a fence is needed (docs/cluster.md)
             status, said = admin("admit", "--as-is", n.url(), "--store", e.url())
             assert status == 0, said
         with t.opened(e.url()) as q:
             assert q.read("k").value == b"0"
+
+
+def case_a_majority_is_wiped(folder):
+    """Nobody can give them what they had: each is named with what can be done, and that works."""
+    with t.running(QuorumSqlite(folder)) as e:
+        status, said = admin("init", "--fresh", "--slots", "16", "--store", e.url())
+        assert status == 0, said
+        with t.opened(e.url()) as p:
+            write(p, "k", None, "0")
+        wipe(e, 0)
+        wipe(e, 2)
+        t.open_fails(e.url(), "FIRN_ESTORE", "1 of 3 stores take part", "stores 1, 3: ", "wiped", "`firn admin doctor`")
+        status, said = starting(e.url(), folder)
+        assert status == 1 and "`firn admin doctor`" in said, f"{status}: {said}"
+        status, said = admin("admit", e.node[0].url(), "--store", e.url())
+        assert status == 2 and "admitted by a majority of the others" in said and "`firn admin doctor`" in said, said
+        status, said = admin("admit", "--as-is", e.node[0].url(), "--store", e.url())
+        assert status == 1 and "is empty" in said and "without a majority, first put its backup there" in said, said
+        status, said = admin("doctor", "--store", e.url())
+        lines = {n.url(): next(line for line in said.splitlines() if f"{n.url()}: " in line) for n in e.node}
+        assert status == 1 and "`firn admin fence`" in said and "`firn admin init`" in said, said
+        assert ": member" in lines[e.node[1].url()], said
+        for n in (e.node[0], e.node[2]):
+            assert "wiped: put its backup there, or a copy of a store that is left" in lines[n.url()], said
+            assert "`firn admin admit --as-is`" in lines[n.url()], said
+        e.node[1].snapshot(os.path.join(folder, "copy"))  # the newest there is
+        for i in (0, 2):
+            wipe(e, i)  # looking at it made it again
+            shutil.copy(os.path.join(folder, "copy", "firn.db"), e.node[i].file("firn"))
+            status, said = admin("admit", "--as-is", e.node[i].url(), "--store", e.url())
+            assert status == 0, said
+        status, said = admin("fence", "--store", e.url())
+        assert status == 0, said
+        with t.opened(e.url()) as p:
+            assert p.read("k").value == b"0"
+            e.pause(1)
+            write(p, "k", "0", "1")  # by the two copies
+            e.resume(1)
+        for i in range(3):
+            wipe(e, i)
+        status, said = admin("init", "--slots", "16", "--store", e.url())  # anew
+        assert status == 0, said
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 0, said
+
+
+def case_not_formed_yet(folder):
+    """All stores must be there for that; doctor names the one that is not."""
+    with t.running(QuorumRedis(folder)) as e:
+        e.kill(1)
+        with t.probe(e.url(), 1000) as p:
+            t.expect(p.opened, "FIRN_EIO", "store 2: ", "stores 1, 3: it is empty: a quorum is formed when all")
+        status, said = admin("doctor", "--store", e.url())
+        assert status == 1 and said.count(": blank: it is empty") == 2 and said.count(": away: ") == 1, said
+        e.restart(1)
+        with t.opened(e.url()) as p:
+            write(p, "k", None, "0")
 
 
 def case_a_restarted_redis(folder):
