@@ -315,6 +315,8 @@ static int start_node(struct lease *l, struct firn_diag *d)
     draw(l, &me);
     l->phase_ = LEASE_RUN;
     l->sane_floor_ = m->floor;
+    if (is_shared(l) && m->skew_max > 0) /* a fence reaches as far, and no further */
+        l->clock.params.skew_max_ns = (int64_t)(m->skew_max * l->params.tick_ms) * INT64_C(1000000);
     if (l->born_) {
         slot_reborn(&l->node, &me);
         slot_scan_meta(&l->node, m);
@@ -548,6 +550,7 @@ static void publish(struct lease *l, uint64_t last)
         v->state = SLOT_DRY;
     v->grant = l->node.grant;
     v->floor_tick = slot_floor(&l->node, now.f);
+    v->stamp_end = v->floor_tick ? l->node.floor + l->node.params.max_drift : 0;
     v->max_drift = l->node.params.max_drift;
     v->window = l->node.params.window;
     v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;

@@ -70,8 +70,10 @@ struct lease_view {        /* what the coordinator publishes; a copy after each 
     struct slot_grant grant;
     int64_t off_ns, floor_ns; /* clock F */
     int64_t behind_ns;
-    uint64_t window;                                 /* ticks */
-    uint64_t floor_tick, max_drift;                  /* limit = max(F, floor_tick) + max_drift */
+    uint64_t window;                /* ticks */
+    uint64_t floor_tick, max_drift; /* limit = max(F, floor_tick) + max_drift */
+    uint64_t
+        stamp_end; /* while the floor counts: no stamp is that high, whatever F is; 0: it does not */
     uint64_t fenced_count, twin_count, store_errors; /* for metrics */
     uint64_t
         fences; /* of those, how often this process fenced the store: a copy, or a restored one */

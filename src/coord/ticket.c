@@ -216,13 +216,15 @@ static void settle_written(const struct ticket_entry *e, struct ticket_job *job,
 }
 
 /* Numbers in hand go back into the record, if nothing was taken from it since, or are given up: who asks
- * later must not get a lower number. The write names the record, so it also proves that. */
+ * later must not get a lower number. The write names the record, so it also proves that. They stay in hand until
+ * a write may have been done: one that was not done must not cost them. */
 static void put_left_back(struct ticket_entry *e)
 {
     struct seq_range *l = &e->left;
     if (l->count > 0 && l->first + l->count * l->step == e->op.base.next)
         e->op.base.next = l->first;
-    l->count = 0;
+    else if (e->op.base.next != l->first)
+        l->count = 0;
 }
 
 struct round {    /* what goes to the store together */
@@ -336,6 +338,8 @@ static size_t round_of(struct tickets *t, struct ticket_job *job, size_t count, 
         struct ticket_job *j = w.job[k];
         struct ticket_entry *e = w.entry[k];
         struct seq_range got;
+        if (result[k] != FIRN_EIO) /* which promises that nothing was written */
+            e->left.count = 0;
         if (seq_op_done(&e->op, result[k], &got) == SEQ_GRANTED) {
             if (got.count > 0)
                 hand_out(e, j, got);

@@ -114,6 +114,16 @@ static uint32_t drift_ms(const struct lease_view *v)
     return (uint32_t)(v->floor_tick ? v->window + v->max_drift - 1 : v->max_drift);
 }
 
+/* Where generator i's window ends now. The drift above grows with the clock, but the floor does not: a fence covers
+ * stamps only as far as the limit that both give (lease.h). */
+static uint64_t end_of(const struct minter *m, enum leased i, const struct lease_view *v)
+{
+    uint64_t until = v->grant.until;
+    if (v->stamp_end && v->stamp_end < until)
+        until = v->stamp_end;
+    return lease_ticks_until(&m->plan->layout[i], &m->plan->lease, until);
+}
+
 /* Start generator i on a grant, above everything that it stamped before. */
 static void start(struct minter *m, enum leased i, const struct lease_view *v)
 {
@@ -129,7 +139,7 @@ static void start(struct minter *m, enum leased i, const struct lease_view *v)
     o.clock = &m->clock.base;
     o.from = from > m->stamped[i] ? from : m->stamped[i] + 1;
     o.from = o.from ? o.from : 1;
-    o.until = lease_ticks_until(l, &m->plan->lease, g->until);
+    o.until = end_of(m, i, v);
     if (o.until <= o.from || g->slot >= firn_layout_slots(l))
         return; /* not one whole tick yet: the next extension brings it */
     m->open[i] = firn_gen_init(&m->generator[i], l, &o) == 0;
@@ -153,7 +163,7 @@ static void refresh(struct minter *m)
             continue;
         if (m->open[i]) {
             m->generator[i].drift_ = drift_ms(&v) * UINT64_C(1000) / l->tick_us;
-            firn_gen_extend(&m->generator[i], lease_ticks_until(l, &m->plan->lease, v.grant.until));
+            firn_gen_extend(&m->generator[i], end_of(m, (enum leased)i, &v));
         } else {
             start(m, (enum leased)i, &v);
         }

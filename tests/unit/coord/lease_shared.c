@@ -196,6 +196,22 @@ T_TEST(init_is_explicit_and_once)
     T_EQ(l->view.window, 60000);
 }
 
+/* A fence reaches as far as the store's skew_max: no node's clock may be further ahead. */
+T_TEST(the_store_says_how_far_clocks_may_be_apart)
+{
+    begin();
+    struct setup e = setup_at(1);
+    struct setup_spec tight = spec;
+    tight.skew_max = 2000;
+    T_EQ(setup_init(&e, &tight, NULL), 0);
+    const struct lease *l = boot(0);
+    T_EQ(l->clock.params.skew_max_ns, 10000 * MS);
+    sleep_ms(NULL, 30000);
+    step(0);
+    T_EQ(l->view.state, SLOT_ACTIVE);
+    T_EQ(l->clock.params.skew_max_ns, 2000 * MS);
+}
+
 T_TEST(init_goes_on_where_it_was_cut)
 {
     for (int cut = 0; cut <= 101; cut += 7) {

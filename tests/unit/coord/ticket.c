@@ -8,7 +8,7 @@
 static struct flaky {
     struct firn_store base;
     struct firn_store *inner;
-    int lose_answers, lose_requests, fail_reads;
+    int lose_answers, lose_requests, fail_reads, refuse;
     int cas_calls, read_calls;
 } flaky;
 
@@ -27,6 +27,8 @@ static int flaky_cas_many(struct firn_store *s, const struct firn_cas *want, siz
 {
     (void)s;
     flaky.cas_calls++;
+    if (flaky.refuse > 0 && flaky.refuse--)
+        return FIRN_EIO;
     if (flaky.lose_requests > 0 && flaky.lose_requests--)
         return FIRN_EUNKNOWN;
     int r = firn_store_cas_many(flaky.inner, want, count, result, d);
@@ -163,6 +165,11 @@ T_TEST(ticket_numbers_of_the_gone_are_kept)
     T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
     T_EQ(job.range.first, 2);
     T_EQ(job.range.count, 3);
+    for (int i = 0; i < 3; i++) { /* a full disk costs time, not numbers */
+        flaky.refuse = 1;
+        job = job_of("a", 20);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), FIRN_EIO);
+    }
     job = job_of("a", 20);
     T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
     T_EQ(job.range.first, 5);

@@ -1,6 +1,7 @@
 /* The minter against a board that the test writes: slots that change, grants that are empty or closed. */
 #include "t.h"
 
+#include "coord/lease_ticks.h"
 #include "server/minter.h"
 
 #include <stdio.h>
@@ -22,6 +23,8 @@ static void make_world(const char *layout)
     now_tick = firn_layout_ticks(&plan.lease, (int64_t)t.tv_sec * 1000000);
 }
 
+static uint64_t floor_tick; /* of a store that was just made or fenced; 0: none */
+
 /* Publish a grant; the clock shows the real time. */
 static void grant(uint64_t gen, uint32_t slot, uint64_t from, uint64_t until, bool closed)
 {
@@ -29,6 +32,8 @@ static void grant(uint64_t gen, uint32_t slot, uint64_t from, uint64_t until, bo
     clock_gettime(CLOCK_REALTIME, &real);
     clock_gettime(CLOCK_MONOTONIC, &mono);
     struct lease_view v = { .state = SLOT_ACTIVE, .clock = CLOCK_OK };
+    v.floor_tick = floor_tick;
+    v.stamp_end = floor_tick ? floor_tick + 5000 : 0;
     v.max_drift = 5000;
     v.window = 3000;
     v.off_ns = (int64_t)(real.tv_sec - mono.tv_sec) * 1000000000 + real.tv_nsec - mono.tv_nsec;
@@ -76,6 +81,30 @@ T_TEST(minter_leaves_an_old_slot_for_good)
     struct firn_parts p = parts_of(LEASED_SNOWFLAKE, id), q = parts_of(LEASED_SNOWFLAKE, last);
     T_EQ(p.field[FIRN_FIELD_NODE], 4);
     T_OK(p.field[FIRN_FIELD_TIME] > q.field[FIRN_FIELD_TIME], "order over the change of slots");
+    minter_free(m);
+    board_done(&board);
+}
+
+/* A fence covers what may have been stamped: not further than max_drift above the floor, though the clock comes near
+ * it. */
+T_TEST(minter_stays_below_the_floor_s_limit)
+{
+    struct minter *m;
+    uint64_t id = 0, last = 0;
+    make_world("firn");
+    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    floor_tick = now_tick + 1000; /* nearer than a window: both above the clock would be too far */
+    grant(1, 3, now_tick, now_tick + 60000, false);
+    for (int i = 0; i < 400000 && minter_number(m, LEASED_SONYFLAKE, &id) == 0; i++)
+        last = id;
+    uint64_t tick = parts_of(LEASED_SONYFLAKE, last).field[FIRN_FIELD_TIME] + 1;
+    T_OK(lease_ticks_stamped(&plan.layout[LEASED_SONYFLAKE], &plan.lease, tick - 1) <
+             floor_tick + 5000,
+         "not above the limit");
+    T_OK(lease_ticks_stamped(&plan.layout[LEASED_SONYFLAKE], &plan.lease, tick) >=
+             floor_tick + 5000 - 20,
+         "but up to it");
+    floor_tick = 0;
     minter_free(m);
     board_done(&board);
 }
