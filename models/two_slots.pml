@@ -1,5 +1,5 @@
 /*
- * A handle that changes its slot: invariant I5 of PROTOCOL.md. One node with one handle, a rival that takes
+ * A handle that changes its slot: invariant I5 of docs/protocol.md. One node with one handle, a rival that takes
  * either slot when it likes, two slots. An ID is (tick, slot, seq), so inside one tick the slot decides the
  * order: a change must go to a later tick, also when a grant turns up that was asked for long ago.
  *

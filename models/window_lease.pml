@@ -1,5 +1,5 @@
 /*
- * The window lease, one slot: PROTOCOL.md sections 3 and 5, the node's side as in src/coord/slot.c.
+ * The window lease, one slot: docs/protocol.md sections 3 and 5, the node's side as in src/coord/slot.c.
  *
  * Claims, whatever the environment below does:
  *   U   no tick of the slot is stamped twice; with CLONE, none at or beyond what the snapshot held or

@@ -1,6 +1,6 @@
 /*
  * What must never happen, judged on what the store really holds and on every ID that was really
- * handed out: the invariants of PROTOCOL.md section 7, and the set of all IDs. A repetition is excused
+ * handed out: the invariants of docs/protocol.md section 7, and the set of all IDs. A repetition is excused
  * only inside a zone: ticks that the store forgot and granted again before a FENCE closed the zone (A1
  * broken), or ticks that a memory held, or had asked for, when it was copied (A2 broken).
  */

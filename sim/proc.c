@@ -1,6 +1,6 @@
 /*
  * A process: its coordinator runs lease.c on the simulated store, its generators stamp from what was
- * published, as a server's loops do (PROTOCOL.md 4.2). Here is also what may happen to a process as a
+ * published, as a server's loops do (docs/protocol.md 4.2). Here is also what may happen to a process as a
  * whole: start, death, fork, and the same memory resumed twice.
  */
 #include "world.h"

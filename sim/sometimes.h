@@ -1,6 +1,6 @@
 /*
  * sometimes.h - what must have happened somewhere in a run of all seeds: each row of the failure matrix
- * (PROTOCOL.md section 7), each case of the outcome rule, and what else would prove nothing by never
+ * (docs/protocol.md section 7), each case of the outcome rule, and what else would prove nothing by never
  * going wrong if it never came up.
  */
 #ifndef SIM_SOMETIMES_H

@@ -1,5 +1,5 @@
 /*
- * Worlds of tickets (PROTOCOL.md section 8): nodes take numbers from a gapless and a range sequence, on
+ * Worlds of tickets (docs/protocol.md section 8): nodes take numbers from a gapless and a range sequence, on
  * the same store with the same faults. Never a number twice. The gapless one has no hole but for
  * numbers that a process had in hand when it died, which are counted; and who asks after somebody got a
  * number gets a higher one.

@@ -1,5 +1,5 @@
 /*
- * clock_f.h - clock F (PROTOCOL.md 4.1): the wall clock, kept from going back and from leaping.
+ * clock_f.h - clock F (docs/protocol.md 4.1): the wall clock, kept from going back and from leaping.
  * Pure: readings come in, two numbers come out, with which any thread computes
  *     F = max(floor_ns, CLOCK_MONOTONIC + off_ns)          Unix time in ns
  * Call clock_f_update() about once a second with fresh readings. Uniqueness does not rest on it; it

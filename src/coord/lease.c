@@ -15,7 +15,7 @@
 #include <time.h>
 
 enum {
-    CLOCK_EVERY_MS = 1000, /* PROTOCOL.md 4.1 */
+    CLOCK_EVERY_MS = 1000, /* docs/protocol.md 4.1 */
     RETRY_MS = 1000,       /* before there is a node, which has a backoff of its own */
     ACTIONS_MAX = 4096,    /* in one step: each slot locked and read twice, and room */
     EMBEDDED_SLOTS = 16,   /* processes that share a file */

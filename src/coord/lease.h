@@ -33,8 +33,9 @@ struct lease_world {
 /* `lock_fd` from slot_lock_open(), kept by the caller as long as the lease; -1 for none. */
 void lease_world_real(struct lease_world *w, const int *lock_fd);
 
-/* Zero means the default of PROTOCOL.md section 9: the first figure for an embedded store, the second for
- * a shared one, where window, max_drift, skew_max and the slots come from its meta record once it has one. */
+/* Zero means the default of docs/protocol.md section 9: the first figure for an embedded store, the second for
+ * a shared one, where window, max_drift and the slots come from its meta record once it has one, and so does the
+ * skew_max of fences and quarantines; clock F goes by the one given here. */
 struct lease_params {
     const char *layout; /* canonical text of the layout; a store made with another one is refused */
     uint64_t epoch_ms;  /* the layout's epoch, Unix ms */

@@ -1,7 +1,7 @@
 /*
  * OUT: scan, choose, read, claim. UP: a beat every third of the ttl, and, for whoever keeps house, a
  * scan every ttl and a dead member freed. After any write that is not plainly answered: read, and the
- * request's nonce tells (PROTOCOL.md's outcome rule).
+ * request's nonce tells (the outcome rule, docs/protocol.md sections 5 and 11).
  */
 #include "coord/membership.h"
 #include "id/diag.h"

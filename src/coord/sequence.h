@@ -1,5 +1,5 @@
 /*
- * sequence.h - ticket numbers (PROTOCOL.md section 8). Pure: the next record from the old one, and
+ * sequence.h - ticket numbers (docs/protocol.md section 8). Pure: the next record from the old one, and
  * which numbers that grants.
  *
  * seq_op is one write in flight on one sequence: build it on the text that was read, send it, tell the

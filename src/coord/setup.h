@@ -1,5 +1,5 @@
 /*
- * setup.h - what is done to a store as a whole: INIT, recovery, FENCE, RETIRE (PROTOCOL.md section 5).
+ * setup.h - what is done to a store as a whole: INIT, recovery, FENCE, RETIRE (docs/protocol.md section 5).
  * Blocking; for the lease and for operators. Everything here is made of single compare-and-swaps that may
  * be repeated: an operation that was cut short, or that two do at once, is begun again and ends the same.
  */

@@ -1,5 +1,5 @@
 /*
- * slot.h - the node's side of the window lease (docs/coordination.md) as a state machine;
+ * slot.h - the node's side of the window lease (docs/protocol.md 4 and 5) as a state machine;
  * models/window_lease.pml is the same, checked exhaustively.
  * Pure: it reads no clock, no entropy, no store. The driver (lease.h, or a simulation) asks
  * slot_next() what to do, does it, and tells the outcome with the matching slot_..._done().
@@ -170,7 +170,8 @@ uint64_t slot_limit(const struct slot_node *n, uint64_t f);
 void slot_fenced_record(const struct nonce *cluster, const struct slot_record *old, uint64_t floor,
                         uint64_t f, const struct nonce *req, struct slot_record *out);
 
-/* floor = max(F, S, old floor) + window + max_drift + 2 * skew_max */
+/* floor = max(now, old floor), but at most now + window, and then + window + max_drift + 2 * skew_max, where now is
+ * max(F, S); always above the old floor (docs/protocol.md section 5). */
 uint64_t slot_fence_floor(const struct meta_record *m, uint64_t f, uint64_t s);
 
 #endif

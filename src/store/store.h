@@ -1,7 +1,7 @@
 /*
  * store.h - registers that change by compare-and-swap: the only thing coordination asks of a store.
  * A register is a key with a value. There are no version numbers: a write names the whole value that
- * it replaces. Every record carries a fresh nonce (PROTOCOL.md section 2), so a value never comes
+ * it replaces. Every record carries a fresh nonce (docs/protocol.md section 2), so a value never comes
  * back, which engine counters do after a restore.
  *
  * All backends keep these promises (tests/conformance/run checks them):
@@ -28,8 +28,8 @@
 
 #include "firn/error.h"
 
-/* The longest key ("journal/", a sequence's name and a number) and the longest record (coord/record.h), with
- * what quorum: writes before and around them. */
+/* Room for the longest key and the longest record (coord/record.h), with what quorum: writes before and around
+ * them. */
 #define STORE_KEY_MAX     168
 #define STORE_VALUE_MAX   1824
 #define STORE_ID_TEXT_BUF 64

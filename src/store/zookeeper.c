@@ -8,7 +8,7 @@
  *    rewritten, so after a write czxid must be the one that was read. Otherwise somebody else
  *    did: what the write replaced is not known, and the answer is FIRN_ESTORE although it landed,
  *    since only that keeps the caller from finding its own nonce there and using the grant
- *    (PROTOCOL.md section 3).
+ *    (docs/protocol.md section 6).
  *  - registers that are removed have such second lives by design. Each creation therefore counts
  *    up a guard (ROOT/%guards/N, N a hash of the key), and a removal holds only on the guard that
  *    was read before the value.
