@@ -212,15 +212,6 @@ void node_change(struct node *n, struct request *q)
 
 /* ---- joining ---- */
 
-static void join_up(struct wire *w)
-{
-    struct node *n = wire_user(w);
-    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
-    struct frame_out o = { .p = room, .cap = sizeof room };
-    frame_hello(&o, FRAME_CLIENT, n->id, n->address);
-    wire_send(w, o.p, o.len);
-}
-
 static void join_end(struct node *n)
 {
     n->to_join = NULL;
@@ -260,7 +251,7 @@ static void join_gone(struct wire *w, const char *why)
     join_end(n);
 }
 
-static const struct wire_events join_events = { join_up, join_frame, join_gone };
+static const struct wire_events join_events = { node_greet, join_frame, join_gone };
 
 void node_join(struct node *n)
 {

@@ -212,6 +212,7 @@ static inline void node_pump_soon(struct node *n)
 }
 const char *node_any_other(const struct node *n); /* address of a member; NULL: there is none */
 void node_forget(struct node *n, const struct wire *w); /* nobody waits there any more */
+void node_greet(struct wire *w);                        /* as one who asks; wire_events.up */
 void node_leader_lost(struct node *n);                  /* to_leader is gone */
 void node_answer(struct node *n, struct request *q, const char *reply, size_t len);
 void node_refuse(struct node *n, struct request *q, int result, const char *why);

@@ -19,15 +19,6 @@ static void asking_ends(struct node *n)
     n->ask_ms = uv_now(&n->loop) + ASK_EVERY_MS;
 }
 
-static void on_up(struct wire *w)
-{
-    const struct node *n = wire_user(w);
-    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
-    struct frame_out o = { .p = room, .cap = sizeof room };
-    frame_hello(&o, FRAME_CLIENT, n->id, n->address);
-    wire_send(w, o.p, o.len);
-}
-
 static void ask(struct wire *w)
 {
     char room[FRAME_HEAD + 8];
@@ -77,7 +68,7 @@ static void on_gone(struct wire *w, const char *why)
     asking_ends(wire_user(w));
 }
 
-static const struct wire_events events = { on_up, on_frame, on_gone };
+static const struct wire_events events = { node_greet, on_frame, on_gone };
 
 void removed_look(struct node *n)
 {

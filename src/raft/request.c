@@ -250,9 +250,9 @@ static void read_current(struct node *n)
 
 /* ---- to the leader ---- */
 
-static void leader_up(struct wire *w)
+void node_greet(struct wire *w)
 {
-    struct node *n = wire_user(w);
+    const struct node *n = wire_user(w);
     char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
     struct frame_out o = { .p = room, .cap = sizeof room };
     frame_hello(&o, FRAME_CLIENT, n->id, n->address);
@@ -335,7 +335,7 @@ const char *node_any_other(const struct node *n)
     return NULL;
 }
 
-static const struct wire_events leader_events = { leader_up, leader_frame, leader_gone };
+static const struct wire_events leader_events = { node_greet, leader_frame, leader_gone };
 
 static void forward(struct node *n, const char *address)
 {
