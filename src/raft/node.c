@@ -5,10 +5,10 @@
  * that is wrong is said at once; then the loop's thread runs. Stop: the reverse, on the loop's thread.
  * libraft tells nobody when the lead changes: a tick looks.
  */
-#include "raft/closed.h"
-#include "raft/cut.h"
+#include "raft/shield/closed.h"
+#include "raft/shield/cut.h"
 #include "raft/node_in.h"
-#include "raft/segment.h"
+#include "raft/shield/segment.h"
 #include "store/link.h"
 #include "id/diag.h"
 

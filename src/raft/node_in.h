@@ -8,10 +8,10 @@
 #include <raft/uv.h>
 
 #include "raft/fsm.h"
-#include "raft/match.h"
+#include "raft/shield/match.h"
 #include "raft/node.h"
 #include "raft/turn.h"
-#include "raft/vote.h"
+#include "raft/shield/vote.h"
 #include "raft/wire.h"
 
 enum {
@@ -276,28 +276,28 @@ void agree_say(struct node *n);           /* once that is so, and nothing else i
 void agree_applied(struct node *n);       /* what a leader said */
 bool agree_differs(const struct node *n); /* from this leader */
 
-/* order.c */
+/* shield/order.c */
 void order_watch(struct node *n); /* before libraft starts, and before the other watches */
 void order_from(struct node *n, raft_index next); /* where the log that was loaded ends */
 void order_go(struct node *n);                    /* begins what waits and may begin now */
 
-/* disk.c */
+/* shield/disk.c */
 void disk_watch(struct node *n); /* before libraft starts */
 void disk_lost(struct node *n, const char *why,
                const char *cure); /* nothing more is written or applied */
 void disk_flee(struct node *n);   /* gives the lead away if the log cannot be written */
 
-/* known.c */
+/* shield/known.c */
 void known_take_off(const struct node *n, struct raft_append_entries *a);
 
-/* install.c, answer.c */
+/* shield/install.c, shield/answer.c */
 void install_watch(struct node *n); /* before libraft starts */
 void answer_watch(struct node *n);
 
-/* silent.c */
+/* shield/silent.c */
 void silent_look(struct node *n); /* at each tick: whether the leader is heard */
 
-/* lead.c */
+/* shield/lead.c */
 void lead_look(struct node *n); /* notes where a lead begins; before anything is appended in it */
 void lead_take(struct node *n, struct raft_message *message); /* hands it to libraft */
 

@@ -1,6 +1,6 @@
 /* Entries and snapshots from a disk: applied whole or refused, and a snapshot of the result comes back. */
 #include "raft/fsm.h"
-#include "raft/segment.h"
+#include "raft/shield/segment.h"
 
 #include <openssl/sha.h>
 #include <stdint.h>

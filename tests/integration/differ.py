@@ -31,7 +31,7 @@ def crc(data):
 
 
 def batches(data):
-    """Where each batch's data are, and its checksum: (sum at, first, end). See src/raft/segment.c."""
+    """Where each batch's data are, and its checksum: (sum at, first, end). See src/raft/shield/segment.c."""
     at = 8
     while at + 16 <= len(data):
         count = struct.unpack_from("<Q", data, at + 8)[0]

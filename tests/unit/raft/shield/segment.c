@@ -1,8 +1,8 @@
 /* Open segments of libraft: a torn end is told from damage, at every byte. */
 #include "t.h"
 
-#include "raft/closed.h"
-#include "raft/segment.h"
+#include "raft/shield/closed.h"
+#include "raft/shield/segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

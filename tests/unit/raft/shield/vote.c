@@ -1,7 +1,7 @@
 /* Term and vote, kept twice. */
 #include "t.h"
 
-#include "raft/vote.h"
+#include "raft/shield/vote.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* A snapshot that the leader sent, from its coming to the disk's answer. */
-#include "raft/install.c"
+#include "raft/shield/install.c"
 
 #include "t.h"
 

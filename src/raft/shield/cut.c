@@ -1,6 +1,6 @@
-#include "raft/cut.h"
-#include "raft/closed.h"
-#include "raft/vote.h"
+#include "raft/shield/cut.h"
+#include "raft/shield/closed.h"
+#include "raft/shield/vote.h"
 
 #include <stdlib.h>
 

@@ -4,10 +4,10 @@
  * Each life is a process of its own; what it was promised is in memory that they share.
  * With FIRN_WITHOUT_ORDER in the environment libraft is on its own, and this fails within a few worlds.
  */
-#include "raft/closed.h"
-#include "raft/cut.h"
+#include "raft/shield/closed.h"
+#include "raft/shield/cut.h"
 #include "raft/node_in.h"
-#include "raft/segment.h"
+#include "raft/shield/segment.h"
 #include "t.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * Disks write whole sectors. So a batch that a crash cut off has at least one sector, or its part of one,
  * that is still zeros; one that has none was written in full.
  */
-#include "raft/segment.h"
+#include "raft/shield/segment.h"
 #include "id/diag.h"
 
 #include <dirent.h>

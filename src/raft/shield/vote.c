@@ -1,4 +1,4 @@
-#include "raft/vote.h"
+#include "raft/shield/vote.h"
 #include "id/bytes.h"
 
 #include <errno.h>

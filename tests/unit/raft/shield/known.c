@@ -1,5 +1,5 @@
 /* What of a leader's message reaches libraft. */
-#include "raft/known.c"
+#include "raft/shield/known.c"
 
 #include "t.h"
 

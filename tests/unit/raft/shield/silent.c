@@ -1,5 +1,5 @@
 /* A follower that hears nothing, as its loop's ticks count it. */
-#include "raft/silent.c"
+#include "raft/shield/silent.c"
 
 #include "t.h"
 

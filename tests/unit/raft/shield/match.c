@@ -1,5 +1,5 @@
 /* How far a follower's log is known to be the leader's. */
-#include "raft/match.h"
+#include "raft/shield/match.h"
 #include "t.h"
 
 T_TEST(nothing_is_known_first)

@@ -1,5 +1,5 @@
-#include "raft/closed.h"
-#include "raft/segment.h"
+#include "raft/shield/closed.h"
+#include "raft/shield/segment.h"
 #include "id/diag.h"
 
 #include <dirent.h>
