@@ -11,7 +11,7 @@
  * WHAT is a path, or a command with its words separated by blanks. TIMEOUT_MS is for each attempt, 2000. SIGTERM and SIGINT end it early.
  * Prints one line of JSON a second (the totals so far) and a last one; status 0 unless it could not run.
  */
-#include "cli/histogram.h"
+#include "wire/histogram.h"
 #include "platform/mono.h"
 
 #include <arpa/inet.h>

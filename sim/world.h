@@ -14,9 +14,9 @@
 #include <stdarg.h>
 #include <ucontext.h>
 
-#include "coord/lease.h"
-#include "coord/setup.h"
-#include "coord/ticket.h"
+#include "drive/lease.h"
+#include "drive/setup.h"
+#include "drive/ticket.h"
 #include "firn/gen.h"
 #include "plan.h"
 #include "rand.h"

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/histogram.h"
-#include "cli/histogram.c"
+#include "wire/histogram.h"
+#include "wire/histogram.c"
 
 enum { CONNECTIONS_MAX = 100, SECONDS_MAX = 600, WARMUP_MS = 300 };
 

@@ -4,7 +4,7 @@
  * the meantime is no failure: it is opened again at once.
  */
 #include "cli/http_client.h"
-#include "cli/http_answer.h"
+#include "wire/http_response.h"
 #include "cli/json_scan.h"
 #include "platform/mono.h"
 

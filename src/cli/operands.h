@@ -5,7 +5,7 @@
 #ifndef FIRN_CLI_OPERANDS_H
 #define FIRN_CLI_OPERANDS_H
 
-#include "cli/lines.h"
+#include "cli/verify/lines.h"
 
 struct operands {
     char *const *list;

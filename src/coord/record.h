@@ -82,7 +82,7 @@ struct seq_record {
     struct seq_writer writer[SEQ_WRITERS]; /* the latest first */
 };
 
-/* Numbers that a client asked for with a key of its own (coord/keyed.h says what for). The key is known by
+/* Numbers that a client asked for with a key of its own (drive/keyed.h says what for). The key is known by
  * 128 bits of a hash, and so is what was asked for besides, by 48. */
 struct seq_keyed {
     struct nonce key;

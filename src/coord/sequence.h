@@ -6,7 +6,7 @@
  * outcome. n numbers are one compare-and-set next -> next + n * step. seq_cache is the double buffer of
  * a range sequence: it belongs to one thread, which asks the coordinator for the next block in time.
  *
- * A write may also give numbers to keys (coord/keyed.h). They come behind those without a key, and the
+ * A write may also give numbers to keys (drive/keyed.h). They come behind those without a key, and the
  * record lists them: so who knows the record knows them, whoever wrote it.
  */
 #ifndef FIRN_COORD_SEQUENCE_H

@@ -5,7 +5,7 @@
 #define FIRN_NET_CONN_H
 
 #include "net/loop.h"
-#include "net/tls.h"
+#include "wire/tls.h"
 
 #include <uv.h>
 

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
-struct tls_server; /* net/tls.h */
+struct tls_server; /* wire/tls.h */
 
 struct loop_opts {         /* zero means the default */
     uint32_t conns_max;    /* on all loops together; default 10,000 */

@@ -11,9 +11,9 @@
 #ifndef FIRN_NET_SERVICE_H
 #define FIRN_NET_SERVICE_H
 
-#include "net/buf.h"
-#include "net/http.h"
-#include "net/resp.h"
+#include "wire/buf.h"
+#include "wire/http.h"
+#include "wire/resp.h"
 
 struct conn;
 struct loop;

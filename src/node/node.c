@@ -9,7 +9,7 @@
  * not exist, its connection is the parent's), so the child leaves it alone and makes one of its own.
  */
 #include "firn/node.h"
-#include "coord/board.h"
+#include "drive/board.h"
 #include "coord/lease_ticks.h"
 #include "firn/gen.h"
 #include "id/diag.h"

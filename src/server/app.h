@@ -10,7 +10,7 @@
 #include "firn/tsid.h"
 #include "net/loop.h"
 #include "net/service.h"
-#include "coord/board.h"
+#include "drive/board.h"
 #include "server/cluster.h"
 #include "server/config.h"
 #include "server/coordinator.h"

@@ -12,7 +12,7 @@ bool cluster_wanted(const struct config *c)
 
 #ifdef FIRN_HAVE_RAFT
 #include "raft/node.h"
-#include "server/log.h"
+#include "daemon/log.h"
 
 enum { TIMEOUT_MS = 2000 };
 

@@ -3,7 +3,7 @@
  * (group_commit.c); answer the others one by one; hand everything back (outbox.c).
  */
 #include "server/coordinator_in.h"
-#include "server/log.h"
+#include "daemon/log.h"
 #include "store/slotlock.h"
 
 #include <stdio.h>

@@ -9,9 +9,9 @@
 #ifndef FIRN_SERVER_COORDINATOR_H
 #define FIRN_SERVER_COORDINATOR_H
 
-#include "coord/ticket.h"
+#include "drive/ticket.h"
 #include "net/loop.h"
-#include "coord/board.h"
+#include "drive/board.h"
 #include "server/leases.h"
 #include "server/nodes.h"
 #include "server/ranges.h"

@@ -5,7 +5,7 @@
  */
 #include "firn/dated.h"
 #include "server/coordinator_in.h"
-#include "server/log.h"
+#include "daemon/log.h"
 
 #include <stdio.h>
 #include <string.h>

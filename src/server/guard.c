@@ -8,7 +8,7 @@
  */
 #include "server/guard.h"
 #include "server/app.h"
-#include "server/log.h"
+#include "daemon/log.h"
 #include "server/problem.h"
 #include "server/rate.h"
 

@@ -1,6 +1,6 @@
 /* What the server knows and how it is: inspection, layouts, kinds, the node, health, the start page. */
 #include "server/http_call.h"
-#include "server/json_write.h"
+#include "wire/json_write.h"
 #include "server/web.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * passes it on to the leader; the answer comes back to the loop as a job does.
  */
 #include "server/http_call.h"
-#include "server/json_read.h"
-#include "server/json_write.h"
+#include "wire/json_read.h"
+#include "wire/json_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * them with; after that the lease's name, 128 random bits of the client's, is what allows to extend it.
  */
 #include "server/http_call.h"
-#include "server/json_read.h"
-#include "server/json_write.h"
+#include "wire/json_read.h"
+#include "wire/json_write.h"
 
 #include <ctype.h>
 #include <stdio.h>

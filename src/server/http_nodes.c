@@ -1,6 +1,6 @@
 /* GET /v1/nodes: who takes part in the store that this server is on. */
 #include "server/http_call.h"
-#include "server/json_write.h"
+#include "wire/json_write.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
  * handler as a problem with its cure.
  */
 #include "server/http_call.h"
-#include "server/nearest.h"
-#include "server/json_write.h"
+#include "wire/distance.h"
+#include "wire/json_write.h"
 
 #include <stdio.h>
 

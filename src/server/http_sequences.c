@@ -1,8 +1,8 @@
 /* Sequences over HTTP: list, create, describe. Taking numbers is minting: http_ids.c. */
 #include "server/http_call.h"
 #include "firn/dated.h"
-#include "server/json_read.h"
-#include "server/json_write.h"
+#include "wire/json_read.h"
+#include "wire/json_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * leases.h - slots that this server holds for clients, which make IDs in their own processes. Each is a whole
- * lease of the store (coord/lease.h), taken and extended by the same state machine as the server's own, and
+ * lease of the store (drive/lease.h), taken and extended by the same state machine as the server's own, and
  * what a client is told is exactly what the store has confirmed: a slot and a window [from, until). So what
  * docs/coordination.md says about nodes holds for clients, and nothing rests on this table: lost by a kill -9,
  * clients use up their windows, which nobody else gets, and ask for new ones.
@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-#include "coord/lease.h"
+#include "drive/lease.h"
 
 enum {
     LEASE_ID_LEN = 32, /* hexadecimal digits: 128 bits that the client draws anew for each lease */

@@ -3,10 +3,10 @@
  * The main thread only waits for signals. SIGTERM gives notice and drains, SIGINT drains, SIGHUP reads
  * the settings again.
  */
-#include "net/tls.h"
+#include "wire/tls.h"
 #include "server/app.h"
-#include "server/log.h"
-#include "server/systemd.h"
+#include "daemon/log.h"
+#include "daemon/systemd.h"
 #include "store/url.h"
 
 #include <errno.h>

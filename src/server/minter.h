@@ -9,7 +9,7 @@
 
 #include "firn/gen.h"
 #include "firn/mint.h"
-#include "coord/board.h"
+#include "drive/board.h"
 #include "server/coordinator.h"
 
 /* The layouts that share the slot's window, each with generators of its own. */

@@ -1,5 +1,5 @@
 #include "server/nodes.h"
-#include "server/log.h"
+#include "daemon/log.h"
 #include "platform/mono.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #ifndef FIRN_SERVER_NODES_H
 #define FIRN_SERVER_NODES_H
 
-#include "coord/lease.h"
-#include "coord/member.h"
+#include "drive/lease.h"
+#include "drive/member.h"
 
 struct node_listed { /* a member that has not left */
     uint32_t number;

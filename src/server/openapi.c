@@ -3,7 +3,7 @@
  * cannot differ from what is served; the schemas of the answers stand here.
  */
 #include "server/http_call.h"
-#include "server/json_write.h"
+#include "wire/json_write.h"
 
 #include <ctype.h>
 #include <stdio.h>

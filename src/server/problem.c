@@ -1,5 +1,5 @@
 #include "server/problem.h"
-#include "server/json_write.h"
+#include "wire/json_write.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef FIRN_SERVER_REQUEST_KEY_H
 #define FIRN_SERVER_REQUEST_KEY_H
 
-#include "coord/keyed.h"
+#include "drive/keyed.h"
 #include "server/app.h"
 
 enum { REQUEST_KEY_MAX = 255, REQUEST_KEY_IDS_MAX = 20 };

@@ -1,6 +1,6 @@
 /* Any bytes: the parser stays inside them, agrees with llhttp on what it takes, and gives the same
  * answer however the bytes are cut. The helpers get what it found. */
-#include "net/http.h"
+#include "wire/http.h"
 
 #include <stdlib.h>
 #include <string.h>

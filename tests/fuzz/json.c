@@ -2,8 +2,8 @@
  * The reader takes any bytes without reading past them, and what it takes as a string is UTF-8 without
  * NUL that the writer writes and the reader reads again.
  */
-#include "server/json_read.h"
-#include "server/json_write.h"
+#include "wire/json_read.h"
+#include "wire/json_write.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Whatever a parser of members, queues and config values takes is exactly what its encoder writes. */
 #include "coord/queue.h"
-#include "coord/variable.h"
+#include "drive/variable.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Any bytes: the parser stays inside them, and a piece of a request is never anything but unfinished. */
-#include "net/resp.h"
+#include "wire/resp.h"
 
 #include <stdlib.h>
 #include <string.h>

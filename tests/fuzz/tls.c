@@ -4,7 +4,7 @@
  * behind the first message is reached too. Whatever comes, there is an answer in bounds, and no
  * plaintext before the handshake is over.
  */
-#include "net/tls.h"
+#include "wire/tls.h"
 
 #include "../lib/certs.h"
 

@@ -2,8 +2,8 @@
  * and whatever was read can be drawn. */
 #include "cli/duration.c"
 #include "cli/json_scan.c"
-#include "cli/top_frame.c"
-#include "cli/top_node.c"
+#include "cli/watch/top_frame.c"
+#include "cli/watch/top_node.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

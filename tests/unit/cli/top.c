@@ -2,8 +2,8 @@
 #include "cli/duration.c"
 #include "cli/json_scan.c"
 #undef GOOD
-#include "cli/top_frame.c"
-#include "cli/top_node.c"
+#include "cli/watch/top_frame.c"
+#include "cli/watch/top_node.c"
 #include "t.h"
 
 static const char node_json[] =

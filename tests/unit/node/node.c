@@ -1,7 +1,7 @@
 /* A node in this process, in its threads and in its children: all IDs differ, each thread's rise. */
 #include "t.h"
 
-#include "coord/setup.h"
+#include "drive/setup.h"
 #include "firn/layout.h"
 #include "firn/node.h"
 

@@ -4,7 +4,7 @@
 
 #include "server/config.h"
 #include "server/config_table.h"
-#include "server/log.h"
+#include "daemon/log.h"
 
 #include <stdlib.h>
 #include <unistd.h>

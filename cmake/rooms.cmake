@@ -1,0 +1,42 @@
+# A room is a folder of src/: every .c file in it belongs to its target, so adding a file needs no edit.
+
+# firn_room(NAME [SUBFOLDER…]): the static library firn_NAME of this folder and the named ones below it.
+function(firn_room name)
+  file(GLOB sources CONFIGURE_DEPENDS *.c)
+  foreach(sub ${ARGN})
+    file(GLOB more CONFIGURE_DEPENDS ${sub}/*.c)
+    list(APPEND sources ${more})
+  endforeach()
+  add_library(firn_${name} STATIC ${sources})
+  target_link_libraries(firn_${name} PRIVATE firn_flags PUBLIC firn_static)
+endfunction()
+
+# firn_library(NAME): the installed libraries libfirn-NAME of this folder, firn_NAME_static and
+# firn_NAME_shared. The shared one shows what cmake/libfirn-NAME.map lists, nothing else.
+function(firn_library name)
+  file(GLOB sources CONFIGURE_DEPENDS *.c)
+  set(map ${CMAKE_SOURCE_DIR}/cmake/libfirn-${name}.map)
+  add_library(firn_${name}_static STATIC ${sources})
+  add_library(firn_${name}_shared SHARED ${sources})
+  foreach(kind static shared)
+    set(t firn_${name}_${kind})
+    target_compile_definitions(${t} PRIVATE FIRN_BUILDING)
+    target_link_libraries(${t} PRIVATE $<BUILD_INTERFACE:firn_flags>)
+    target_include_directories(${t} PUBLIC
+      $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    set_target_properties(${t} PROPERTIES OUTPUT_NAME firn-${name} EXPORT_NAME firn-${name}-${kind})
+  endforeach()
+  target_link_options(firn_${name}_shared PRIVATE -Wl,--version-script=${map} ${NO_UNDEFINED})
+  set_target_properties(firn_${name}_shared PROPERTIES
+    LINK_DEPENDS ${map} VERSION ${PROJECT_VERSION} SOVERSION ${FIRN_SOVERSION})
+endfunction()
+
+# firn_embed(TARGET FILE NAME HEADER): puts a file of the tree into a program as the array NAME.
+function(firn_embed target file name header)
+  set(to ${CMAKE_CURRENT_BINARY_DIR}/${name}.c)
+  add_custom_command(OUTPUT ${to}
+    COMMAND ${CMAKE_COMMAND} -DFROM=${CMAKE_SOURCE_DIR}/${file} -DTO=${to} -DNAME=${name}
+            -DHEADER=${header} -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  target_sources(${target} PRIVATE ${to})
+endfunction()

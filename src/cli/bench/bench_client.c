@@ -1,0 +1,70 @@
+#include "cli/bench/bench_client.h"
+#include "cli/bench/calls.h"
+#include "cli/say.h"
+
+#include <string.h>
+
+bool bench_client_known(const char *address)
+{
+    return strncmp(address, "firn://", 7) == 0 || strncmp(address, "firns://", 8) == 0;
+}
+
+#ifdef FIRN_HAVE_CLIENT
+#include "firn/client.h"
+
+#include <stdio.h>
+
+static int next(void *user, uint64_t *out_id, char why[240])
+{
+    int r = firn_client_next(user, out_id);
+    if (r != 0)
+        snprintf(why, 240, "%s", firn_client_trouble());
+    return r;
+}
+
+/* Every host of the address is on this machine: -1; otherwise said. */
+static int check_hosts(const char *url)
+{
+    const char *p = strstr(url, "://") + 3, *end = p + strcspn(p, "/?");
+    while (p < end) {
+        char host[URL_HOST_MAX + 8];
+        size_t len = strcspn(p, ",/?");
+        const char *colon = p[0] == '[' ? memchr(p, ']', len) : memchr(p, ':', len);
+        size_t name = colon ? (size_t)(colon - p) + (p[0] == '[') : len;
+        if (name >= sizeof host)
+            return say_trouble("a host of the address is too long");
+        memcpy(host, p, name);
+        host[name] = '\0';
+        int r = bench_target_is_local(host);
+        if (r >= 0)
+            return r;
+        p += len + (p + len < end);
+    }
+    return -1;
+}
+
+int bench_client_run(const char *url, const struct load_plan *plan, struct load_result *out)
+{
+    char shown[SAY_TEXT_BUF];
+    struct firn_client *c = NULL;
+    struct firn_diag d = { 0 };
+    int r = check_hosts(url);
+    if (r >= 0)
+        return r;
+    if (firn_client_open(url, &c, &d) != 0)
+        return say_trouble("%s: %s", say_text(url, strlen(url), shown), d.text);
+    r = calls_run(plan, next, c, out);
+    firn_client_close(c);
+    return r == 0 ? 0 : say_trouble("%s", out->why);
+}
+
+#else
+
+int bench_client_run(const char *url, const struct load_plan *plan, struct load_result *out)
+{
+    (void)url, (void)plan, (void)out;
+    return say_trouble(
+        "firn:// addresses need libfirn-client, without which this firn was built: give "
+        "http:// or redis:// addresses");
+}
+#endif

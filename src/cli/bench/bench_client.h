@@ -1,0 +1,16 @@
+/*
+ * bench_client.h - firn:// addresses for firn bench: libfirn-client in any of its modes, called from
+ * threads. Where firn is built without that library, it says so. One thread.
+ */
+#ifndef FIRN_CLI_BENCH_BENCH_CLIENT_H
+#define FIRN_CLI_BENCH_BENCH_CLIENT_H
+
+#include "cli/bench/bench_target.h"
+
+/* The address begins with firn:// or firns://. */
+bool bench_client_known(const char *address);
+
+/* Run the plan's threads on one client. 0: `out` is filled, otherwise said, the status to exit with. */
+int bench_client_run(const char *url, const struct load_plan *plan, struct load_result *out);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * load.h - the load generator: many connections, requests formatted once, no allocation per request.
+ * Closed loop: each connection keeps `depth` requests in flight, and a request's latency counts from
+ * when it was handed to the socket. Open loop (a rate): request number i is due at start + i / rate
+ * whether or not the server keeps up, and its latency counts from then, so that a stall is felt by
+ * every request that should have been sent meanwhile (no coordinated omission). One call at a time.
+ */
+#ifndef FIRN_CLI_BENCH_LOAD_H
+#define FIRN_CLI_BENCH_LOAD_H
+
+#include "wire/histogram.h"
+#include "cli/id_body.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+enum {
+    LOAD_CONNECTIONS_MAX = 10000,
+    LOAD_IDLE_MAX = 25000, /* a client address has 28,000 ports to connect from */
+    LOAD_DEPTH_MAX = 10000,
+    LOAD_THREADS_MAX = 64,
+    LOAD_SECONDS_MAX = 3600,
+    LOAD_IDS_MAX = 50 * 1000 * 1000, /* remembered if the plan says nothing: 400 MB, touched as
+                                        they come */
+    LOAD_TARGETS_MAX = 16,
+};
+
+/* A server, and what it is asked. */
+struct load_target {
+    struct sockaddr_storage address;
+    socklen_t address_len;
+    bool resp;           /* the Redis protocol; otherwise HTTP/1.1 */
+    const char *request; /* borrowed: the bytes of one */
+    size_t request_len;
+    enum id_body_form form; /* how HTTP bodies carry IDs */
+};
+
+/* How it goes, about twice a second, from the thread that called load_run(). */
+struct load_live {
+    uint64_t elapsed_ns; /* since measuring began; 0 while warming up */
+    uint64_t requests, errors, lost;
+    uint64_t per_second, p50_ns, p99_ns; /* of the time since the call before */
+};
+typedef void load_live_fn(const struct load_live *now, void *user);
+
+struct load_plan {
+    const struct load_target *target; /* borrowed; connection i talks to target i mod targets */
+    uint32_t targets;
+    uint32_t connections, depth, threads;
+    uint32_t idle; /* further connections that say nothing */
+    int cpu;       /* thread i runs on core cpu + i; -1: anywhere */
+    uint64_t warmup_ns, run_ns;
+    uint64_t requests_max; /* stop after so many were sent; 0: at the end of the time */
+    uint64_t rate;         /* per second over all connections; 0: closed loop */
+    bool check;            /* look at the IDs */
+    uint64_t ids_max;      /* that check remembers; 0: LOAD_IDS_MAX */
+    load_live_fn *live;    /* or NULL */
+    void *live_user;
+    uint32_t pid;                      /* the server's, for its CPU time; 0: unknown */
+    const volatile sig_atomic_t *stop; /* not 0: end now; may be NULL */
+};
+
+struct load_share { /* of one target */
+    uint64_t requests, errors, lost;
+};
+
+struct load_result {
+    uint64_t elapsed_ns; /* what the counts below are of: without warming up */
+    uint64_t requests;   /* answered as hoped within that time */
+    uint64_t errors;     /* answered with an error */
+    uint64_t lost;       /* in flight when a connection broke */
+    uint64_t unanswered; /* in flight, or due and not sent, a second after the end */
+    uint64_t reconnects;
+    uint64_t bytes_in, bytes_out;
+    struct histogram latency; /* ns */
+
+    bool has_cpu;
+    uint64_t cpu_ns;    /* that the server used in elapsed_ns */
+    uint64_t rss_bytes; /* that it occupied at the end */
+
+    struct load_share share[LOAD_TARGETS_MAX];
+
+    uint64_t ids, distinct; /* check: of those that were remembered */
+    uint64_t hashed;        /* of these, texts; remembered by a 64-bit hash: if all are distinct, so
+                               are the texts, but two texts might have one hash */
+    uint64_t unchecked;     /* IDs for which there was no memory any more */
+    uint64_t falls;         /* IDs not above the one before on their connection */
+    uint64_t unreadable;    /* answers in which no IDs were found */
+    uint64_t repeated;      /* an ID that came twice, if distinct < ids */
+    char sample[240];       /* one of the errors, or its beginning; not text necessarily */
+    size_t sample_len;
+    char why[240];          /* on error, for people */
+    uint32_t failed_target; /* FIRN_EIO: which */
+};
+
+/* FIRN_EIO: could not connect at the start. FIRN_ENOMEM. `out->why` tells. A server that goes away
+ * later is connected to again until the time is over. */
+FIRN_MUSTUSE int load_run(const struct load_plan *plan, struct load_result *out);
+
+/* Compare lists of IDs with each other: sets ids, distinct and repeated. FIRN_EIO and the like: `why`. */
+FIRN_MUSTUSE int load_check(const uint64_t *const *ids, const uint64_t *n, uint32_t lists,
+                            struct load_result *out);
+
+#endif

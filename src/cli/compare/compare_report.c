@@ -1,0 +1,166 @@
+#include "cli/compare/compare_report.h"
+#include "cli/duration.h"
+#include "cli/table.h"
+#include "cli/term.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tables ---- */
+
+static void add_yes_no(struct table *t, bool yes, bool expected)
+{
+    table_add_in(t, term_style(yes || !expected ? TERM_GOOD : TERM_BAD), "%s", yes ? "yes" : "no");
+}
+
+static void put_figures(const struct compare_row *row)
+{
+    static const char *const header[] = { "KIND",   ">PER SECOND", ">P50", ">P99", "UNIQUE",
+                                          "RISING", "SIZE",        "HOW",  NULL };
+    struct table t;
+    char text[DURATION_BUF], count[GROUPED_BUF];
+    table_init(&t, 0, header);
+    for (size_t i = 0; i < COMPARE_KINDS; i++) {
+        const struct compare_row *r = &row[i];
+        table_add(&t, "%s", r->kind->name);
+        if (r->measured) {
+            table_add(&t, "%s", grouped_text(r->per_second, count));
+            table_add(&t, "%s", duration_text(r->p50_ns, text));
+            table_add(&t, "%s", duration_text(r->p99_ns, text));
+            add_yes_no(&t, r->distinct == r->ids, true);
+            add_yes_no(&t, r->rising, r->kind->sorts);
+        } else {
+            for (int k = 0; k < 5; k++)
+                table_add(&t, "-");
+        }
+        table_add(&t, "%u bits, %u chars", r->kind->bits, r->kind->chars);
+        if (r->measured)
+            table_add(&t, "%s", r->how);
+        else
+            table_add(&t, "not measured: %s", r->why_not);
+    }
+    putchar('\n');
+    table_print(&t);
+    table_done(&t);
+}
+
+static void add_index(struct table *t, const struct compare_index *x)
+{
+    char count[GROUPED_BUF];
+    if (!x->measured) {
+        table_add(t, "-");
+        table_add(t, "-");
+        return;
+    }
+    table_add(t, "%s", grouped_text(x->per_second, count));
+    table_add(t, "%.1f", x->rows ? (double)x->bytes / (double)x->rows : 0.0);
+}
+
+static const char *death_text(const struct compare_row *r, char *out, size_t size)
+{
+    char gap[DURATION_BUF];
+    if (r->death == DEATH_NO_SERVER)
+        snprintf(out, size, "needs no server");
+    else if (r->death == DEATH_NOT_MEASURED)
+        snprintf(out, size, "not measured: %s", r->death_why_not);
+    else
+        snprintf(out, size, "%llu of %llu asks failed, longest wait %s",
+                 (unsigned long long)r->death_failed, (unsigned long long)r->death_asked,
+                 duration_text(r->death_gap_ns, gap));
+    return out;
+}
+
+static void put_locality(const struct compare_row *row)
+{
+    static const char *const small[] = { "KIND", ">SQLITE ROWS/S", ">BYTES/ROW",
+                                         "WHEN ONE SERVER DIES", NULL };
+    static const char *const large[] = { "KIND",
+                                         ">SQLITE ROWS/S",
+                                         ">BYTES/ROW",
+                                         ">POSTGRES ROWS/S",
+                                         ">INDEX BYTES/ROW",
+                                         "WHEN ONE SERVER DIES",
+                                         NULL };
+    struct table t;
+    char text[200];
+    bool postgres = false;
+    for (size_t i = 0; i < COMPARE_KINDS; i++)
+        postgres = postgres || row[i].postgres.measured;
+    table_init(&t, 0, postgres ? large : small);
+    for (size_t i = 0; i < COMPARE_KINDS; i++) {
+        const struct compare_row *r = &row[i];
+        table_add(&t, "%s", r->kind->name);
+        add_index(&t, &r->sqlite);
+        if (postgres)
+            add_index(&t, &r->postgres);
+        table_add(&t, "%s", death_text(r, text, sizeof text));
+    }
+    putchar('\n');
+    table_print(&t);
+    table_done(&t);
+}
+
+void compare_put_tables(const struct compare_row row[COMPARE_KINDS])
+{
+    put_figures(row);
+    put_locality(row);
+}
+
+/* ---- JSON ---- */
+
+static void put_index(struct json *j, const char *key, const struct compare_index *x)
+{
+    if (!x->measured) {
+        json_null(j, key);
+        return;
+    }
+    json_begin(j, key, '{');
+    json_count(j, "rows", (int64_t)x->rows);
+    json_count(j, "rows_per_second", (int64_t)x->per_second);
+    json_count(j, "bytes", (int64_t)x->bytes);
+    json_end(j, '}');
+}
+
+static void put_death(struct json *j, const struct compare_row *r)
+{
+    json_begin(j, "when_one_dies", '{');
+    json_bool(j, "measured", r->death == DEATH_MEASURED);
+    if (r->death == DEATH_MEASURED) {
+        json_count(j, "asked", (int64_t)r->death_asked);
+        json_count(j, "failed", (int64_t)r->death_failed);
+        json_count(j, "longest_wait_ns", (int64_t)r->death_gap_ns);
+    } else {
+        json_text(j, "why", r->death == DEATH_NO_SERVER ? "needs no server" : r->death_why_not);
+    }
+    json_end(j, '}');
+}
+
+void compare_put_json(struct json *j, const struct compare_row row[COMPARE_KINDS])
+{
+    json_begin(j, "kinds", '[');
+    for (size_t i = 0; i < COMPARE_KINDS; i++) {
+        const struct compare_row *r = &row[i];
+        json_begin(j, NULL, '{');
+        json_text(j, "kind", r->kind->key);
+        json_text(j, "name", r->kind->name);
+        json_bool(j, "measured", r->measured);
+        json_count(j, "bits", r->kind->bits);
+        json_count(j, "chars", r->kind->chars);
+        if (r->measured) {
+            json_text(j, "how", r->how);
+            json_count(j, "per_second", (int64_t)r->per_second);
+            json_count(j, "p50_ns", (int64_t)r->p50_ns);
+            json_count(j, "p99_ns", (int64_t)r->p99_ns);
+            json_count(j, "ids", (int64_t)r->ids);
+            json_count(j, "distinct", (int64_t)r->distinct);
+            json_bool(j, "rising", r->rising);
+        } else {
+            json_text(j, "why", r->why_not);
+        }
+        put_index(j, "sqlite", &r->sqlite);
+        put_index(j, "postgres", &r->postgres);
+        put_death(j, r);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}

@@ -1,0 +1,313 @@
+#include "cli/compare/compare_servers.h"
+#include "cli/http_client.h"
+#include "cli/id_body.h"
+#include "cli/say.h"
+#include "platform/mono.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS_NS UINT64_C(1000000)
+enum {
+    START_MS = 30000,
+    LOOK_MS = 10,
+    ASK_EVERY_MS = 2,
+    ASK_LIMIT_MS = 2000,
+    BEFORE_MS = 600,
+    AFTER_MS = 900,
+    STOP_MS = 5000,
+};
+
+static void sleep_ms(uint64_t ms)
+{
+    struct timespec t = { .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000 * MS_NS) };
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
+/* ---- start and stop ---- */
+
+/* The firnd beside this firn, or the one on the PATH. */
+static void find_firnd(char *out, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", out, size - 8);
+    char *slash = n > 0 ? memrchr(out, '/', (size_t)n) : NULL;
+    if (slash) {
+        memcpy(slash, "/firnd", 7);
+        if (access(out, X_OK) == 0)
+            return;
+    }
+    snprintf(out, size, "firnd");
+}
+
+static void exec_firnd(const struct compare_servers *s, unsigned i, pid_t parent)
+{
+    char program[512], state[300], store[300], log[300], name[32];
+    find_firnd(program, sizeof program);
+    snprintf(state, sizeof state, "--state-dir=%s/%u", s->folder, i);
+    snprintf(store, sizeof store, "--store=sqlite:%s/firn.db", s->folder);
+    snprintf(log, sizeof log, "%s/%u.log", s->folder, i);
+    snprintf(name, sizeof name, "--name=compare-%u", i);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no server outlives firn compare */
+    if (getppid() != parent)
+        _exit(1);
+    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+        _exit(1);
+    setpgid(0, 0); /* Ctrl-C is for firn, which then stops the servers */
+    signal(SIGPIPE, SIG_DFL);
+    execlp(program, "firnd", "--no-config", state, store, name, "--loops=1",
+           "--listen-home=127.0.0.1:0", "--listen-snowflake=127.0.0.1:0",
+           "--listen-ticket=127.0.0.1:0", (char *)NULL);
+    dprintf(2, "cannot run %s: %s\n", program, strerror(errno));
+    _exit(127);
+}
+
+static bool read_log(const struct compare_servers *s, unsigned i, char *text, size_t size)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%u.log", s->folder, i);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    text[fread(text, 1, size - 1, f)] = '\0';
+    fclose(f);
+    return true;
+}
+
+/* Until it says where it serves and is ready. */
+static int wait_ready(struct compare_servers *s, unsigned i)
+{
+    char text[4096] = "", url[128];
+    bool serves = false;
+    for (uint64_t end = mono_ns() + START_MS * MS_NS; mono_ns() < end; sleep_ms(LOOK_MS)) {
+        const char *at = read_log(s, i, text, sizeof text) ? strstr(text, "serving home=") : NULL;
+        if (waitpid(s->server[i].pid, NULL, WNOHANG) != 0) {
+            s->server[i].pid = 0;
+            break;
+        }
+        if (!at || !strchr(at, '\n'))
+            continue;
+        serves = serves ||
+                 sscanf(at, "serving home=%63s snowflake=%63s ticket=%63s", s->server[i].home,
+                        s->server[i].snowflake, s->server[i].ticket) == 3;
+        if (!serves)
+            continue;
+        struct http_client c;
+        const char *body;
+        size_t len;
+        snprintf(url, sizeof url, "http://%s/readyz", s->server[i].home);
+        int r = http_client_init(&c, url);
+        if (r == 0)
+            r = http_client_get_once(&c, &body, &len);
+        http_client_done(&c);
+        if (r == 0)
+            return -1;
+    }
+    char shown[SAY_TEXT_BUF];
+    size_t len = strlen(text), skip = len > 120 ? len - 120 : 0;
+    return say_trouble("--start: a firnd did not start: %s",
+                       say_text(text + skip, len - skip, shown));
+}
+
+int compare_servers_start(struct compare_servers *s, unsigned n)
+{
+    const char *tmp = getenv("TMPDIR");
+    pid_t self = getpid();
+    *s = (struct compare_servers){ 0 };
+    snprintf(s->folder, sizeof s->folder, "%s/firn-compare-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(s->folder)) {
+        int status = say_trouble("--start: %s: %s: set TMPDIR to a folder for the servers' state",
+                                 s->folder, strerror(errno));
+        s->folder[0] = '\0';
+        return status;
+    }
+    int status = -1;
+    for (; s->n < n && status < 0; s->n++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0)
+            exec_firnd(s, s->n, self);
+        if (pid < 0)
+            status = say_trouble("--start: %s", strerror(errno));
+        s->server[s->n].pid = pid > 0 ? pid : 0;
+        if (status < 0)
+            status = wait_ready(s, s->n);
+    }
+    if (status >= 0)
+        compare_servers_stop(s);
+    return status;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void compare_servers_stop(struct compare_servers *s)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->server[i].pid > 0)
+            kill(s->server[i].pid, SIGTERM);
+    uint64_t end = mono_ns() + STOP_MS * MS_NS;
+    for (unsigned i = 0; i < s->n; i++) {
+        while (s->server[i].pid > 0 && waitpid(s->server[i].pid, NULL, WNOHANG) == 0) {
+            if (mono_ns() > end)
+                kill(s->server[i].pid, SIGKILL);
+            sleep_ms(LOOK_MS);
+        }
+        s->server[i].pid = 0;
+    }
+    if (s->folder[0])
+        nftw(s->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    s->folder[0] = '\0';
+}
+
+/* ---- one dies ---- */
+
+struct asker {
+    pthread_t thread;
+    struct compare_probe *probe;
+    struct http_client client[COMPARE_SERVERS_MAX];
+    bool open[COMPARE_SERVERS_MAX];
+    unsigned servers, now_at;
+    _Atomic bool *stop;
+    uint64_t *ids, room;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct one_id {
+    uint64_t id;
+    bool any;
+};
+
+static void take_one(uint64_t id, void *user)
+{
+    *(struct one_id *)user = (struct one_id){ id, true };
+}
+
+/* One server after the other until one answers. */
+static bool ask(struct asker *a, struct one_id *out)
+{
+    const char *body;
+    size_t len;
+    for (unsigned tries = 0; tries < a->servers; tries++) {
+        unsigned i = a->now_at;
+        if (a->open[i] && http_client_get_once(&a->client[i], &body, &len) == 0 &&
+            id_body_each(ID_BODY_JSON, body, len, take_one, out) == 0 && out->any)
+            return true;
+        a->now_at = (i + 1) % a->servers;
+    }
+    return false;
+}
+
+static void *run_asker(void *user)
+{
+    struct asker *a = user;
+    struct compare_probe *p = a->probe;
+    uint64_t since = 0; /* when the first ask of a row of failures began */
+    while (!atomic_load(a->stop)) {
+        struct one_id got = { 0 };
+        uint64_t began = mono_ns();
+        if (since == 0)
+            since = began;
+        p->asked++;
+        if (ask(a, &got)) {
+            uint64_t gap = mono_ns() - since;
+            if (gap > p->gap_ns)
+                p->gap_ns = gap;
+            since = 0;
+            if (p->ids < a->room)
+                a->ids[p->ids++] = got.id;
+        } else {
+            p->failed++;
+        }
+        sleep_ms(ASK_EVERY_MS);
+    }
+    if (since != 0 && mono_ns() - since > p->gap_ns)
+        p->gap_ns = mono_ns() - since;
+    qsort(a->ids, p->ids, sizeof *a->ids, by_value);
+    for (uint64_t i = 0; i < p->ids; i++)
+        p->distinct += i == 0 || a->ids[i] != a->ids[i - 1];
+    return NULL;
+}
+
+static int asker_open(struct asker *a, const struct compare_servers *s, struct compare_probe *p,
+                      _Atomic bool *stop)
+{
+    char url[256];
+    a->probe = p;
+    a->servers = s->n;
+    a->stop = stop;
+    a->room = (BEFORE_MS + AFTER_MS) / ASK_EVERY_MS * 4;
+    a->ids = calloc(a->room, sizeof *a->ids);
+    if (!a->ids)
+        return FIRN_ENOMEM;
+    p->asked = p->failed = p->gap_ns = p->ids = p->distinct = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        if (!p->path[i])
+            continue;
+        snprintf(url, sizeof url, "http://%s%s", s->server[i].home, p->path[i]);
+        int r = http_client_init(&a->client[i], url);
+        a->open[i] = true;
+        a->client[i].timeout_ms = ASK_LIMIT_MS;
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+int compare_servers_kill_one(struct compare_servers *s, struct compare_probe *probe,
+                             unsigned probes)
+{
+    struct asker *a = calloc(probes, sizeof *a);
+    _Atomic bool stop = false;
+    unsigned started = 0;
+    int r = a ? 0 : FIRN_ENOMEM;
+    for (unsigned i = 0; i < probes && r == 0; i++)
+        r = asker_open(&a[i], s, &probe[i], &stop);
+    for (; started < probes && r == 0; started++)
+        if (pthread_create(&a[started].thread, NULL, run_asker, &a[started]) != 0) {
+            r = FIRN_ENOMEM;
+            break;
+        }
+    if (r == 0) {
+        sleep_ms(BEFORE_MS);
+        kill(s->server[0].pid, SIGKILL);
+        waitpid(s->server[0].pid, NULL, 0);
+        s->server[0].pid = 0;
+        sleep_ms(AFTER_MS);
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(a[i].thread, NULL);
+    for (unsigned i = 0; i < probes && a; i++) {
+        for (unsigned k = 0; k < s->n; k++)
+            if (a[i].open[k])
+                http_client_done(&a[i].client[k]);
+        free(a[i].ids);
+    }
+    free(a);
+    return r;
+}

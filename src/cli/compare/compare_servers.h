@@ -1,0 +1,43 @@
+/*
+ * compare_servers.h - firnds of firn compare's own, on free ports and one store in a temporary folder;
+ * and what clients see when one of them is killed. All of it goes away with compare_servers_stop(), or
+ * with the process. One thread.
+ */
+#ifndef FIRN_CLI_COMPARE_COMPARE_SERVERS_H
+#define FIRN_CLI_COMPARE_COMPARE_SERVERS_H
+
+#include "firn/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { COMPARE_SERVERS_MAX = 5, COMPARE_PROBES_MAX = 8 };
+
+struct compare_servers {
+    char folder[256];
+    unsigned n;
+    struct {
+        pid_t pid;                                /* 0: ended */
+        char home[64], snowflake[64], ticket[64]; /* host:port */
+    } server[COMPARE_SERVERS_MAX];
+};
+
+/* -1: all serve and are ready. Otherwise said, nothing is left, and the status to exit with. */
+int compare_servers_start(struct compare_servers *s, unsigned n);
+void compare_servers_stop(struct compare_servers *s);
+
+/* A client that asks every few milliseconds and, where one server fails, the next at once. */
+struct compare_probe {
+    const char
+        *path[COMPARE_SERVERS_MAX]; /* what server i is asked; NULL: it does not serve this */
+    uint64_t asked, failed;
+    uint64_t gap_ns;        /* the longest that an ask took, or that none succeeded */
+    uint64_t ids, distinct; /* that it got */
+};
+
+/* Run all probes, kill -9 the first server in the middle, and go on. */
+FIRN_MUSTUSE int compare_servers_kill_one(struct compare_servers *s, struct compare_probe *probe,
+                                          unsigned probes);
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * firn inspect: what an ID says.
+ * firn_detect() ranks every reading of a text. The best is drawn bit by bit; if there are others they
+ * are listed with their scores, because the text alone does not tell which is right.
+ */
+#include "cli/gen/bits.h"
+#include "cli/commands.h"
+#include "cli/encoding.h"
+#include "cli/json.h"
+#include "cli/operands.h"
+#include "cli/output.h"
+#include "cli/say.h"
+#include "cli/table.h"
+#include "cli/term.h"
+#include "cli/when.h"
+#include "cli/words.h"
+
+#include "firn/read.h"
+
+#include <inttypes.h>
+
+enum { READINGS_MAX = 48 }; /* more than there are kinds and presets together */
+
+struct inspect {
+    const char *kind_name, *layout_text, *encoding_name;
+    bool json;
+
+    const struct firn_kind *kind; /* NULL: any */
+    const struct encoding *encoding;
+    struct firn_layout layout;
+    bool has_layout;
+    int64_t now_us;
+    uint64_t shown;
+};
+
+static const struct opt opts[] = {
+    { "kind", 'k', OPT_TEXT, offsetof(struct inspect, kind_name), "K", "@readable @layouts", 0, 0,
+      "read it as this kind, and say why if it is none" },
+    { "layout", 'l', OPT_TEXT, offsetof(struct inspect, layout_text), "L", "@layouts", 0, 0,
+      "read it as a number of this layout: a preset's name or a layout's text" },
+    { "encoding", 'e', OPT_TEXT, offsetof(struct inspect, encoding_name), "E", "@encodings", 0, 0,
+      "the IDs are numbers written in this encoding" },
+    OPT_JSON(struct inspect, json),
+    { .name = NULL },
+};
+
+const struct usage inspect_usage = {
+    .name = "inspect",
+    .examples = "  firn inspect 1541815603606036480        what is it, and when was it made?\n"
+                "  firn inspect --layout twitter 1541815603606036480\n"
+                "  firn inspect --kind uuidv7 017f22e2-79b0-7cc3-98c4-dc0c0c07398f\n"
+                "  firn inspect --encoding base62 1ptWyK4WgZU\n"
+                "  firn gen xid -n 3 | firn inspect        one a line\n"
+                "  firn inspect --json - <ids.txt | jq .readings[0].time\n",
+    .synopsis = "firn inspect [--kind K] [--layout L] [--encoding E] [--json] [ID...|-]",
+    .about =
+        "Shows the kind, the time and the bits of IDs. Without ID, or for -, they are read from\n"
+        "standard input, one a line. Where a text can be several things the likeliest is drawn "
+        "and\n"
+        "the others are listed; the score (0 to 100) weighs its shape and how plausible its "
+        "time is.\n"
+        "With --json each ID is one object on a line of its own.\n",
+    .opts = opts,
+};
+
+/* ---- for people ---- */
+
+static void put_name(const struct firn_reading *r)
+{
+    printf("%s%s%s", term_style(TERM_BOLD), r->kind->name, term_style(TERM_PLAIN));
+    if (r->layout[0])
+        printf(", layout %s", r->layout);
+}
+
+static void put_bits(const struct firn_reading *r)
+{
+    static const char *const plain[] = { "", "FIELD", ">BITS", "VALUE", NULL };
+    struct bits_run run[FIRN_READ_FIELDS_MAX];
+    struct bits b;
+    struct table t;
+    bool drawn = false;
+    for (size_t i = 0; i < r->fields_n; i++) {
+        run[i] = (struct bits_run){ r->field[i].name, r->field[i].bit, r->field[i].bits };
+        drawn = drawn || r->field[i].bits > 0;
+    }
+    bits_init(&b, run, r->fields_n);
+    drawn = drawn && r->bytes_len > 0;
+    if (drawn) {
+        bits_draw(&b, r->bytes, r->bytes_len * 8, 2);
+        putchar('\n');
+    }
+    /* With colours, or without a picture, no letters are needed. */
+    bool letters = drawn && !term_colour();
+    table_init(&t, 2, letters ? plain : plain + 1);
+    for (size_t i = 0; i < r->fields_n; i++) {
+        const struct firn_read_field *f = &r->field[i];
+        if (letters)
+            table_add(&t, "%c", f->bits ? b.letter[i] : ' ');
+        table_add_in(&t, bits_colour(i), "%s", f->name);
+        table_add(&t, f->bits ? "%u" : "", f->bits);
+        table_add(&t, "%s", f->value);
+    }
+    if (r->fields_n > 0)
+        table_print(&t);
+    table_done(&t);
+}
+
+/* Without its fraction: whole seconds are enough to choose by, and the table stays narrow. */
+static const char *to_seconds(const char *utc, char *out)
+{
+    const char *dot = strchr(utc, '.');
+    if (dot)
+        memcpy(out + (dot - utc), "Z", 2);
+    return out;
+}
+
+static void put_others(const struct inspect *in, const struct firn_reading *r, size_t n)
+{
+    static const char *const header[] = { ">SCORE", "OR", "LAYOUT", "TIME", "AGE", NULL };
+    char utc[WHEN_BUF], age[WHEN_BUF];
+    struct table t;
+    table_init(&t, 2, header);
+    for (size_t i = 0; i < n; i++) {
+        table_add(&t, "%" PRId32, r[i].score);
+        table_add(&t, "%s", r[i].kind->name);
+        table_add(&t, "%s", r[i].layout);
+        table_add(&t, "%s", r[i].has_time ? to_seconds(when_utc(r[i].unix_us, utc), utc) : "-");
+        table_add(&t, "%s", r[i].has_time ? when_about(r[i].unix_us, in->now_us, age) : "");
+    }
+    putchar('\n');
+    table_print(&t);
+    table_done(&t);
+}
+
+static void show(struct inspect *in, const struct firn_reading *r, size_t n)
+{
+    char utc[WHEN_BUF], age[WHEN_BUF];
+    if (in->shown++ > 0)
+        putchar('\n');
+    printf("%s  ", r->text);
+    put_name(r);
+    if (n > 1)
+        printf(" (score %" PRId32 " of 100)", r->score);
+    printf("\n  %s\n", r->kind->about);
+    if (r->kind->flags & FIRN_KIND_UNSAFE)
+        printf("  %sunsafe: two of them can be equal by design%s\n", term_style(TERM_BAD),
+               term_style(TERM_PLAIN));
+    if (r->has_time)
+        printf("  made %s%s%s, %s\n", term_style(TERM_BOLD), when_utc(r->unix_us, utc),
+               term_style(TERM_PLAIN), when_relative(r->unix_us, in->now_us, age));
+    if (r->fields_n > 0) {
+        putchar('\n');
+        put_bits(r);
+    }
+    if (n > 1)
+        put_others(in, r + 1, n - 1);
+}
+
+/* ---- for programs ---- */
+
+static void json_reading(struct json *j, const struct firn_reading *r, bool scored)
+{
+    char utc[WHEN_BUF], hex[2 * FIRN_READ_BYTES_MAX + 1];
+    json_begin(j, NULL, '{');
+    json_text(j, "kind", r->kind->name);
+    if (r->layout[0])
+        json_text(j, "layout", r->layout);
+    if (scored)
+        json_count(j, "score", r->score);
+    json_text(j, "text", r->text);
+    if (r->has_time) {
+        json_text(j, "time", when_utc(r->unix_us, utc));
+        json_count(j, "unix_ms", r->unix_us / 1000 - (r->unix_us % 1000 < 0));
+    }
+    for (size_t i = 0; i < r->bytes_len; i++)
+        snprintf(hex + 2 * i, 3, "%02x", r->bytes[i]);
+    if (r->bytes_len > 0)
+        json_text(j, "hex", hex);
+    json_bool(j, "unsafe", r->kind->flags & FIRN_KIND_UNSAFE);
+    json_begin(j, "fields", '[');
+    for (size_t i = 0; i < r->fields_n; i++) {
+        json_begin(j, NULL, '{');
+        json_text(j, "name", r->field[i].name);
+        json_text(j, "value", r->field[i].value);
+        if (r->field[i].bits > 0) {
+            json_count(j, "bit", r->field[i].bit);
+            json_count(j, "bits", r->field[i].bits);
+        }
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
+static void show_json(const struct inspect *in, const char *p, size_t len,
+                      const struct firn_reading *r, size_t n, const char *error)
+{
+    struct json j;
+    json_init(&j, stdout);
+    json_begin(&j, NULL, '{');
+    json_bytes(&j, "input", p, len);
+    if (error)
+        json_text(&j, "error", error);
+    json_begin(&j, "readings", '[');
+    for (size_t i = 0; i < n; i++)
+        json_reading(&j, &r[i], !in->kind);
+    json_end(&j, ']');
+    json_end(&j, '}');
+    json_done(&j);
+}
+
+/* ---- reading ---- */
+
+/* The text that an encoded number has as an ID: 64 bits in decimal, 128 as a UUID. */
+static int decode(const struct inspect *in, const char *p, size_t len, char out[ENCODING_TEXT_BUF],
+                  struct firn_diag *d)
+{
+    struct encoding_value v;
+    int r = encoding_read(in->encoding, 0, p, len, &v, d);
+    return r ? r : encoding_write(encoding_find(v.bits == 64 ? "decimal" : "uuid"), v, out);
+}
+
+static int read_one(const struct inspect *in, const char *p, size_t len, struct firn_reading *r,
+                    size_t *n, struct firn_diag *d)
+{
+    char decoded[ENCODING_TEXT_BUF];
+    int error;
+    *n = 0;
+    if (in->encoding) {
+        if ((error = decode(in, p, len, decoded, d)) != 0)
+            return error;
+        p = decoded;
+        len = strlen(decoded);
+    }
+    if (in->kind) {
+        error = firn_read(in->kind, p, len, in->has_layout ? &in->layout : NULL, r, d);
+        *n = error == 0;
+        if (error && !d->text[0])
+            snprintf(d->text, sizeof d->text, "not of kind %s: %s", in->kind->name,
+                     firn_error_message(error));
+        return error;
+    }
+    error = firn_detect(p, len, in->now_us / 1000, r, READINGS_MAX, n);
+    if (error == 0 && *n == 0) {
+        error = FIRN_EFORMAT;
+        snprintf(d->text, sizeof d->text,
+                 "%zu characters that no kind fits; firn inspect --kind K says why for one", len);
+    }
+    return error;
+}
+
+static int one(struct inspect *in, const char *where, const char *p, size_t len)
+{
+    struct firn_reading r[READINGS_MAX];
+    struct firn_diag d = { 0 };
+    char shown[SAY_TEXT_BUF];
+    size_t n;
+    int error = read_one(in, p, len, r, &n, &d);
+    if (error && !d.text[0])
+        snprintf(d.text, sizeof d.text, "%s", firn_error_message(error));
+    if (in->json)
+        show_json(in, p, len, r, n, error ? d.text : NULL);
+    else if (!error)
+        show(in, r, n);
+    return error ? say_failed("%s'%s': %s", where, say_text(p, len, shown), d.text) : STATUS_OK;
+}
+
+static int too_long(const struct inspect *in, const char *where)
+{
+    char why[80];
+    snprintf(why, sizeof why, "longer than %d characters: no ID is", LINES_TEXT_MAX);
+    if (in->json)
+        show_json(in, "", 0, NULL, 0, why);
+    return say_failed("%s%s", where, why);
+}
+
+static int each(struct inspect *in, struct operands *o)
+{
+    int status = STATUS_OK, got;
+    const char *p;
+    size_t len;
+    while ((got = operands_next(o, &p, &len)) != OPERANDS_END) {
+        if (got == OPERANDS_ERROR)
+            return STATUS_TROUBLE;
+        const char *where = operands_where(o);
+        int r = got == OPERANDS_ONE ? one(in, where, p, len) : too_long(in, where);
+        status = r > status ? r : status;
+        if (ferror(stdout))
+            break;
+    }
+    return status;
+}
+
+/* ---- options ---- */
+
+static int set_layout(struct inspect *in, const char *text)
+{
+    struct firn_diag d = { 0 };
+    char shown[SAY_TEXT_BUF];
+    if (firn_layout_parse(text, strlen(text), in->now_us / 1000, &in->layout, &d) == 0) {
+        in->has_layout = true;
+        in->kind = firn_kind_find("snowflake", strlen("snowflake"));
+        return -1;
+    }
+    const char *near = words_nearest("@layouts", text);
+    say_text(text, strlen(text), shown);
+    return near
+               ? say_trouble("--layout '%s': did you mean %s?", shown, near)
+               : say_trouble("--layout '%s': %s; firn layout check shows the place", shown, d.text);
+}
+
+static int set_kind(struct inspect *in)
+{
+    char shown[SAY_TEXT_BUF];
+    const char *name = in->kind_name;
+    in->kind = firn_kind_find(name, strlen(name));
+    if (in->kind && in->layout_text && strcmp(name, "snowflake") != 0)
+        return say_trouble("--layout is for snowflakes, not for %s: leave one of them out", name);
+    if (in->kind)
+        return -1;
+    struct firn_layout l;
+    if (!strchr(name, ':') && firn_layout_parse(name, strlen(name), 0, &l, NULL) == 0) {
+        if (in->layout_text)
+            return say_trouble("--kind %s is a layout, too: leave one of them out", name);
+        return set_layout(in, name);
+    }
+    const char *near = words_nearest("@readable @layouts", name);
+    say_text(name, strlen(name), shown);
+    return near ? say_trouble("--kind '%s': did you mean %s?", shown, near)
+                : say_trouble("--kind '%s': firn gen lists the kinds", shown);
+}
+
+static int set_options(struct inspect *in)
+{
+    char shown[SAY_TEXT_BUF];
+    int r = -1;
+    if (in->encoding_name && !(in->encoding = encoding_find(in->encoding_name))) {
+        const char *near = words_nearest("@encodings", in->encoding_name);
+        say_text(in->encoding_name, strlen(in->encoding_name), shown);
+        return near ? say_trouble("--encoding '%s': did you mean %s?", shown, near)
+                    : say_trouble("--encoding '%s': firn convert --list shows them", shown);
+    }
+    if (in->kind_name)
+        r = set_kind(in);
+    if (r < 0 && in->layout_text)
+        r = set_layout(in, in->layout_text);
+    return r;
+}
+
+int cmd_inspect(int argc, char **argv)
+{
+    struct inspect in = { .now_us = when_now_us() };
+    struct operands o;
+    int n, r = options_parse(&inspect_usage, argc, argv, &in, &n);
+    if (r >= 0 || (r = set_options(&in)) >= 0 || (r = operands_init(&o, argv + 1, n)) >= 0)
+        return r;
+    r = each(&in, &o);
+    operands_done(&o);
+    return output_finish(r);
+}

@@ -1,0 +1,109 @@
+#include "cli/lab/lab_page.h"
+#include "cli/json.h"
+#include "cli/lab/lab_json.h"
+#include "id/diag.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char mark[] =
+    "@TRACES@"; /* once in web/lab.html, inside a script of type application/json */
+
+/* One trace; the faults that are not the lab's are skipped by the caller. */
+static int put_trace(struct json *j, const struct lab *lab, const struct lab_opts *o,
+                     struct firn_diag *d)
+{
+    struct lab_trace t;
+    int r = lab->play(o, &t, d);
+    if (r == 0)
+        lab_json(j, o, &t);
+    lab_trace_done(&t);
+    return r;
+}
+
+static int put_all(struct json *j, const struct lab *lab, const struct lab_opts *o,
+                   struct firn_diag *d)
+{
+    int links = 0, r = 0;
+    json_begin(j, NULL, '{');
+    json_text(j, "lab", lab->name);
+    json_begin(j, "switches", '[');
+    for (unsigned f = 1; f <= LAB_LOSE; f <<= 1)
+        if (lab->faults & f)
+            json_text(j, NULL, lab_fault_name((enum lab_fault)f));
+    json_end(j, ']');
+    json_begin(j, "on", '[');
+    for (unsigned f = 1; f <= LAB_LOSE; f <<= 1)
+        if (o->faults & f)
+            json_text(j, NULL, lab_fault_name((enum lab_fault)f));
+    json_end(j, ']');
+    json_begin(j, "links", '[');
+    while (lab->links[links])
+        json_text(j, NULL, lab->links[links++]);
+    json_end(j, ']');
+    json_text(j, "cut", o->cut < 0 ? NULL : lab->links[o->cut]);
+    json_begin(j, "traces", '[');
+    for (unsigned faults = 0; faults < 2 * LAB_LOSE && r == 0; faults++)
+        for (int cut = -1; cut < links && r == 0 && !(faults & ~lab->faults); cut++)
+            r = put_trace(j, lab, &(struct lab_opts){ o->seed, faults, cut }, d);
+    json_end(j, ']');
+    json_end(j, '}');
+    return r;
+}
+
+/* Inside a script element a '<' could end it; JSON has it in strings only, where it can be written so. */
+static void put_safely(FILE *out, const char *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (p[i] == '<')
+            fputs("\\u003c", out);
+        else
+            putc(p[i], out);
+}
+
+/* The traces as JSON; the caller frees *out. */
+static int make_json(const struct lab *lab, const struct lab_opts *o, char **out, size_t *out_len,
+                     struct firn_diag *d)
+{
+    struct json j;
+    FILE *f = open_memstream(out, out_len);
+    if (!f)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    json_init(&j, f);
+    int r = put_all(&j, lab, o, d);
+    bool whole = !ferror(f);
+    whole = fclose(f) == 0 && whole;
+    return r == 0 && !whole ? firn__diag(d, FIRN_ENOMEM, 0, "out of memory") : r;
+}
+
+int lab_page(const struct lab *lab, const struct lab_opts *o, char **out_page, size_t *out_len,
+             struct firn_diag *d)
+{
+    const char *html = (const char *)lab_page_html, *end = html + lab_page_html_len;
+    const char *at = memmem(html, lab_page_html_len, mark, sizeof mark - 1);
+    char *json = NULL, *page = NULL;
+    size_t json_len = 0, len = 0;
+    if (!at)
+        return firn__diag(d, FIRN_EIO, 0, "the page has no place for traces");
+    int r = make_json(lab, o, &json, &json_len, d);
+    FILE *f = r == 0 ? open_memstream(&page, &len) : NULL;
+    if (f) {
+        fwrite(html, 1, (size_t)(at - html), f);
+        put_safely(f, json, json_len);
+        fwrite(at + sizeof mark - 1, 1, (size_t)(end - at) - (sizeof mark - 1), f);
+        bool whole = !ferror(f);
+        if (fclose(f) != 0 || !whole)
+            r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    } else if (r == 0) {
+        r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    }
+    free(json);
+    if (r != 0) {
+        free(page);
+        return r;
+    }
+    *out_page = page;
+    *out_len = len;
+    return 0;
+}

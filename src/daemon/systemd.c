@@ -1,0 +1,204 @@
+/* The protocols of sd_notify(3) and sd_listen_fds(3), by hand. */
+#include "daemon/systemd.h"
+#include "id/diag.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_FD = 3, NAME_MAX_BYTES = 64 };
+
+static const char *const port_names[] = {
+    [SYSTEMD_HOME] = "home",
+    [SYSTEMD_SNOWFLAKE] = "snowflake",
+    [SYSTEMD_TICKET] = "ticket",
+};
+enum { PORTS = sizeof port_names / sizeof port_names[0] };
+
+/* A number in the environment; false if there is none, or it is none. */
+static bool env_number(const char *name, uint64_t *out)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (errno || *end)
+        return false;
+    *out = v;
+    return true;
+}
+
+/* Is what the environment says meant for us, or was it for a process that started us? */
+static bool for_us(const char *pid_name, bool required)
+{
+    uint64_t pid;
+    if (!getenv(pid_name))
+        return !required;
+    return env_number(pid_name, &pid) && pid == (uint64_t)getpid();
+}
+
+/* The port that a name of ours names, or PORTS. */
+static size_t port_of(const char *p, size_t len)
+{
+    size_t i = 0;
+    while (i < PORTS && (strlen(port_names[i]) != len || memcmp(port_names[i], p, len) != 0))
+        i++;
+    return i;
+}
+
+static int check_socket(int fd, struct firn_diag *diag)
+{
+    int type = 0, listening = 0;
+    socklen_t size = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
+        return firn__diag(diag, FIRN_EINVAL, 0,
+                          "descriptor %d from systemd is no stream socket; use ListenStream=", fd);
+    size = sizeof listening;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening)
+        return firn__diag(diag, FIRN_EINVAL, 0,
+                          "descriptor %d from systemd does not listen; set Accept=no", fd);
+    int flags = fcntl(fd, F_GETFD);
+    if (flags < 0 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) != 0)
+        return firn__diag(diag, FIRN_EIO, 0, "descriptor %d: %s", fd, strerror(errno));
+    return 0;
+}
+
+static int take_sockets(size_t n, const char *names, struct systemd_socket *out,
+                        struct firn_diag *diag)
+{
+    bool named = false;
+    size_t len;
+    for (const char *p = names; *p; p += len + (p[len] == ':')) {
+        len = strcspn(p, ":");
+        named |= port_of(p, len) < PORTS;
+    }
+    for (size_t i = 0; i < n; i++) {
+        int fd = FIRST_FD + (int)i;
+        size_t port = i;
+        len = strcspn(names, ":");
+        if (named)
+            port = port_of(names, len);
+        if (port >= PORTS)
+            return firn__diag(diag, FIRN_EINVAL, 0,
+                              "socket %zu from systemd ('%.*s') is for no port; set "
+                              "FileDescriptorName= to home, snowflake or ticket",
+                              i + 1, len < NAME_MAX_BYTES ? (int)len : NAME_MAX_BYTES, names);
+        int r = check_socket(fd, diag);
+        if (r)
+            return r;
+        out[i] = (struct systemd_socket){ fd, (enum systemd_port)port };
+        names += len + (names[len] == ':');
+    }
+    return 0;
+}
+
+int systemd_sockets(struct systemd_socket out[SYSTEMD_SOCKETS_MAX], size_t *out_n,
+                    struct firn_diag *diag)
+{
+    uint64_t n = 0;
+    int r = 0;
+    if (for_us("LISTEN_PID", true) && env_number("LISTEN_FDS", &n)) {
+        const char *names = getenv("LISTEN_FDNAMES");
+        if (n > SYSTEMD_SOCKETS_MAX)
+            r = firn__diag(diag, FIRN_EINVAL, 0, "%" PRIu64 " sockets from systemd, %d is the most",
+                           n, SYSTEMD_SOCKETS_MAX);
+        else
+            r = take_sockets((size_t)n, names ? names : "", out, diag);
+    }
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (r == 0)
+        *out_n = (size_t)n;
+    return r;
+}
+
+/* One datagram to the socket that NOTIFY_SOCKET names: a path, or with '@' an abstract name. */
+static int notify(const char *message)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    if (!path || !*path)
+        return 0;
+    size_t n = strlen(path);
+    if ((path[0] != '/' && path[0] != '@') || n >= sizeof to.sun_path)
+        return FIRN_EIO;
+    memcpy(to.sun_path, path, n);
+    if (path[0] == '@')
+        to.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return FIRN_EIO;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+    ssize_t sent = sendto(fd, message, strlen(message), MSG_NOSIGNAL, (void *)&to, size);
+    close(fd);
+    return sent < 0 ? FIRN_EIO : 0;
+}
+
+/* Fields end at a line break, so a status cannot contain one. */
+static int notify_status(const char *state, const char *status)
+{
+    char message[512];
+    int n = snprintf(message, sizeof message, "%s%s%s", state, status ? "STATUS=" : "",
+                     status ? status : "");
+    size_t from = strlen(state) + (status ? strlen("STATUS=") : 0);
+    for (size_t i = from; i < (size_t)n && i < sizeof message && message[i]; i++)
+        if (message[i] == '\n')
+            message[i] = ' ';
+    return notify(message);
+}
+
+int systemd_ready(const char *status)
+{
+    return notify_status("READY=1\n", status);
+}
+
+int systemd_stopping(const char *status)
+{
+    return notify_status("STOPPING=1\n", status);
+}
+
+/* Type=notify-reload wants to know when, to tell this reload from the one before. */
+int systemd_reloading(void)
+{
+    struct timespec t;
+    char message[64];
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+             (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u);
+    return notify(message);
+}
+
+int systemd_watchdog(void)
+{
+    return notify("WATCHDOG=1");
+}
+
+int systemd_status(const char *fmt, ...)
+{
+    char status[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(status, sizeof status, fmt, args);
+    va_end(args);
+    return notify_status("", status);
+}
+
+uint64_t systemd_watchdog_ms(void)
+{
+    uint64_t us;
+    if (!for_us("WATCHDOG_PID", false) || !env_number("WATCHDOG_USEC", &us) || us == 0)
+        return 0;
+    return us < 2000 ? 1 : us / 2000;
+}

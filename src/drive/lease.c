@@ -1,0 +1,701 @@
+/*
+ * First the store: read meta, create everything in a fresh store, fence a copied one. Then the node:
+ * do what slot_next() says until it says wait. Errors end a step early; the next step tries again.
+ *
+ * A shared store may turn out to be another one while the node runs (a replica was promoted, a backup put
+ * back). Then the lease goes back to looking at the store as a whole: it fences it, unless somebody else
+ * just did, and the node goes on as a new incarnation. What was confirmed stays usable all the while.
+ */
+#include "drive/lease.h"
+#include "drive/setup.h"
+#include "id/diag.h"
+#include "id/rng_take.h"
+#include "store/slotlock.h"
+
+#include <time.h>
+
+enum {
+    CLOCK_EVERY_MS = 1000, /* docs/protocol.md 4.1 */
+    RETRY_MS = 1000,       /* before there is a node, which has a backoff of its own */
+    ACTIONS_MAX = 4096,    /* in one step: each slot locked and read twice, and room */
+    EMBEDDED_SLOTS = 16,   /* processes that share a file */
+    HALTED_MS = 5000,      /* an operator may have mended a shared store */
+};
+
+/* ---- the real world ---- */
+
+static int64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void real_clock(void *user, struct clock_reading *out)
+{
+    (void)user;
+    *out = (struct clock_reading){ .real = clock_ns(CLOCK_REALTIME),
+                                   .mono = clock_ns(CLOCK_MONOTONIC),
+                                   .boot = clock_ns(CLOCK_BOOTTIME) };
+}
+
+static void real_random(void *user, void *out, size_t len)
+{
+    (void)user;
+    firn__entropy(out, len);
+}
+
+static void real_sleep(void *user, uint64_t ms)
+{
+    (void)user;
+    struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+    nanosleep(&t, NULL);
+}
+
+static int real_lock(void *user, uint32_t slot)
+{
+    const int *fd = user;
+    return slot_lock_try(*fd, slot);
+}
+
+static void real_unlock(void *user, uint32_t slot)
+{
+    const int *fd = user;
+    slot_lock_release(*fd, slot);
+}
+
+void lease_world_real(struct lease_world *w, const int *lock_fd)
+{
+    bool lock = lock_fd && *lock_fd >= 0;
+    *w = (struct lease_world){
+        .user = (void *)lock_fd,
+        .read_clock = real_clock,
+        .random = real_random,
+        .sleep_ms = real_sleep,
+        .lock = lock ? real_lock : NULL,
+        .unlock = lock ? real_unlock : NULL,
+    };
+}
+
+/* ---- time ---- */
+
+static uint64_t ticks(const struct lease *l, uint64_t ms)
+{
+    return (ms + l->params.tick_ms - 1) / l->params.tick_ms;
+}
+
+uint64_t lease_tick(const struct lease *l, int64_t mono_ns)
+{
+    if (l->clock.state == CLOCK_WAIT)
+        return 0;
+    int64_t ns = clock_f_at(&l->clock, mono_ns) - l->clock.params.epoch_ns;
+    return ns < 0 ? 0 : (uint64_t)ns / (l->params.tick_ms * 1000000u);
+}
+
+/* Unix ns; a poisoned until far in the future saturates. */
+static int64_t tick_ns(const struct lease *l, uint64_t tick)
+{
+    uint64_t ns;
+    if (tick == 0)
+        return 0;
+    if (__builtin_mul_overflow(tick, l->params.tick_ms * 1000000u, &ns) || ns > INT64_MAX / 4)
+        ns = INT64_MAX / 4;
+    return l->clock.params.epoch_ns + (int64_t)ns;
+}
+
+static struct slot_now read_now(struct lease *l, uint64_t last, struct clock_reading *reading)
+{
+    l->world.read_clock(l->world.user, reading);
+    reading->store = l->store_ns_ ? l->store_ns_ + (reading->boot - l->store_boot_ns_) : 0;
+    return (struct slot_now){ .f = lease_tick(l, reading->mono),
+                              .last = last,
+                              .mono_ms = (uint64_t)reading->mono / 1000000u };
+}
+
+static void draw(struct lease *l, struct nonce *out)
+{
+    l->world.random(l->world.user, out->b, sizeof out->b);
+}
+
+/* ---- the store's records ---- */
+
+static int fail(struct lease *l, int error)
+{
+    l->view.error = error;
+    return error;
+}
+
+static bool is_shared(const struct lease *l)
+{
+    return l->store->ops->shared;
+}
+
+static int highest_one(void *user, struct firn_slice key, struct firn_slice value)
+{
+    uint64_t *highest = user;
+    struct slot_record r;
+    (void)key;
+    if (slot_parse(value.p, value.len, &r, NULL) == 0 && r.until > *highest)
+        *highest = r.until;
+    return 0;
+}
+
+static void note_store_time(struct lease *l, const struct firn_record *rec)
+{
+    struct clock_reading reading;
+    if (rec->store_ms == 0 || rec->store_ms > INT64_MAX / 4000000)
+        return;
+    l->world.read_clock(l->world.user, &reading);
+    l->store_ns_ = (int64_t)rec->store_ms * 1000000;
+    l->store_boot_ns_ = reading.boot;
+}
+
+static int read_meta(struct lease *l, struct meta_record *out, struct firn_diag *d)
+{
+    struct firn_record rec;
+    int r = setup_read_meta(l->store, out, &rec, d);
+    if (r == 0)
+        note_store_time(l, &rec);
+    return r;
+}
+
+static struct setup setup_of(struct lease *l)
+{
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, 0, &reading);
+    int64_t s = reading.store - l->clock.params.epoch_ns;
+    return (struct setup){ .store = l->store,
+                           .f = now.f,
+                           .s = reading.store && s > 0
+                                    ? (uint64_t)s / (l->params.tick_ms * 1000000u)
+                                    : 0,
+                           .floor = l->node.floor,
+                           .reach = l->node.grant.until,
+                           .random = l->world.random,
+                           .user = l->world.user };
+}
+
+/* INIT. The floor covers whatever a lost store may have granted before. */
+static int create_all(struct lease *l, struct firn_diag *d)
+{
+    struct setup e = setup_of(l);
+    struct setup_spec spec = {
+        .layout = l->layout_,
+        .slot_lo = l->params.slot_lo,
+        .slots = l->params.slots,
+        .window = ticks(l, l->params.window_ms),
+        .max_drift = ticks(l, l->params.max_drift_ms),
+        .skew_max = is_shared(l) ? ticks(l, l->params.skew_max_ms) : 0,
+        .floor = l->params.fresh ? e.f : 0,
+    };
+    if (is_shared(l) && !l->params.init)
+        return firn__diag(d, FIRN_ENOENT, 0,
+                          "the store has no records of firn: make them with `firn admin init`, or "
+                          "correct its address");
+    int r = setup_init(&e, &spec, d);
+    return r == FIRN_ECONFLICT || r == FIRN_EUNKNOWN ? 0 : r; /* the next read tells who won */
+}
+
+static int fence(struct lease *l, uint64_t known_floor, struct firn_diag *d)
+{
+    if (l->clock.state == CLOCK_WAIT)
+        return firn__diag(d, FIRN_ECLOCK, 0, "a fence needs the time, and the clock is not set");
+    struct setup e = setup_of(l);
+    bool raised;
+    int r = setup_fence(&e, known_floor, &raised, d);
+    if (r == 0 && raised) {
+        l->view.fenced_count++;
+        l->view.fences++;
+    }
+    return r;
+}
+
+int lease_fence(struct lease *l, struct firn_diag *d)
+{
+    struct meta_record m;
+    int r = read_meta(l, &m, d);
+    return r ? r : fence(l, m.floor, d);
+}
+
+/* The clock, started as soon as it is plausible. */
+static int need_clock(struct lease *l, const struct clock_reading *reading, uint64_t highest,
+                      struct firn_diag *d)
+{
+    if (clock_f_update(&l->clock, reading, tick_ns(l, highest)) != CLOCK_WAIT)
+        return 0;
+    l->view.state = SLOT_WAIT_CLOCK;
+    long long s = (long long)(reading->real / 1000000000);
+    if (reading->store != 0 && reading->real >= l->clock.params.epoch_ns)
+        return firn__diag(
+            d, FIRN_ECLOCK, 0,
+            "the clock says %lld s since 1970, the store's says %lld s: set the wrong "
+            "one, or accept it",
+            s, (long long)(reading->store / 1000000000));
+    if (reading->real < l->clock.params.epoch_ns)
+        return firn__diag(d, FIRN_ECLOCK, 0,
+                          "the clock says %lld s since 1970, before the layout's epoch: set it", s);
+    return firn__diag(
+        d, FIRN_ECLOCK, 0,
+        "the clock says %lld s since 1970, %lld days after the last ID: set it, or accept it", s,
+        (long long)((reading->real - tick_ns(l, highest)) / 86400000000000));
+}
+
+/* An error that time does not mend. */
+static int stuck(struct lease *l, int error)
+{
+    l->view.state = SLOT_HALTED;
+    return error;
+}
+
+/* First of all: with another epoch every tick means another time. */
+static int check_layout(struct lease *l, struct firn_diag *d)
+{
+    if (strcmp(l->meta.layout, l->layout_) == 0)
+        return 0;
+    return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
+                               "the store was made for the layout '%.60s', this is '%.60s'",
+                               l->meta.layout, l->layout_));
+}
+
+static int check_meta(struct lease *l, struct firn_diag *d)
+{
+    const struct meta_record *m = &l->meta;
+    if (l->born_ && !nonce_eq(&m->cluster, &l->node.params.cluster))
+        return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
+                                   "the store belongs to another cluster now: correct its address, "
+                                   "or restart to join that one"));
+    char id[STORE_ID_TEXT_BUF];
+    int r = firn_store_identity(l->store, id, d);
+    if (r != 0)
+        return r;
+    bool known = strcmp(id, m->store_inc) == 0;
+    /* By an operator, since it was sane, and above what this node still holds. */
+    bool fenced = l->params.manual_fence && l->born_ && m->floor > l->sane_floor_ &&
+                  m->floor >= l->node.grant.until;
+    if (known && (!l->changed_ || fenced)) {
+        l->changed_ = false;
+        return 0;
+    }
+    if (l->params.manual_fence)
+        return stuck(l, firn__diag(d, FIRN_ESTORE, 0,
+                                   "the store is a copy, or was restored: stop all users of the "
+                                   "original, then `firn admin fence`"));
+    r = fence(l, known ? l->sane_floor_ : m->floor, d); /* unless another node has done it */
+    if (r == 0)
+        l->changed_ = false;
+    return r ? r : FIRN_EAGAIN; /* read it all again */
+}
+
+static uint64_t max64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int start_node(struct lease *l, struct firn_diag *d)
+{
+    const struct lease_params *p = &l->params;
+    const struct meta_record *m = &l->meta;
+    uint64_t window_ms = m->window * p->tick_ms, third_ms = max64(window_ms / 3, 1);
+    struct slot_params s = {
+        .cluster = m->cluster,
+        .slot_lo = (uint32_t)m->slot_lo,
+        .slot_hi = (uint32_t)m->slot_hi,
+        .window = m->window,
+        .max_drift = m->max_drift,
+        .quarantine = ticks(l, p->quarantine_ms),
+        .ts_end = (uint64_t)1 << p->ts_bits,
+        .renew_every_ms = p->renew_every_ms && p->renew_every_ms < window_ms ? p->renew_every_ms
+                                                                             : third_ms,
+        .backoff_min_ms = 50,
+        .backoff_max_ms = 2000,
+        .use_lock = l->world.lock != NULL,
+        .give_back = !p->keep_unused && !is_shared(l),
+    };
+    struct nonce me;
+    draw(l, &me);
+    l->phase_ = LEASE_RUN;
+    l->sane_floor_ = m->floor;
+    if (is_shared(l) && m->skew_max > 0) /* a fence reaches as far, and no further */
+        l->clock.params.skew_max_ns = (int64_t)(m->skew_max * l->params.tick_ms) * INT64_C(1000000);
+    if (l->born_) {
+        slot_reborn(&l->node, &me);
+        slot_scan_meta(&l->node, m);
+        return 0;
+    }
+    /* Longer than skew_max and a renewal, so that a plausible clock does not take a live slot. */
+    if (!s.use_lock && s.quarantine == 0)
+        s.quarantine = max64(m->window, m->skew_max + ticks(l, s.renew_every_ms));
+    memcpy(s.name, l->name_, sizeof s.name);
+    int r = slot_init(&l->node, &s, &me, d);
+    if (r != 0) {
+        l->phase_ = LEASE_META;
+        return stuck(l, r);
+    }
+    l->node.floor = m->floor;
+    l->born_ = true;
+    return 0;
+}
+
+/* 0: there is a node to run. */
+static int open_store(struct lease *l, struct firn_diag *d)
+{
+    struct clock_reading reading;
+    uint64_t highest = 0;
+    int r = read_meta(l, &l->meta, d), gone = r == FIRN_ENOENT;
+    if (r == 0)
+        r = check_layout(l, d);
+    if (r == 0 || gone)
+        r = firn_store_scan(l->store, firn_slice("slot/", 5), highest_one, &highest, d);
+    if (r == 0) {
+        read_now(l, 0, &reading);
+        l->highest_until_ = max64(l->highest_until_, highest);
+        r = need_clock(l, &reading, l->highest_until_, d);
+    }
+    if (r == 0 && gone && l->born_)
+        r = stuck(l,
+                  firn__diag(d, FIRN_ENOENT, 0,
+                             "the store's records are gone: stop all its users, then `firn admin "
+                             "init --recover`"));
+    if (r == 0 && gone) {
+        r = create_all(l, d);
+        if (r == 0)
+            r = read_meta(l, &l->meta, d);
+        if (r == 0)
+            r = check_layout(l, d); /* another process may have been faster */
+        if (r == FIRN_ESTORE || r == FIRN_ENOENT)
+            return stuck(l, r);
+    }
+    if (r == FIRN_EFORMAT)
+        return stuck(l, r);
+    if (r == 0)
+        r = check_meta(l, d);
+    return r ? r : start_node(l, d);
+}
+
+/* ---- the node ---- */
+
+static int scan_one(void *user, struct firn_slice key, struct firn_slice value)
+{
+    struct lease *l = user;
+    uint32_t slot;
+    if (slot_key_parse(key.p, key.len, &slot) == 0)
+        slot_scan_add(&l->node, slot, value.p, value.len);
+    return 0;
+}
+
+/* The store knows better than the node why it is the wrong one. */
+static void explain_halt(struct lease *l, int result, const struct firn_diag *d)
+{
+    if (result != FIRN_ESTORE || l->node.state != SLOT_HALTED)
+        return;
+    if (d->text[0])
+        l->node.diag = *d;
+    if (is_shared(l))
+        l->changed_ = true;
+}
+
+static void do_scan(struct lease *l, uint64_t last, struct firn_diag *d)
+{
+    struct clock_reading reading;
+    slot_scan_begin(&l->node);
+    int r = read_meta(l, &l->meta, d);
+    if (r == 0) {
+        slot_scan_meta(&l->node, &l->meta);
+        r = firn_store_scan(l->store, firn_slice("slot/", 5), scan_one, l, d);
+    }
+    struct slot_now now = read_now(l, last, &reading);
+    slot_scan_done(&l->node, &now, r);
+    explain_halt(l, r, d);
+    l->view.store_errors += r != 0;
+    fail(l, r);
+}
+
+static void unlock(struct lease *l)
+{
+    if (l->locked_ != UINT32_MAX && l->world.unlock)
+        l->world.unlock(l->world.user, l->locked_);
+    l->locked_ = UINT32_MAX;
+}
+
+static void do_lock(struct lease *l, uint64_t last, uint32_t slot)
+{
+    struct clock_reading reading;
+    int r = 0;
+    if (l->locked_ != slot) {
+        unlock(l);
+        r = l->world.lock(l->world.user, slot);
+        if (r == 0)
+            l->locked_ = slot;
+    }
+    struct slot_now now = read_now(l, last, &reading);
+    slot_lock_done(&l->node, &now, r);
+}
+
+static void do_read(struct lease *l, uint64_t last, const struct slot_action *a,
+                    struct firn_diag *d)
+{
+    struct clock_reading reading;
+    struct firn_record rec = { .len = 0 };
+    char key[RECORD_KEY_BUF];
+    size_t len = slot_key(a->slot, key);
+    int r = firn_store_read(l->store, firn_slice(key, len), a->fresh, &rec, d);
+    if (r == 0)
+        note_store_time(l, &rec);
+    struct slot_now now = read_now(l, last, &reading);
+    slot_read_done(&l->node, &now, r, rec.value, rec.len);
+    explain_halt(l, r, d);
+    l->view.store_errors += r != 0;
+    fail(l, r);
+}
+
+static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, struct firn_diag *d)
+{
+    struct clock_reading reading;
+    char key[RECORD_KEY_BUF];
+    size_t len = slot_key(a->slot, key);
+    struct firn_cas cas = { firn_slice(key, len), firn_slice(a->old, a->old_len),
+                            firn_slice(a->value, a->value_len) };
+    int r = firn_store_cas(l->store, &cas, d);
+    if (r == 0)
+        l->sane_floor_ = l->node.floor;
+    struct slot_now now = read_now(l, last, &reading);
+    slot_cas_done(&l->node, &now, r);
+    explain_halt(l, r, d);
+    l->view.store_errors += r != 0 && r != FIRN_ECONFLICT;
+    fail(l, r == FIRN_ECONFLICT ? 0 : r);
+}
+
+/* States that the node cannot leave by itself. True: go on. */
+static bool mend(struct lease *l, struct firn_diag *d)
+{
+    struct nonce me;
+    if (l->changed_) {
+        l->phase_ = LEASE_META;
+        return false;
+    }
+    if (l->node.state == SLOT_REGRESSED) {
+        bool fenced = l->node.floor > l->sane_floor_ && l->node.floor >= l->node.grant.until;
+        if (l->params.manual_fence && !fenced) {
+            fail(l, firn__diag(d, FIRN_ESTORE, 0,
+                               "the store forgot what it had confirmed: find out why, then `firn "
+                               "admin fence`"));
+            return false;
+        }
+        if (!l->params.manual_fence && fail(l, fence(l, l->sane_floor_, d)) != 0)
+            return false;
+    } else if (l->node.state == SLOT_TWIN) {
+        l->view.twin_count++;
+    } else {
+        return true;
+    }
+    draw(l, &me);
+    slot_reborn(&l->node, &me);
+    return true;
+}
+
+/* Everything that is due. Returns when something will be, monotonic ms. */
+static uint64_t run_node(struct lease *l, uint64_t last, struct firn_diag *d)
+{
+    struct clock_reading reading;
+    struct slot_now now;
+    for (int i = 0; i < ACTIONS_MAX; i++) {
+        struct slot_action a;
+        struct nonce fresh;
+        enum slot_state before = l->node.state;
+        now = read_now(l, last, &reading);
+        if (!mend(l, d))
+            return now.mono_ms + (l->changed_ ? 0 : RETRY_MS);
+        draw(l, &fresh);
+        slot_next(&l->node, &now, &fresh, &a);
+        switch (a.what) {
+        case SLOT_DO_WAIT:
+            return a.mono_ms;
+        case SLOT_DO_SCAN:
+            do_scan(l, last, d);
+            break;
+        case SLOT_DO_LOCK:
+            do_lock(l, last, a.slot);
+            break;
+        case SLOT_DO_READ:
+            do_read(l, last, &a, d);
+            break;
+        case SLOT_DO_CAS:
+            do_cas(l, last, &a, d);
+            break;
+        }
+        l->view.fenced_count += l->node.state == SLOT_FENCED && before != SLOT_FENCED;
+    }
+    return now.mono_ms + RETRY_MS;
+}
+
+static void publish(struct lease *l, uint64_t last)
+{
+    struct lease_view *v = &l->view;
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, last, &reading);
+    /* A step may have blocked since the clock was looked at, and the generators went on with what was
+     * published before: F does not go back for them either. */
+    int64_t shown = reading.mono + v->off_ns;
+    if (l->clock.state != CLOCK_WAIT && shown > l->clock.floor_ns)
+        l->clock.floor_ns = shown;
+    v->clock = l->clock.state;
+    v->off_ns = l->clock.off_ns;
+    v->floor_ns = l->clock.floor_ns;
+    v->behind_ns = l->clock.behind_ns;
+    if (!l->born_)
+        return;
+    if (l->phase_ == LEASE_RUN)
+        v->state = slot_state_at(&l->node, &now);
+    else if (v->state != SLOT_HALTED && slot_left(&l->node, &now) == 0)
+        v->state = SLOT_DRY;
+    v->grant = l->node.grant;
+    v->floor_tick = slot_floor(&l->node, now.f);
+    v->stamp_end = v->floor_tick ? l->node.floor + l->node.params.max_drift : 0;
+    v->max_drift = l->node.params.max_drift;
+    v->window = l->node.params.window;
+    v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
+    v->ready_until = v->ready ? v->grant.until - l->node.params.window / 4 : 0;
+    if (l->phase_ != LEASE_RUN)
+        return;
+    if (v->state == SLOT_HALTED) {
+        v->error = l->node.why;
+        v->diag = l->node.diag;
+    } else if (v->state == SLOT_NO_SLOT && v->error == 0) {
+        v->error = firn__diag(&v->diag, FIRN_ENOSLOT, 0,
+                              "every slot is held or ahead of the clock: waiting for the nearest");
+    } else if (v->state == SLOT_WAIT_CLOCK && v->error == 0) {
+        v->error = firn__diag(&v->diag, FIRN_ECLOCK, 0,
+                              "the clock is far behind every slot of the store: set it");
+    }
+    if (l->node.grant.gen != 0 && l->node.grant.until > l->highest_until_)
+        l->highest_until_ = l->node.grant.until;
+}
+
+/* Now and then a shared store's meta: for its clock, and for a floor that a FENCE has raised. */
+static void look_at_meta(struct lease *l, uint64_t now_ms)
+{
+    struct meta_record m;
+    if (!is_shared(l) || now_ms < l->meta_due_ms_)
+        return;
+    l->meta_due_ms_ = now_ms + l->node.params.renew_every_ms;
+    struct firn_diag d;
+    if (read_meta(l, &m, &d) != 0)
+        l->view.store_errors++; /* the next write to the slot finds out what it means */
+    else if (nonce_eq(&m.cluster, &l->node.params.cluster))
+        slot_scan_meta(&l->node, &m);
+}
+
+void lease_params_of(const struct firn_layout *l, bool shared, struct lease_params *p,
+                     char text[FIRN_LAYOUT_TEXT_BUF])
+{
+    uint64_t slots = firn_layout_slots(l);
+    uint32_t slots_max = shared ? SLOTS_MAX : EMBEDDED_SLOTS;
+    firn_layout_format(l, text);
+    p->layout = text;
+    p->epoch_ms = (uint64_t)l->epoch_ms;
+    p->tick_ms = 1;
+    p->ts_bits = LEASE_TS_BITS;
+    p->slots = slots < slots_max ? (uint32_t)slots : slots_max;
+}
+
+static bool fill_in(struct lease *l, const struct lease_params *p)
+{
+    struct lease_params *q = &l->params;
+    *q = *p;
+    bool shared = is_shared(l);
+#define DEFAULT(field, value) q->field = q->field ? q->field : (value)
+    DEFAULT(tick_ms, 1);
+    DEFAULT(ts_bits, 41);
+    DEFAULT(slots, shared ? SLOTS_MAX : EMBEDDED_SLOTS);
+    DEFAULT(window_ms, shared ? 60000 : 3000);
+    DEFAULT(max_drift_ms, 5000);
+    DEFAULT(skew_max_ms, 10000);
+    DEFAULT(max_idle_ms, 30ull * 86400 * 1000);
+#undef DEFAULT
+    const char *name = p->name ? p->name : "", *layout = p->layout ? p->layout : "";
+    if (strlen(name) >= sizeof l->name_ || strlen(layout) >= sizeof l->layout_ ||
+        (name[0] != '\0' && !record_name_ok(name, strlen(name))))
+        return false;
+    memcpy(l->name_, name, strlen(name) + 1);
+    memcpy(l->layout_, layout, strlen(layout) + 1);
+    q->name = l->name_;
+    q->layout = l->layout_;
+    return q->ts_bits < 63 && q->tick_ms <= 60000 && q->window_ms <= 86400000 &&
+           q->renew_every_ms < q->window_ms && q->epoch_ms < INT64_MAX / 4000000;
+}
+
+int lease_open(struct lease *l, struct firn_store *store, const struct lease_params *p,
+               const struct lease_world *w, struct firn_diag *d)
+{
+    memset(l, 0, sizeof *l);
+    l->world = *w;
+    l->store = store;
+    l->locked_ = UINT32_MAX;
+    if (!fill_in(l, p))
+        return firn__diag(
+            d, FIRN_EINVAL, 0,
+            "a lease needs a window longer than renew_every, and a plain name and layout");
+    clock_f_init(&l->clock, &(struct clock_f_params){
+                                .epoch_ns = (int64_t)l->params.epoch_ms * 1000000,
+                                .skew_max_ns = (int64_t)l->params.skew_max_ms * 1000000,
+                                .max_idle_ns = (int64_t)l->params.max_idle_ms * 1000000,
+                                .accept = l->params.accept_clock,
+                            });
+    return 0;
+}
+
+uint64_t lease_step(struct lease *l, uint64_t last)
+{
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, last, &reading);
+    uint64_t next = now.mono_ms + RETRY_MS;
+    if (l->phase_ == LEASE_RUN && is_shared(l) && l->node.state == SLOT_HALTED &&
+        l->node.why != FIRN_EEXHAUSTED && now.mono_ms >= l->meta_due_ms_) {
+        l->phase_ = LEASE_META;
+        l->changed_ = true; /* mended from a backup, it may be older than what it granted */
+        l->meta_due_ms_ = now.mono_ms + HALTED_MS;
+    }
+    if (l->phase_ == LEASE_META) {
+        l->view.diag = (struct firn_diag){ 0 };
+        if (fail(l, open_store(l, &l->view.diag)) != 0) {
+            l->view.store_errors += l->view.error == FIRN_EIO || l->view.error == FIRN_EUNKNOWN;
+            if (l->born_) {
+                read_now(l, last, &reading); /* the store may have taken its time */
+                clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
+            }
+            publish(l, last);
+            if (l->view.state == SLOT_HALTED && is_shared(l))
+                next = now.mono_ms + HALTED_MS; /* an operator is needed: many may be waiting */
+            return l->view.error == FIRN_EAGAIN ? now.mono_ms : next;
+        }
+    } else {
+        look_at_meta(l, now.mono_ms);
+    }
+    read_now(l, last, &reading);
+    clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
+    uint64_t due = run_node(l, last, &l->view.diag);
+    publish(l, last);
+    next = now.mono_ms + CLOCK_EVERY_MS;
+    return due < next ? due : next;
+}
+
+int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms)
+{
+    struct clock_reading reading;
+    struct slot_now now = read_now(l, last, &reading);
+    uint64_t end = now.mono_ms + timeout_ms;
+    if (l->born_)
+        slot_release(&l->node, &now);
+    while (l->phase_ == LEASE_RUN && l->node.state == SLOT_RELEASING) {
+        uint64_t next = lease_step(l, last);
+        now = read_now(l, last, &reading);
+        if (l->node.state != SLOT_RELEASING || now.mono_ms >= end)
+            break;
+        if (next > now.mono_ms)
+            l->world.sleep_ms(l->world.user, next - now.mono_ms);
+    }
+    bool landed = !l->born_ || (l->node.state == SLOT_CLOSED && l->node.why == 0);
+    unlock(l);
+    publish(l, last);
+    return landed ? 0 : FIRN_EAGAIN;
+}

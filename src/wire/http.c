@@ -1,0 +1,761 @@
+/*
+ * A request is read in two steps. scan_head() walks the head line by line, refuses what is not
+ * exactly RFC 9112 (bare CR or LF, folded lines, space before a colon, control bytes) and collects
+ * the headers that we use. If one of them has a say in framing or in the life of the connection,
+ * llhttp reads the same bytes too and both must agree: our scanner is the strict gate, llhttp the
+ * second opinion that has met more of the world's malice. A head without such headers (nearly every
+ * request for an ID) means "no body, keep alive as the version says" in every parser, so llhttp is
+ * not asked. http_parse_slow() always asks; the tests hold the two against each other.
+ *
+ * Nothing is remembered between calls: a request that comes in pieces is scanned again from its
+ * start. The bounds on head and chunks keep that cheap, and there is no state to get wrong.
+ */
+#include "wire/http.h"
+
+#include <llhttp.h>
+
+enum {
+    TOKEN = 1,  /* of a method or header name */
+    VALUE = 2,  /* of a header value, with space and tab */
+    TARGET = 4, /* of a request target */
+    HOST = 8,   /* of Host, or the authority in a target */
+};
+
+#define ALNUM (TOKEN | VALUE | TARGET | HOST)
+static const uint8_t class_of[256] = {
+    ['\t'] = VALUE,
+    [' '] = VALUE,
+    ['!'] = ALNUM,
+    ['"'] = VALUE,
+    ['#'] = TOKEN | VALUE,
+    ['$'] = ALNUM,
+    ['%'] = ALNUM,
+    ['&'] = ALNUM,
+    ['\''] = ALNUM,
+    ['('] = VALUE | TARGET | HOST,
+    [')'] = VALUE | TARGET | HOST,
+    ['*'] = ALNUM,
+    ['+'] = ALNUM,
+    [','] = VALUE | TARGET | HOST,
+    ['-'] = ALNUM,
+    ['.'] = ALNUM,
+    ['/'] = VALUE | TARGET,
+    ['0' ... '9'] = ALNUM,
+    [':'] = VALUE | TARGET | HOST,
+    [';'] = VALUE | TARGET | HOST,
+    ['<'] = VALUE,
+    ['='] = VALUE | TARGET | HOST,
+    ['>'] = VALUE,
+    ['?'] = VALUE | TARGET,
+    ['@'] = VALUE | TARGET,
+    ['A' ... 'Z'] = ALNUM,
+    ['['] = VALUE | TARGET | HOST,
+    ['\\'] = VALUE,
+    [']'] = VALUE | TARGET | HOST,
+    ['^'] = TOKEN | VALUE,
+    ['_'] = ALNUM,
+    ['`'] = TOKEN | VALUE,
+    ['a' ... 'z'] = ALNUM,
+    ['{'] = VALUE,
+    ['|'] = TOKEN | VALUE,
+    ['}'] = VALUE,
+    ['~'] = ALNUM,
+    [0x80 ... 0xff] = VALUE,
+};
+#undef ALNUM
+
+static inline bool is(char c, uint8_t what)
+{
+    return (class_of[(uint8_t)c] & what) != 0;
+}
+
+static const char *const method_name[] = {
+    [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",     [METHOD_POST] = "POST",
+    [METHOD_PUT] = "PUT",         [METHOD_DELETE] = "DELETE", [METHOD_PATCH] = "PATCH",
+    [METHOD_OPTIONS] = "OPTIONS",
+};
+enum { METHODS = sizeof method_name / sizeof method_name[0], METHOD_BYTES_MAX = 24 };
+
+const char *http_method_name(enum http_method m)
+{
+    return method_name[m];
+}
+
+static const struct {
+    uint16_t status;
+    const char *text;
+} status_text[] = {
+    { 100, "Continue" },
+    { 200, "OK" },
+    { 201, "Created" },
+    { 202, "Accepted" },
+    { 204, "No Content" },
+    { 301, "Moved Permanently" },
+    { 303, "See Other" },
+    { 304, "Not Modified" },
+    { 307, "Temporary Redirect" },
+    { 308, "Permanent Redirect" },
+    { 400, "Bad Request" },
+    { 401, "Unauthorized" },
+    { 403, "Forbidden" },
+    { 404, "Not Found" },
+    { 405, "Method Not Allowed" },
+    { 406, "Not Acceptable" },
+    { 408, "Request Timeout" },
+    { 409, "Conflict" },
+    { 410, "Gone" },
+    { 411, "Length Required" },
+    { 412, "Precondition Failed" },
+    { 413, "Content Too Large" },
+    { 414, "URI Too Long" },
+    { 415, "Unsupported Media Type" },
+    { 417, "Expectation Failed" },
+    { 422, "Unprocessable Content" },
+    { 425, "Too Early" },
+    { 428, "Precondition Required" },
+    { 429, "Too Many Requests" },
+    { 431, "Request Header Fields Too Large" },
+    { 500, "Internal Server Error" },
+    { 501, "Not Implemented" },
+    { 502, "Bad Gateway" },
+    { 503, "Service Unavailable" },
+    { 504, "Gateway Timeout" },
+    { 505, "HTTP Version Not Supported" },
+    { 507, "Insufficient Storage" },
+};
+
+const char *http_status_text(unsigned status)
+{
+    for (size_t i = 0; i < sizeof status_text / sizeof status_text[0]; i++)
+        if (status_text[i].status == status)
+            return status_text[i].text;
+    return "Unknown";
+}
+
+/* What scan_head() finds besides what the caller's struct http_request has a place for. */
+struct head {
+    size_t begin, end; /* the head without a leading empty line */
+    struct slice target;
+    struct slice content_length, transfer_encoding, expect;
+    bool framing; /* a header is there that llhttp must judge */
+};
+
+static int refuse(struct http_error *err, uint16_t status, const char *reason)
+{
+    err->status = status;
+    err->reason = reason;
+    return FIRN_EFORMAT;
+}
+
+/* Equality with lower-case `word`; right for tokens, where |0x20 maps nothing else onto a letter. */
+static inline bool name_is(const char *p, const char *word, size_t len)
+{
+    unsigned differ = 0;
+    for (size_t i = 0; i < len; i++)
+        differ |= ((uint8_t)p[i] | 0x20u) ^ (uint8_t)word[i];
+    return differ == 0;
+}
+
+static bool slice_is(struct slice s, const char *word)
+{
+    if (s.len != strlen(word))
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.p[i];
+        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != word[i])
+            return false;
+    }
+    return true;
+}
+
+/* Headers that we know. Those with FRAMING llhttp must judge too; all but REPEATS come once. */
+enum { FRAMING = 1, REPEATS = 2, IN_HEAD = 4 };
+struct known {
+    const char *name; /* lower case */
+    uint8_t len;
+    uint8_t flags;
+    uint8_t at; /* where the value goes: offset in struct head (IN_HEAD) or struct http_request */
+};
+#define NAME(text)  text, sizeof text - 1
+#define REQ(field)  offsetof(struct http_request, field)
+#define HEAD(field) FRAMING | IN_HEAD, offsetof(struct head, field)
+static const struct known known[] = {
+    { NAME("host"), 0, REQ(host) },
+    { NAME("accept"), REPEATS, REQ(accept) },
+    { NAME("content-type"), 0, REQ(content_type) },
+    { NAME("authorization"), 0, REQ(authorization) },
+    { NAME("idempotency-key"), 0, REQ(idempotency_key) },
+    { NAME("if-none-match"), REPEATS, REQ(if_none_match) },
+    { NAME("content-length"), HEAD(content_length) },
+    { NAME("transfer-encoding"), HEAD(transfer_encoding) },
+    { NAME("expect"), HEAD(expect) },
+    { NAME("connection"), FRAMING | REPEATS, 0 },
+    { NAME("proxy-connection"), FRAMING | REPEATS, 0 },
+    { NAME("upgrade"), FRAMING | REPEATS, 0 },
+};
+#undef NAME
+#undef REQ
+#undef HEAD
+_Static_assert(sizeof(struct http_request) < 256, "known.at is a byte");
+
+/* Which lengths occur in known[]: most other names are ruled out by one bit. */
+#define BIT(n) (1u << (n))
+static const uint32_t known_len = BIT(4) | BIT(6) | BIT(7) | BIT(10) | BIT(12) | BIT(13) | BIT(14) |
+                                  BIT(15) | BIT(16) | BIT(17);
+
+static int keep_header(struct slice name, struct slice value, struct http_request *req,
+                       struct head *h, struct http_error *err)
+{
+    if (name.len > 17 || !(known_len >> name.len & 1))
+        return 0;
+    for (const struct known *k = known; k < known + sizeof known / sizeof known[0]; k++) {
+        if (k->len != name.len || !name_is(name.p, k->name, name.len))
+            continue;
+        h->framing |= (k->flags & FRAMING) != 0;
+        if (k->flags == (FRAMING | REPEATS)) /* Connection and its kin: llhttp's alone */
+            return 0;
+        struct slice *to = (struct slice *)((k->flags & IN_HEAD ? (char *)h : (char *)req) + k->at);
+        if (!to->p)
+            *to = value;
+        else if (!(k->flags & REPEATS))
+            return refuse(err, 400, "a header that may be there once is there twice");
+        return 0;
+    }
+    return 0;
+}
+
+#define ONES ((uint64_t)-1 / 255)
+
+/* Passes over bytes of a header value, eight at a time while there is no control byte among them. */
+static inline const char *value_end(const char *q, const char *end)
+{
+    while (end - q >= 8) {
+        uint64_t v;
+        memcpy(&v, q, sizeof v);
+        uint64_t below_space = (v - ONES * 0x20) & ~v;
+        uint64_t del = v ^ ONES * 0x7f;
+        del = (del - ONES) & ~del;
+        if ((below_space | del) & ONES * 0x80)
+            break; /* a control byte, or the tab, or a borrow from one: look closely */
+        q += 8;
+    }
+    while (q < end && is(*q, VALUE))
+        q++;
+    return q;
+}
+
+/* One header line at q, up to and with its CRLF. NULL: FIRN_EAGAIN or an error in *r. */
+static inline const char *scan_line(const char *q, const char *end, struct slice *name,
+                                    struct slice *value, struct http_error *err, int *r)
+{
+    const char *from = q;
+    *r = FIRN_EAGAIN;
+    while (q < end && is(*q, TOKEN))
+        q++;
+    if (q == end)
+        return NULL;
+    if (*q != ':') {
+        const char *why = "a header name holds a character that is not allowed there";
+        if (*q == ' ' || *q == '\t')
+            why = q == from ? "folded header lines are obsolete and not accepted"
+                            : "there is space between a header name and its colon";
+        else if (*q == '\n' || (*q == '\r' && q + 1 < end))
+            why = "a header line has no colon, or does not end with CR LF";
+        else if (*q == '\r')
+            return NULL;
+        *r = refuse(err, 400, why);
+        return NULL;
+    }
+    if (q == from) {
+        *r = refuse(err, 400, "a header has no name");
+        return NULL;
+    }
+    *name = (struct slice){ from, (size_t)(q - from) };
+    q++;
+    while (q < end && (*q == ' ' || *q == '\t'))
+        q++;
+    from = q;
+    q = value_end(q, end);
+    if (q == end || (*q == '\r' && q + 1 == end))
+        return NULL;
+    if (*q != '\r' || q[1] != '\n') {
+        *r = refuse(err, 400,
+                    *q == '\r' || *q == '\n' ? "a header line does not end with CR LF"
+                                             : "a header value holds a control character");
+        return NULL;
+    }
+    const char *last = q;
+    while (last > from && (last[-1] == ' ' || last[-1] == '\t'))
+        last--;
+    *value = (struct slice){ from, (size_t)(last - from) };
+    return q + 2;
+}
+
+static const char *scan_method(const char *q, const char *end, struct http_request *req,
+                               struct http_error *err, int *r)
+{
+    if (end - q >= 4 && memcmp(q, "GET ", 4) == 0) {
+        req->method = METHOD_GET;
+        return q + 4;
+    }
+    const char *from = q;
+    *r = FIRN_EAGAIN;
+    while (q < end && is(*q, TOKEN) && q - from <= METHOD_BYTES_MAX)
+        q++;
+    if (q == end)
+        return NULL;
+    size_t len = (size_t)(q - from);
+    if (*q != ' ' || len == 0) {
+        *r = refuse(err, 400,
+                    len == 0 && *q == 0x16 ? "this port does not speak TLS"
+                                           : "this is neither HTTP nor the Redis protocol");
+        return NULL;
+    }
+    for (int m = 0; m < METHODS; m++)
+        if (len == strlen(method_name[m]) && memcmp(from, method_name[m], len) == 0) {
+            req->method = (enum http_method)m;
+            return q + 1;
+        }
+    *r = refuse(err, 501, "the method is not known here");
+    return NULL;
+}
+
+/* "http://host:80/path?query" as proxies send it: the authority there replaces Host (RFC 9112). */
+static int split_absolute(struct slice target, struct http_request *req, struct slice *authority,
+                          struct http_error *err)
+{
+    size_t at = 0;
+    if (target.len >= 7 && slice_is((struct slice){ target.p, 7 }, "http://"))
+        at = 7;
+    else if (target.len >= 8 && slice_is((struct slice){ target.p, 8 }, "https://"))
+        at = 8;
+    else
+        return refuse(err, 400, "the request target begins neither with '/' nor with http://");
+    const char *q = target.p + at, *end = target.p + target.len;
+    while (q < end && is(*q, HOST))
+        q++;
+    *authority = (struct slice){ target.p + at, (size_t)(q - target.p) - at };
+    if (authority->len == 0 || (q < end && *q != '/' && *q != '?'))
+        return refuse(err, 400, "the request target has no proper host");
+    req->path = q < end && *q == '/' ? (struct slice){ q, (size_t)(end - q) }
+                                     : (struct slice){ "/", 1 };
+    if (q < end && *q == '?')
+        req->query = (struct slice){ q + 1, (size_t)(end - q - 1) };
+    return 0;
+}
+
+static int split_target(struct slice target, struct http_request *req, struct slice *authority,
+                        struct http_error *err)
+{
+    if (target.len == 1 && target.p[0] == '*') {
+        if (req->method != METHOD_OPTIONS)
+            return refuse(err, 400, "the request target '*' is for OPTIONS only");
+        req->path = target;
+        return 0;
+    }
+    req->path = target;
+    if (target.p[0] != '/') {
+        int r = split_absolute(target, req, authority, err);
+        if (r < 0 || req->query.p)
+            return r;
+    }
+    const char *mark = memchr(req->path.p, '?', req->path.len);
+    if (mark) {
+        const char *end = req->path.p + req->path.len;
+        req->query = (struct slice){ mark + 1, (size_t)(end - mark - 1) };
+        req->path.len = (size_t)(mark - req->path.p);
+    }
+    return 0;
+}
+
+/* "HTTP/1.1\r\n", which may not be whole yet. */
+static const char *scan_version(const char *q, const char *end, struct http_request *req,
+                                struct http_error *err, int *r)
+{
+    static const char expect[] = "HTTP/1.";
+    size_t have = (size_t)(end - q);
+    if (memcmp(q, expect, have < 7 ? have : 7) != 0) {
+        bool other = have >= 6 && memcmp(q, expect, 5) == 0 && q[5] >= '0' && q[5] <= '9';
+        *r = other ? refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here")
+                   : refuse(err, 400, "the request line does not end with an HTTP version");
+        return NULL;
+    }
+    *r = FIRN_EAGAIN;
+    if (have < 8)
+        return NULL;
+    if (q[7] != '0' && q[7] != '1') {
+        *r = refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+        return NULL;
+    }
+    req->minor = (uint8_t)(q[7] - '0');
+    if (memcmp(q + 8, "\r\n", have - 8 < 2 ? have - 8 : 2) != 0) {
+        *r = refuse(err, 400, "the request line does not end with CR LF");
+        return NULL;
+    }
+    return have < 10 ? NULL : q + 10;
+}
+
+static bool host_ok(struct slice host)
+{
+    for (size_t i = 0; i < host.len; i++)
+        if (!is(host.p[i], HOST))
+            return false;
+    return true;
+}
+
+/* 0, FIRN_EAGAIN or FIRN_EFORMAT. `req` and `h` are zeroed by the caller. */
+static int scan_head(const char *p, size_t len, struct http_request *req, struct head *h,
+                     struct http_error *err)
+{
+    const char *q = p, *end = p + (len < HTTP_HEAD_BYTES_MAX ? len : HTTP_HEAD_BYTES_MAX);
+    int r = FIRN_EAGAIN;
+    struct slice authority = { NULL, 0 };
+    if (q < end && *q == '\r') { /* RFC 9112: some clients send an empty line after a body */
+        if (end - q < 2)
+            return FIRN_EAGAIN;
+        if (q[1] != '\n')
+            return refuse(err, 400, "a CR stands without LF");
+        q += 2;
+    }
+    h->begin = (size_t)(q - p);
+    if (q == end)
+        return FIRN_EAGAIN;
+
+    q = scan_method(q, end, req, err, &r);
+    if (!q)
+        return r;
+    const char *from = q;
+    while (q < end && is(*q, TARGET))
+        q++;
+    h->target = (struct slice){ from, (size_t)(q - from) };
+    if (h->target.len > HTTP_TARGET_BYTES_MAX)
+        return refuse(err, 414, "the request target is longer than 8 KiB");
+    if (q == end)
+        return len < HTTP_HEAD_BYTES_MAX ? FIRN_EAGAIN
+                                         : refuse(err, 414, "the request target is too long");
+    if (*q != ' ' || h->target.len == 0)
+        return refuse(err, 400,
+                      *q == '\r' || *q == '\n'
+                          ? "the request line has no HTTP version"
+                          : "the request target holds a character that must be percent-encoded");
+    r = split_target(h->target, req, &authority, err);
+    if (r < 0)
+        return r;
+    q++;
+    q = scan_version(q, end, req, err, &r);
+
+    for (int n = 0; q; n++) {
+        if (end - q >= 2 && q[0] == '\r' && q[1] == '\n') {
+            h->end = (size_t)(q + 2 - p);
+            break;
+        }
+        if (n == HTTP_HEADERS_MAX)
+            return refuse(err, 431, "there are more than 100 headers");
+        struct slice name, value;
+        q = scan_line(q, end, &name, &value, err, &r);
+        if (q && (r = keep_header(name, value, req, h, err)) < 0)
+            return r;
+    }
+    if (!q)
+        return r == FIRN_EAGAIN && len >= HTTP_HEAD_BYTES_MAX
+                   ? refuse(err, 431, "request line and headers are longer than 16 KiB")
+                   : r;
+    if (!req->host.p && req->minor == 1)
+        return refuse(err, 400, "the Host header is missing");
+    if (!host_ok(req->host))
+        return refuse(err, 400, "the Host header holds a character that is not allowed there");
+    if (authority.p)
+        req->host = authority;
+    return 0;
+}
+
+/* What llhttp says about a head. */
+struct verdict {
+    llhttp_t parser;
+    struct slice url;
+    bool complete, chunked, has_length, keep_alive;
+    uint64_t length;
+};
+
+static int on_url(llhttp_t *parser, const char *p, size_t len)
+{
+    struct verdict *v = parser->data;
+    v->url = (struct slice){ p, len };
+    return 0;
+}
+
+static int on_headers_complete(llhttp_t *parser)
+{
+    struct verdict *v = parser->data; /* noted here: llhttp forgets them with the message's end */
+    v->complete = true;
+    v->chunked = (parser->flags & F_CHUNKED) != 0;
+    v->has_length = (parser->flags & F_CONTENT_LENGTH) != 0;
+    v->length = parser->content_length;
+    v->keep_alive = llhttp_should_keep_alive(parser) && !(parser->flags & F_CONNECTION_CLOSE);
+    return 0;
+}
+
+static const llhttp_settings_t settings = { .on_url = on_url,
+                                            .on_headers_complete = on_headers_complete };
+
+static int judge(const char *p, const struct head *h, const struct http_request *req,
+                 struct verdict *v, struct http_error *err)
+{
+    llhttp_init(&v->parser, HTTP_REQUEST, &settings);
+    v->parser.data = v;
+    llhttp_errno_t e = llhttp_execute(&v->parser, p + h->begin, h->end - h->begin);
+    if (e != HPE_OK && e != HPE_PAUSED_UPGRADE) {
+        const char *why = llhttp_get_error_reason(&v->parser);
+        return refuse(err, 400, why && *why ? why : "the request is malformed");
+    }
+    if (!v->complete || v->url.p != h->target.p || v->url.len != h->target.len ||
+        v->parser.http_major != 1 || v->parser.http_minor != req->minor)
+        return refuse(err, 400, "the request can be read in two ways");
+    return 0;
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static const char *token_end(const char *q, const char *end)
+{
+    while (q < end && is(*q, TOKEN))
+        q++;
+    return q;
+}
+
+/* Extensions of a chunk (";name" or ";name=value", the value perhaps quoted) are passed over, as RFC
+ * 9112 wants, but read properly: parsers that did not disagreed about where the line ends. Returns
+ * what follows them, `end` when they may go on there, NULL when they are malformed. */
+static const char *extensions_end(const char *q, const char *end)
+{
+    while (q < end && *q == ';') {
+        const char *from = ++q;
+        q = token_end(q, end);
+        if (q == from && q < end)
+            return NULL;
+        if (q == end || *q != '=')
+            continue;
+        from = ++q;
+        bool quoted = q < end && *q == '"';
+        if (!quoted) {
+            q = token_end(q, end);
+        } else {
+            q++;
+            while (q < end && is(*q, VALUE) && *q != '"' && *q != '\\')
+                q++;
+            if (q < end && *q++ != '"')
+                return NULL;
+        }
+        if (q == from && q < end)
+            return NULL;
+        if (!quoted)
+            break; /* llhttp takes nothing behind a plain value, so neither do we */
+    }
+    return q;
+}
+
+/* The line "1a;extension\r\n" at q. */
+static const char *chunk_line(const char *q, const char *end, uint64_t *size,
+                              struct http_error *err, int *r)
+{
+    const char *from = q;
+    uint64_t v = 0;
+    *r = FIRN_EAGAIN;
+    for (; q < end && hex(*q) >= 0; q++) {
+        v = v << 4 | (unsigned)hex(*q);
+        if (v > HTTP_BODY_BYTES_MAX) {
+            *r = refuse(err, 413, "the body is longer than 64 KiB");
+            return NULL;
+        }
+    }
+    if (q == end && q - from < HTTP_CHUNK_LINE_BYTES_MAX)
+        return NULL;
+    if (q == from || q == end || (*q != '\r' && *q != ';')) {
+        *r = refuse(err, 400, "a chunk's size is not a hexadecimal number");
+        return NULL;
+    }
+    q = extensions_end(q, end);
+    if (q && q - from > HTTP_CHUNK_LINE_BYTES_MAX) {
+        *r = refuse(err, 400, "a chunk's extension is too long");
+        return NULL;
+    }
+    if (q && (q == end || (*q == '\r' && q + 1 == end)))
+        return NULL;
+    if (!q || *q != '\r' || q[1] != '\n') {
+        *r = refuse(err, 400, "a chunk's size or extension is malformed");
+        return NULL;
+    }
+    *size = v;
+    return q + 2;
+}
+
+/* Walks a chunked body. With `to`, which may be where the body begins, the data is joined there.
+ * 0 and the bytes taken and the length of the data; FIRN_EAGAIN; FIRN_EFORMAT. */
+static int walk_chunks(const char *p, size_t len, char *to, size_t *out_used, size_t *out_len,
+                       struct http_error *err)
+{
+    const char *q = p, *end = p + len;
+    size_t total = 0;
+    uint64_t size = 1;
+    int r;
+    for (int n = 0; size > 0; n++) {
+        if (n > HTTP_CHUNKS_MAX)
+            return refuse(err, 413, "the body comes in too many chunks");
+        q = chunk_line(q, end, &size, err, &r);
+        if (!q)
+            return r;
+        if (size == 0)
+            break;
+        if (total + size > HTTP_BODY_BYTES_MAX)
+            return refuse(err, 413, "the body is longer than 64 KiB");
+        size_t have = (size_t)(end - q), after = have > size ? have - size : 0;
+        if (memcmp(q + (have - after), "\r\n", after < 2 ? after : 2) != 0)
+            return refuse(err, 400, "a chunk's data does not end with CR LF");
+        if (after < 2)
+            return FIRN_EAGAIN;
+        if (to)
+            memmove(to + total, q, size);
+        total += size;
+        q += size + 2;
+    }
+    for (int n = 0;; n++) { /* trailers must be well formed; what they say is not used */
+        if (end - q >= 2 && q[0] == '\r' && q[1] == '\n')
+            break;
+        if (n == HTTP_HEADERS_MAX)
+            return refuse(err, 431, "there are more than 100 trailers");
+        struct slice name, value;
+        q = scan_line(q, end, &name, &value, err, &r);
+        if (!q)
+            return r;
+        struct head h = { 0 };
+        struct http_request unused = { 0 };
+        r = keep_header(name, value, &unused, &h, err);
+        if (r < 0 || h.framing)
+            return refuse(err, 400, "a trailer bears on framing, which was settled before it");
+    }
+    *out_used = (size_t)(q + 2 - p);
+    *out_len = total;
+    return 0;
+}
+
+static ssize_t parse_chunked(char *p, size_t len, const struct head *h, struct http_request *req,
+                             struct http_error *err)
+{
+    size_t used = 0, body_len = 0;
+    int r = walk_chunks(p + h->end, len - h->end, NULL, &used, &body_len, err);
+    if (r == FIRN_EAGAIN && len >= HTTP_REQUEST_BYTES_MAX)
+        return refuse(err, 413, "the chunked body is too long");
+    if (r < 0)
+        return r;
+    r = walk_chunks(p + h->end, used, p + h->end, &used, &body_len, err);
+    req->body = (struct slice){ p + h->end, body_len };
+    return r < 0 ? r : (ssize_t)(h->end + used);
+}
+
+/* A head with framing headers: agree with llhttp on where the request ends, then see if it is there. */
+static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct http_request *req,
+                            struct http_error *err)
+{
+    struct verdict v = { 0 };
+    bool coded = h->transfer_encoding.p != NULL;
+    if (coded && h->content_length.p)
+        return refuse(err, 400, "both Content-Length and Transfer-Encoding are there");
+    if (coded && req->minor == 0)
+        return refuse(err, 400, "HTTP/1.0 has no Transfer-Encoding");
+    if (coded && !slice_is(h->transfer_encoding, "chunked"))
+        return refuse(err, 501, "the only transfer coding known here is chunked");
+    uint64_t length = 0;
+    int r = h->content_length.p ? http_u64(h->content_length, UINT64_MAX, &length) : 0;
+    if (r == FIRN_EFORMAT)
+        return refuse(err, 400, "Content-Length is not a number");
+    if (r == FIRN_ERANGE || length > HTTP_BODY_BYTES_MAX)
+        return refuse(err, 413, "the body is longer than 64 KiB");
+    r = judge(p, h, req, &v, err);
+    if (r < 0)
+        return r;
+    if (v.chunked != coded || v.length != length || v.has_length != (h->content_length.p != NULL))
+        return refuse(err, 400, "the request can be read in two ways");
+    req->keep_alive = v.keep_alive;
+
+    if (h->expect.p && req->minor == 1) {
+        if (!slice_is(h->expect, "100-continue"))
+            return refuse(err, 417, "the only expectation known here is 100-continue");
+        req->expect_continue = len == h->end; /* with the first bytes of a body: no need to ask */
+    }
+    req->in_body = true;
+    if (coded)
+        return parse_chunked(p, len, h, req, err);
+    if (len - h->end < length)
+        return FIRN_EAGAIN;
+    req->body = (struct slice){ p + h->end, (size_t)length };
+    return (ssize_t)(h->end + (size_t)length);
+}
+
+static inline ssize_t parse(char *p, size_t len, struct http_request *req, struct http_error *err,
+                            bool ask_always)
+{
+    *req = (struct http_request){ 0 };
+    struct head h = { 0 };
+    int r = scan_head(p, len, req, &h, err);
+    if (r < 0)
+        return r;
+    if (h.framing || ask_always)
+        return parse_framed(p, len, &h, req, err);
+    req->keep_alive = req->minor == 1;
+    req->body = (struct slice){ p + h.end, 0 };
+    return (ssize_t)h.end;
+}
+
+ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_error *err)
+{
+    return parse(p, len, req, err, false);
+}
+
+size_t http_repeats(const struct http_request *req, size_t max)
+{
+    if (req->self.len == 0 || req->method != METHOD_GET || !req->keep_alive || req->body.len > 0)
+        return 0;
+    return slice_repeats(req->self, req->rest, max);
+}
+
+/* llhttp's reading of a whole request: where it ends and how long its body is. */
+struct whole {
+    bool complete;
+    size_t body_len;
+};
+
+static int on_body(llhttp_t *parser, const char *p, size_t len)
+{
+    (void)p;
+    ((struct whole *)parser->data)->body_len += len;
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+    ((struct whole *)parser->data)->complete = true;
+    return HPE_PAUSED;
+}
+
+ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct http_error *err)
+{
+    static const llhttp_settings_t to_the_end = { .on_body = on_body,
+                                                  .on_message_complete = on_message_complete };
+    struct whole w = { 0 };
+    llhttp_t parser;
+    llhttp_init(&parser, HTTP_REQUEST, &to_the_end);
+    parser.data = &w;
+    llhttp_execute(&parser, p, len);
+    const char *end = llhttp_get_error_pos(&parser);
+
+    ssize_t used = parse(p, len, req, err, true); /* last: it may join chunks */
+    if (used > 0 && (!w.complete || end != p + used || w.body_len != req->body.len))
+        return refuse(err, 400, "the request can be read in two ways");
+    return used;
+}

@@ -1,0 +1,98 @@
+/*
+ * http.h - reads HTTP/1.x requests out of bytes; knows no socket and keeps no state.
+ * Strict where leniency has led to request smuggling: line ends are CRLF, framing is unambiguous,
+ * header names are tokens, Host is there once. All functions may be called from any thread.
+ */
+#ifndef FIRN_WIRE_HTTP_H
+#define FIRN_WIRE_HTTP_H
+
+#include "firn/error.h"
+#include "wire/buf.h"
+
+#include <sys/types.h>
+
+enum {
+    HTTP_HEAD_BYTES_MAX = 16 * 1024,  /* request line and headers: 431 beyond */
+    HTTP_TARGET_BYTES_MAX = 8 * 1024, /* 414 beyond; RFC 9112 asks for 8000 */
+    HTTP_HEADERS_MAX = 100,
+    HTTP_BODY_BYTES_MAX = 64 * 1024, /* 413 beyond */
+    HTTP_CHUNKS_MAX = 1024,          /* bounds the work of looking at an unfinished body again */
+    HTTP_CHUNK_LINE_BYTES_MAX = 256,
+    /* The longest request that can still become whole; what a connection must be able to keep. */
+    HTTP_REQUEST_BYTES_MAX = HTTP_HEAD_BYTES_MAX + HTTP_BODY_BYTES_MAX + 48 * 1024,
+};
+
+enum http_method {
+    METHOD_GET,
+    METHOD_HEAD,
+    METHOD_POST,
+    METHOD_PUT,
+    METHOD_DELETE,
+    METHOD_PATCH,
+    METHOD_OPTIONS,
+};
+
+/* All slices borrow from the parsed bytes. Header values come without the space around them. */
+struct http_request {
+    struct slice self,
+        rest; /* its own bytes and those behind it, by the caller; for http_repeats() */
+    enum http_method method;
+    uint8_t minor;        /* HTTP/1.minor: 0 or 1 */
+    bool keep_alive;      /* as the version and Connection say */
+    bool expect_continue; /* on FIRN_EAGAIN: the client waits for 100 Continue before its body */
+    bool in_body;         /* on FIRN_EAGAIN: the head is whole, what is missing is the body */
+    struct slice path;    /* as sent, percent-encoded; begins with '/', or is "*" for OPTIONS */
+    struct slice query;   /* what follows '?'; absent when there is none */
+    struct slice host, accept, content_type, authorization, idempotency_key, if_none_match;
+    struct slice body; /* chunks joined; length 0 when there is none */
+};
+
+struct http_error {
+    uint16_t status;    /* what to answer; the connection cannot be used afterwards */
+    const char *reason; /* one sentence without a full stop */
+};
+
+/* Reads one request from the start of `p`. Returns how many bytes it took; FIRN_EAGAIN when it is
+ * not whole yet (call again with the same bytes and more); FIRN_EFORMAT with *err set when it never
+ * can be. A chunked body is joined in place, which is why `p` is writable; that happens only in the
+ * call that returns the request. Of repeated Accept headers the first counts. */
+ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_error *err);
+
+/* The same with llhttp reading every request, to its very end, and both agreeing: for tests, which
+ * compare the two. */
+ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct http_error *err);
+
+/* How many requests follow that are this one over again, byte for byte; at most `max`. Only for GETs without a
+ * body on a connection that stays: a handler may answer such a run at once (reply.repeats). */
+size_t http_repeats(const struct http_request *req, size_t max);
+
+const char *http_method_name(enum http_method m);
+
+/* "Not Found"; "Unknown" for a status that is not in the table. */
+const char *http_status_text(unsigned status);
+
+/* Percent-decodes into `out` with a NUL at the end; '+' becomes a space where `plus_is_space`.
+ * FIRN_EFORMAT: '%' without two hex digits, or %00. FIRN_ENOSPC: `cap` does not hold it with its NUL. */
+FIRN_MUSTUSE int http_decode(struct slice in, bool plus_is_space, char *out, size_t cap,
+                             size_t *out_len);
+
+/* Takes the next path segment off `*rest` ("/v1/ids" gives "v1", then "ids"), still encoded. False
+ * at the end. "/a/" gives "a" and an empty segment: a router must not take it for "/a" by accident. */
+bool http_path_next(struct slice *rest, struct slice *segment);
+
+/* Takes the next `name=value` off a query, both still encoded; value is absent without '='.
+ * Empty parts ("a=1&&b=2") are passed over. False at the end. */
+bool http_query_next(struct slice *rest, struct slice *name, struct slice *value);
+
+/* Finds the parameter `name` and decodes its value. FIRN_ENOENT: not there. FIRN_EINVAL: there
+ * more than once, which one to believe is unclear. FIRN_EFORMAT, FIRN_ENOSPC: as http_decode(). */
+FIRN_MUSTUSE int http_query_get(struct slice query, const char *name, char *out, size_t cap,
+                                size_t *out_len);
+
+/* Decimal digits only, no sign, no space. FIRN_EFORMAT, or FIRN_ERANGE above `max`. */
+FIRN_MUSTUSE int http_u64(struct slice s, uint64_t max, uint64_t *out);
+
+/* Is media type `type` ("text/plain") named in an Accept or Content-Type value, with q above 0? */
+bool http_names_type(struct slice value, const char *type);
+
+#endif

@@ -1,0 +1,327 @@
+#include "t.h"
+
+#include "drive/ticket.h"
+
+#include <stdio.h>
+
+/* A store around another that loses the answer, or the request, when told to. */
+static struct flaky {
+    struct firn_store base;
+    struct firn_store *inner;
+    int lose_answers, lose_requests, fail_reads, refuse;
+    int cas_calls, read_calls;
+} flaky;
+
+static int flaky_read(struct firn_store *s, struct firn_slice key, bool fresh,
+                      struct firn_record *out, struct firn_diag *d)
+{
+    (void)s;
+    flaky.read_calls++;
+    if (flaky.fail_reads > 0 && flaky.fail_reads--)
+        return FIRN_EIO;
+    return firn_store_read(flaky.inner, key, fresh, out, d);
+}
+
+static int flaky_cas_many(struct firn_store *s, const struct firn_cas *want, size_t count,
+                          int *result, struct firn_diag *d)
+{
+    (void)s;
+    flaky.cas_calls++;
+    if (flaky.refuse > 0 && flaky.refuse--)
+        return FIRN_EIO;
+    if (flaky.lose_requests > 0 && flaky.lose_requests--)
+        return FIRN_EUNKNOWN;
+    int r = firn_store_cas_many(flaky.inner, want, count, result, d);
+    if (flaky.lose_answers > 0 && flaky.lose_answers--)
+        return FIRN_EUNKNOWN;
+    return r;
+}
+
+static int flaky_cas(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d)
+{
+    int result, r = flaky_cas_many(s, want, 1, &result, d);
+    return r ? r : result;
+}
+
+static int flaky_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each,
+                      void *user, struct firn_diag *d)
+{
+    (void)s;
+    return firn_store_scan(flaky.inner, prefix, each, user, d);
+}
+
+static void flaky_close(struct firn_store *s)
+{
+    (void)s;
+    firn_store_close(flaky.inner);
+}
+
+/* What the register held is what it holds: nobody else is here between two calls. */
+static int flaky_instead(struct firn_store *s, size_t i, struct firn_record *out)
+{
+    (void)s;
+    T_EQ(i, 0);
+    return firn_store_read(flaky.inner, firn_slice("seq/a", 5), true, out, NULL);
+}
+
+static const struct firn_store_ops flaky_ops = {
+    .size = sizeof flaky_ops,
+    .scheme = "flaky",
+    .read = flaky_read,
+    .cas = flaky_cas,
+    .cas_many = flaky_cas_many,
+    .scan = flaky_scan,
+    .close = flaky_close,
+};
+
+static const struct firn_store_ops telling_ops = {
+    .size = sizeof telling_ops,
+    .scheme = "telling",
+    .read = flaky_read,
+    .cas_many = flaky_cas_many,
+    .scan = flaky_scan,
+    .close = flaky_close,
+    .instead = flaky_instead,
+};
+
+static struct tickets tk;
+
+static void setup(void)
+{
+    memset(&flaky, 0, sizeof flaky);
+    flaky.base.ops = &flaky_ops;
+    T_EQ(firn_store_memory_new(&flaky.inner), 0);
+    T_EQ(tickets_init(&tk, &flaky.base, NULL, NULL), 0);
+}
+
+static void teardown(void)
+{
+    tickets_done(&tk);
+    firn_store_close(&flaky.base);
+}
+
+static struct ticket_job job_of(const char *name, uint64_t want)
+{
+    return (struct ticket_job){ .name = name, .name_len = strlen(name), .want = want };
+}
+
+static void create(const char *name, struct seq_spec spec)
+{
+    T_EQ(ticket_create(&tk, name, strlen(name), &spec, NULL, NULL), 0);
+}
+
+T_TEST(ticket_one_transaction_for_all)
+{
+    setup();
+    create("a", (struct seq_spec){ .start = 100001 });
+    create("b", (struct seq_spec){ .step = 2, .offset = 1 });
+    struct ticket_job job[3] = { job_of("a", 50), job_of("b", 3), job_of("none", 1) };
+    flaky.cas_calls = 0;
+    T_EQ(ticket_commit(&tk, job, 3, NULL), 0);
+    T_EQ(flaky.cas_calls, 1);
+    T_EQ(job[0].range.first, 100001);
+    T_EQ(job[0].range.count, 50);
+    T_EQ(job[1].range.first, 1);
+    T_EQ(seq_range_last(&job[1].range), 5);
+    T_EQ(job[2].result, FIRN_ENOENT);
+    int reads = flaky.read_calls;
+    T_EQ(ticket_commit(&tk, job, 2, NULL), 0);
+    T_EQ(job[0].range.first, 100051);
+    T_EQ(job[1].range.first, 7);
+    T_EQ(flaky.read_calls, reads); /* the usual commit reads nothing */
+    teardown();
+}
+
+T_TEST(ticket_lost_answer_leaves_no_hole)
+{
+    for (int lost_request = 0; lost_request < 2; lost_request++) {
+        setup();
+        create("a", (struct seq_spec){ 0 });
+        *(lost_request ? &flaky.lose_requests : &flaky.lose_answers) = 1;
+        struct ticket_job job = job_of("a", 10);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, 1);
+        T_EQ(job.range.count, 10);
+        job = job_of("a", 1);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, 11);
+        teardown();
+    }
+}
+
+/* The store goes away after the write; those who waited have given up when it comes back. Their
+ * numbers go to the next in line, and what that one does not want back into the record. */
+T_TEST(ticket_numbers_of_the_gone_are_kept)
+{
+    setup();
+    create("a", (struct seq_spec){ 0 });
+    struct ticket_job job = job_of("a", 1);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+    flaky.lose_answers = 1;
+    flaky.fail_reads = 1;
+    job = job_of("a", 10);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), FIRN_EIO);
+    job = job_of("a", 3);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+    T_EQ(job.range.first, 2);
+    T_EQ(job.range.count, 3);
+    for (int i = 0; i < 3; i++) { /* a full disk costs time, not numbers */
+        flaky.refuse = 1;
+        job = job_of("a", 20);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), FIRN_EIO);
+    }
+    job = job_of("a", 20);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+    T_EQ(job.range.first, 5);
+    T_EQ(job.range.count, 20);
+    ticket_return(&tk, "a", 1, (struct seq_range){ 20, 1, 5 });
+    job = job_of("a", 2);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+    T_EQ(job.range.first, 20);
+    teardown();
+}
+
+/* A write lands, its answer is lost, and before its sender can look, another server writes. */
+T_TEST(ticket_numbers_that_others_overtook)
+{
+    struct tickets other;
+    for (uint64_t waited = 0; waited <= 10; waited += 5) {
+        setup();
+        create("a", (struct seq_spec){ 0 });
+        T_EQ(tickets_init(&other, &flaky.base, NULL, NULL), 0);
+        struct ticket_job job = job_of("a", 1);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        flaky.lose_answers = 1;
+        flaky.fail_reads = 1;
+        job = job_of("a", 10);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), FIRN_EIO);
+        for (uint64_t i = 0; i < 20; i++) {
+            job = job_of("a", 1);
+            T_EQ(ticket_commit(&other, &job, 1, NULL), 0);
+            T_EQ(job.range.first, 12 + i);
+        }
+        /* Who has waited gets them; who came later must not, others have higher ones by now. */
+        job = job_of("a", 10);
+        job.waited = waited;
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 2 : 32);
+        T_EQ(job.range.count, waited ? waited : 10);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 32 : 42);
+        /* Nor does a rest that was handed back, once somebody has taken more. */
+        ticket_return(&tk, "a", 1, (struct seq_range){ waited ? 37 : 47, 1, 5 });
+        job = job_of("a", 1);
+        T_EQ(ticket_commit(&other, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 42 : 52);
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        T_EQ(job.range.first, waited ? 43 : 53);
+        tickets_done(&other);
+        teardown();
+    }
+}
+
+/* Where another server was faster a job that goes `once` comes back; one of its store's kind that tells what
+ * is there instead reads nothing. */
+T_TEST(ticket_others_were_faster)
+{
+    for (int once = 0; once < 2; once++)
+        for (int tells = 0; tells < 2; tells++) {
+            struct tickets other;
+            setup();
+            flaky.base.ops = tells ? &telling_ops : &flaky_ops;
+            create("a", (struct seq_spec){ 0 });
+            T_EQ(tickets_init(&other, &flaky.base, NULL, NULL), 0);
+            struct ticket_job job = job_of("a", 1);
+            T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+            T_EQ(ticket_commit(&other, &job, 1, NULL), 0);
+            int reads = flaky.read_calls;
+            job = job_of("a", 5);
+            job.once = once;
+            T_EQ(ticket_commit(&tk, &job, 1, NULL), once ? FIRN_ECONFLICT : 0);
+            if (once) {
+                T_EQ(job.range.count, 0);
+                job.want = 8; /* more wait by now */
+                T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+            }
+            T_EQ(job.range.first, 3);
+            T_EQ(job.range.count, once ? 8 : 5);
+            T_EQ(flaky.read_calls - reads, tells ? 0 : 1);
+            tickets_done(&other);
+            teardown();
+        }
+}
+
+T_TEST(ticket_two_servers)
+{
+    setup();
+    create("a", (struct seq_spec){ 0 });
+    struct tickets other;
+    T_EQ(tickets_init(&other, &flaky.base, NULL, NULL), 0);
+    uint64_t next = 1;
+    for (int i = 0; i < 200; i++) {
+        struct ticket_job job = job_of("a", 1 + t_random_below(9));
+        T_EQ(ticket_commit(t_random_below(2) ? &tk : &other, &job, 1, NULL), 0);
+        T_EQ(job.range.first, next); /* dense, whoever asks */
+        next += job.range.count;
+    }
+    tickets_done(&other);
+    teardown();
+}
+
+static int count_one(void *user, const char *name, size_t len, const struct seq_record *r)
+{
+    (void)name, (void)r;
+    *(size_t *)user += len;
+    return 0;
+}
+
+T_TEST(ticket_create_describe_list)
+{
+    setup();
+    struct seq_spec spec = { .mode = SEQ_RANGE, .start = 7, .note = "x" };
+    struct seq_record r;
+    struct firn_diag d = { 0 };
+    T_EQ(ticket_create(&tk, "one", 3, &spec, &r, &d), 0);
+    T_EQ(r.next, 7);
+    spec.start = 9;
+    T_EQ(ticket_create(&tk, "one", 3, &spec, &r, &d), FIRN_ECONFLICT);
+    T_EQ(r.start, 7);
+    T_EQ(ticket_create(&tk, "a/b", 3, &spec, &r, &d), FIRN_EINVAL);
+    flaky.lose_answers = 1;
+    T_EQ(ticket_create(&tk, "two", 3, &spec, &r, &d), 0); /* ours: the nonce says so */
+    T_EQ(ticket_describe(&tk, "two", 3, &r, &d), 0);
+    T_EQ(r.next, 9);
+    T_EQ(ticket_describe(&tk, "three", 5, &r, &d), FIRN_ENOENT);
+    size_t letters = 0;
+    T_EQ(ticket_list(&tk, count_one, &letters, &d), 0);
+    T_EQ(letters, 6);
+    teardown();
+}
+
+T_TEST(ticket_exhausted)
+{
+    setup();
+    create("a", (struct seq_spec){ .max = 3 });
+    struct ticket_job job = job_of("a", 10);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+    T_EQ(job.range.count, 3);
+    T_EQ(ticket_commit(&tk, &job, 1, NULL), FIRN_EOVERFLOW);
+    teardown();
+}
+
+/* More sequences than are kept open. */
+T_TEST(ticket_many_sequences)
+{
+    setup();
+    char name[16];
+    for (int round = 1; round <= 3; round++)
+        for (int i = 0; i < TICKET_OPEN_MAX + 40; i++) {
+            snprintf(name, sizeof name, "s%d", i);
+            if (round == 1)
+                create(name, (struct seq_spec){ 0 });
+            struct ticket_job job = job_of(name, 1);
+            T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+            T_EQ(job.range.first, round);
+        }
+    teardown();
+}

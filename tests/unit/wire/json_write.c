@@ -1,0 +1,69 @@
+#include "wire/json_write.h"
+#include "wire/distance.h"
+#include "t.h"
+
+T_TEST(strings_are_escaped)
+{
+    static const struct {
+        const char *in, *out;
+    } rows[] = {
+        { "", "\"\"" },
+        { "a\"b\\c", "\"a\\\"b\\\\c\"" },
+        { "a\nb\x01", "\"a\\u000ab\\u0001\"" },
+        { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+        { "\xff\xc3", "\"\\ufffd\\ufffd\"" },
+        { "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },
+    };
+    for (size_t i = 0; i < T_LEN(rows); i++) {
+        struct buf b;
+        buf_init(&b, 1000);
+        json_add_str(&b, rows[i].in);
+        buf_add(&b, "", 1);
+        T_STR(b.p, rows[i].out);
+        buf_done(&b);
+    }
+}
+
+T_TEST(members)
+{
+    struct buf b;
+    buf_init(&b, 1000);
+    buf_add_str(&b, "{");
+    json_add_member(&b, "a", "x");
+    json_add_number(&b, "b", 7);
+    json_add_big(&b, "c", UINT64_MAX);
+    json_add_bool(&b, "d", true);
+    json_add_time(&b, "e", 1000);
+    json_add_time(&b, "f", -1);
+    json_add_time(&b, "g", INT64_MAX);
+    buf_add_str(&b, "}");
+    buf_add(&b, "", 1);
+    T_STR(b.p, "{\"a\":\"x\",\"b\":7,\"c\":\"18446744073709551615\",\"d\":true,"
+               "\"e\":\"1970-01-01T00:00:00.001Z\",\"f\":\"1969-12-31T23:59:59.999Z\",\"g\":null}");
+    buf_done(&b);
+}
+
+T_TEST(distances)
+{
+    static const struct {
+        const char *a, *b;
+        size_t d;
+    } rows[] = {
+        { "", "", 0 },
+        { "a", "", 1 },
+        { "", "abc", 3 },
+        { "abc", "abc", 0 },
+        { "abc", "acb", 1 },
+        { "abc", "abd", 1 },
+        { "kitten", "sitting", 3 },
+        { "generate", "genrate", 1 },
+    };
+    for (size_t i = 0; i < T_LEN(rows); i++) {
+        T_EQ(edit_distance(rows[i].a, strlen(rows[i].a), rows[i].b, strlen(rows[i].b)), rows[i].d,
+             "%s %s", rows[i].a, rows[i].b);
+        T_EQ(edit_distance(rows[i].b, strlen(rows[i].b), rows[i].a, strlen(rows[i].a)), rows[i].d);
+    }
+    char big[500]; /* bounded, whatever comes */
+    memset(big, 'x', sizeof big);
+    T_EQ(edit_distance(big, sizeof big, "x", 1), NEAREST_LEN_MAX - 1);
+}
