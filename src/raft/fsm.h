@@ -17,7 +17,7 @@
 #ifndef FIRN_RAFT_FSM_H
 #define FIRN_RAFT_FSM_H
 
-#include "raft/kept.h"
+#include "raft/dedup.h"
 #include "store/raft_frame.h"
 
 enum {

@@ -5,8 +5,8 @@
  * that is wrong is said at once; then the loop's thread runs. Stop: the reverse, on the loop's thread.
  * libraft tells nobody when the lead changes: a tick looks.
  */
-#include "raft/shield/closed.h"
-#include "raft/shield/cut.h"
+#include "raft/shield/closed_segment.h"
+#include "raft/shield/truncation.h"
 #include "raft/node_in.h"
 #include "raft/shield/segment.h"
 #include "store/link.h"

@@ -10,7 +10,7 @@
 #include "raft/fsm.h"
 #include "raft/shield/match.h"
 #include "raft/node.h"
-#include "raft/turn.h"
+#include "raft/write_turn.h"
 #include "raft/shield/vote.h"
 #include "raft/wire.h"
 
@@ -248,7 +248,7 @@ enum turn_of node_turn(struct node *n, const struct request *q);
 void node_name_cluster(
     struct node *n); /* from its first leader, and another one when it is restored */
 
-/* change.c */
+/* membership.c */
 void node_change(struct node *n, struct request *q);
 void node_join(struct node *n); /* called again and again until it is a member */
 const struct raft_server *node_server(const struct node *n, uint64_t id);
@@ -268,7 +268,7 @@ void node_look(struct node *n);
 void node_transport(struct node *n);
 FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
 
-/* agree.c */
+/* state_check.c */
 bool agree_begun(const struct node *n); /* as the leader: it may write */
 void agree_settled(struct node *n);     /* a barrier of its term is applied */
 bool agree_is_settled(const struct node *n);
@@ -276,32 +276,32 @@ void agree_say(struct node *n);           /* once that is so, and nothing else i
 void agree_applied(struct node *n);       /* what a leader said */
 bool agree_differs(const struct node *n); /* from this leader */
 
-/* shield/order.c */
+/* shield/io_order.c */
 void order_watch(struct node *n); /* before libraft starts, and before the other watches */
 void order_from(struct node *n, raft_index next); /* where the log that was loaded ends */
 void order_go(struct node *n);                    /* begins what waits and may begin now */
 
-/* shield/disk.c */
+/* shield/append_failure.c */
 void disk_watch(struct node *n); /* before libraft starts */
 void disk_lost(struct node *n, const char *why,
                const char *cure); /* nothing more is written or applied */
 void disk_flee(struct node *n);   /* gives the lead away if the log cannot be written */
 
-/* shield/known.c */
+/* shield/committed_prefix.c */
 void known_take_off(const struct node *n, struct raft_append_entries *a);
 
-/* shield/install.c, shield/answer.c */
+/* shield/install_snapshot.c, shield/append_result.c */
 void install_watch(struct node *n); /* before libraft starts */
 void answer_watch(struct node *n);
 
-/* shield/silent.c */
+/* shield/silent_leader.c */
 void silent_look(struct node *n); /* at each tick: whether the leader is heard */
 
-/* shield/lead.c */
+/* shield/leader_commit.c */
 void lead_look(struct node *n); /* notes where a lead begins; before anything is appended in it */
 void lead_take(struct node *n, struct raft_message *message); /* hands it to libraft */
 
-/* member.c */
+/* identity.c */
 FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);
 void raft_member_restored(struct node *n); /* once and for all */
 bool address_loopback(const char *address);

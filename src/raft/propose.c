@@ -1,6 +1,6 @@
 /*
  * Writes, where this member leads: all that wait go into one entry of the log, and are answered when it is applied.
- * Who was too slow last time goes first (turn.h).
+ * Who was too slow last time goes first (write_turn.h).
  */
 #include "raft/node_in.h"
 #include "id/bytes.h"

@@ -1,7 +1,7 @@
 /* Open segments of libraft: a torn end is told from damage, at every byte. */
 #include "t.h"
 
-#include "raft/shield/closed.h"
+#include "raft/shield/closed_segment.h"
 #include "raft/shield/segment.h"
 
 #include <stdio.h>

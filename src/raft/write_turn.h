@@ -1,5 +1,5 @@
 /*
- * turn.h - who may write a register next, where several members want it. Without that a leader's own writes win
+ * write_turn.h - who may write a register next, where several members want it. Without that a leader's own writes win
  * nearly always: another member's has a way to go, and names a value that is gone when it arrives. So whoever lost
  * is next, in the order of losing, for a moment: until then others wait. Once it writes, others may go into the same
  * entry of the log, behind it: they lose, and hear what to write on. In no later one, as long as that entry is under

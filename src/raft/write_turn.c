@@ -1,4 +1,4 @@
-#include "raft/turn.h"
+#include "raft/write_turn.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A log that was being cut off when the process ended. */
 #include "t.h"
 
-#include "raft/shield/cut.h"
+#include "raft/shield/truncation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A snapshot that the leader sent, from its coming to the disk's answer. */
-#include "raft/shield/install.c"
+#include "raft/shield/install_snapshot.c"
 
 #include "t.h"
 

@@ -1,5 +1,5 @@
 /*
- * cut.h - the end of the log, while it is cut off. libraft takes its closed segments away one by one, the first
+ * truncation.h - the end of the log, while it is cut off. libraft takes its closed segments away one by one, the first
  * one first; a crash in between leaves a hole in the log, which it then refuses. A hole can also be a file that
  * somebody lost, so what is being cut is noted beside the log, and only that is finished at the next start.
  */

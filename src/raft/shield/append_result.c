@@ -2,7 +2,7 @@
  * What a member answers to its leader. libraft names the last entry that is stored, whatever it has in common with
  * the leader, and sends to whoever it takes for the leader, also when there is none. So what comes in and what
  * goes out passes here: an answer names what the leader has shown to be its own too (match.h), and one to nobody
- * is not sent; nor one to a leader with other registers (agree.c).
+ * is not sent; nor one to a leader with other registers (state_check.c).
  */
 #include "raft/node_in.h"
 

@@ -1,4 +1,4 @@
-#include "raft/shield/closed.h"
+#include "raft/shield/closed_segment.h"
 #include "raft/shield/segment.h"
 #include "id/diag.h"
 

@@ -1,5 +1,5 @@
-#include "raft/shield/cut.h"
-#include "raft/shield/closed.h"
+#include "raft/shield/truncation.h"
+#include "raft/shield/closed_segment.h"
 #include "raft/shield/vote.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * closed.h - libraft's closed segments, which are named by their first and last entry: what crashes left among them is
+ * closed_segment.h - libraft's closed segments, which are named by their first and last entry: what crashes left among them is
  * mended before libraft loads them.
  */
 #ifndef FIRN_RAFT_CLOSED_H

@@ -1,5 +1,5 @@
 /* When a leader may write, and who does not answer it. */
-#include "raft/agree.c"
+#include "raft/state_check.c"
 
 #include "t.h"
 

@@ -1,5 +1,5 @@
 /* What of a leader's message reaches libraft. */
-#include "raft/shield/known.c"
+#include "raft/shield/committed_prefix.c"
 
 #include "t.h"
 

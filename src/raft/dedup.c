@@ -1,4 +1,4 @@
-#include "raft/kept.h"
+#include "raft/dedup.h"
 #include "id/fnv.h"
 
 #include <stdlib.h>

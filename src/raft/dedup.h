@@ -1,5 +1,5 @@
 /*
- * kept.h - the last KEPT_MAX requests that were applied, with their nonces and results: who asks again is answered from
+ * dedup.h - the last KEPT_MAX requests that were applied, with their nonces and results: who asks again is answered from
  * here. All members have the same. Belongs to one thread.
  */
 #ifndef FIRN_RAFT_KEPT_H

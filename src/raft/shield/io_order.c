@@ -9,7 +9,7 @@
  * else begins. A snapshot that the leader sent replaces the log: it waits likewise. All keep their order, and what is
  * cancelled in the end is told in the reverse one.
  */
-#include "raft/shield/cut.h"
+#include "raft/shield/truncation.h"
 #include "raft/node_in.h"
 
 #include <stdlib.h>

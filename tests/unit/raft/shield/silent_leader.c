@@ -1,5 +1,5 @@
 /* A follower that hears nothing, as its loop's ticks count it. */
-#include "raft/shield/silent.c"
+#include "raft/shield/silent_leader.c"
 
 #include "t.h"
 

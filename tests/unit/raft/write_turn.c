@@ -1,5 +1,5 @@
 /* Whose turn it is to write a register that several want. */
-#include "raft/turn.h"
+#include "raft/write_turn.h"
 #include "t.h"
 
 enum { KEY = 7, OTHER_KEY = 8, A = 1, B = 2, C = 3, FOR = 15 };

@@ -1,4 +1,4 @@
-#include "raft/kept.h"
+#include "raft/dedup.h"
 #include "t.h"
 
 /* Few different nonces, so that many share a bucket or come again; beside it a plain list. */
