@@ -4,32 +4,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 2 * KEPT_MAX };
+enum { BUCKETS = 2 * DEDUP_MAX };
 
-static uint16_t *bucket_of(const struct kept *k, const uint64_t nonce[2])
+static uint16_t *bucket_of(const struct dedup *k, const uint64_t nonce[2])
 {
     return &k->bucket[fnv_word(fnv_word(FNV_BEGIN, nonce[0]), nonce[1]) % BUCKETS];
 }
 
-void kept_done(struct kept *k)
+void dedup_done(struct dedup *k)
 {
-    for (size_t i = 0; k->row && i < KEPT_MAX; i++)
+    for (size_t i = 0; k->row && i < DEDUP_MAX; i++)
         free(k->row[i].result);
     free(k->row);
     free(k->bucket);
-    *k = (struct kept){ NULL, NULL };
+    *k = (struct dedup){ NULL, NULL };
 }
 
-static bool make_room(struct kept *k)
+static bool make_room(struct dedup *k)
 {
     if (!k->row)
-        k->row = calloc(KEPT_MAX, sizeof *k->row);
+        k->row = calloc(DEDUP_MAX, sizeof *k->row);
     if (!k->bucket)
         k->bucket = calloc(BUCKETS, sizeof *k->bucket);
     return k->row && k->bucket;
 }
 
-static void take_out(struct kept *k, uint16_t at)
+static void take_out(struct dedup *k, uint16_t at)
 {
     uint16_t *link = bucket_of(k, k->row[at - 1].nonce);
     while (*link != at)
@@ -38,27 +38,27 @@ static void take_out(struct kept *k, uint16_t at)
     free(k->row[at - 1].result);
 }
 
-bool kept_add(struct kept *k, uint64_t number, const uint64_t nonce[2], const uint8_t *result,
-              size_t len)
+bool dedup_add(struct dedup *k, uint64_t number, const uint64_t nonce[2], const uint8_t *result,
+               size_t len)
 {
     uint8_t *copy = make_room(k) ? malloc(len) : NULL;
     if (!copy)
         return false;
     memcpy(copy, result, len);
-    uint16_t at = (uint16_t)(number % KEPT_MAX + 1);
-    struct kept_row *row = &k->row[at - 1];
+    uint16_t at = (uint16_t)(number % DEDUP_MAX + 1);
+    struct dedup_row *row = &k->row[at - 1];
     if (row->result)
         take_out(k, at);
     uint16_t *first = bucket_of(k, nonce);
-    *row = (struct kept_row){ { nonce[0], nonce[1] }, copy, (uint16_t)len, *first };
+    *row = (struct dedup_row){ { nonce[0], nonce[1] }, copy, (uint16_t)len, *first };
     *first = at;
     return true;
 }
 
-const struct kept_row *kept_find(const struct kept *k, const uint64_t nonce[2])
+const struct dedup_row *dedup_find(const struct dedup *k, const uint64_t nonce[2])
 {
     for (uint16_t at = k->row ? *bucket_of(k, nonce) : 0; at; at = k->row[at - 1].next) {
-        const struct kept_row *row = &k->row[at - 1];
+        const struct dedup_row *row = &k->row[at - 1];
         if (row->nonce[0] == nonce[0] && row->nonce[1] == nonce[1])
             return row;
     }

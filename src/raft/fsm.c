@@ -18,7 +18,7 @@ void fsm_done(struct fsm *f)
 {
     map_done(&f->map);
     free(f->result);
-    kept_done(&f->kept);
+    dedup_done(&f->dedup);
     *f = (struct fsm){ 0 };
 }
 
@@ -29,10 +29,10 @@ uint64_t fsm_sum(const struct fsm *f)
         struct firn_slice key = map_key(&f->map, i), value = map_value(&f->map, i);
         sum = fnv(fnv(sum, key.p, key.len), value.p, value.len);
     }
-    for (size_t i = 0; f->kept.row && i < KEPT_MAX; i++)
-        if (f->kept.row[i].result) {
-            sum = fnv_word(fnv_word(sum, f->kept.row[i].nonce[0]), f->kept.row[i].nonce[1]);
-            sum = fnv(sum, f->kept.row[i].result, f->kept.row[i].len);
+    for (size_t i = 0; f->dedup.row && i < DEDUP_MAX; i++)
+        if (f->dedup.row[i].result) {
+            sum = fnv_word(fnv_word(sum, f->dedup.row[i].nonce[0]), f->dedup.row[i].nonce[1]);
+            sum = fnv(sum, f->dedup.row[i].result, f->dedup.row[i].len);
         }
     return sum;
 }
@@ -143,14 +143,14 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
     if (!result_room(f, 1 + n))
         return FIRN_ENOMEM;
     uint8_t *out = f->result + f->result_len;
-    const struct kept_row *before = kept_find(&f->kept, nonce);
+    const struct dedup_row *before = dedup_find(&f->dedup, nonce);
     memset(out, 1, 1 + n);
     f->result_len += 1 + n;
     if (before && before->len == 1 + n) {
         memcpy(out, before->result, 1 + n);
         return 0;
     }
-    if (again && f->requests - since > KEPT_MAX) {
+    if (again && f->requests - since > DEDUP_MAX) {
         out[0] = FSM_UNKNOWN;
         return 0;
     }
@@ -162,7 +162,7 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
         for (size_t i = 0; i < n && r == 0; i++)
             out[1 + i] = result[i] != 0;
     }
-    if (r == 0 && !kept_add(&f->kept, f->requests, nonce, out, 1 + n))
+    if (r == 0 && !dedup_add(&f->dedup, f->requests, nonce, out, 1 + n))
         r = FIRN_ENOMEM;
     f->requests += r == 0;
     return r;
@@ -216,8 +216,8 @@ int fsm_apply(struct fsm *f, const char *p, size_t len)
 size_t fsm_snapshot_size(const struct fsm *f)
 {
     size_t size = SNAPSHOT_HEAD + 16 + 12 + SHA256_DIGEST_LENGTH;
-    for (size_t i = 0; i < KEPT_MAX && f->kept.row; i++)
-        size += f->kept.row[i].result ? 18u + f->kept.row[i].len : 0;
+    for (size_t i = 0; i < DEDUP_MAX && f->dedup.row; i++)
+        size += f->dedup.row[i].result ? 18u + f->dedup.row[i].len : 0;
     for (size_t i = 0; i < f->map.count; i++)
         size += 4 + f->map.cell[i]->key_len + f->map.cell[i]->len;
     return size;
@@ -233,11 +233,11 @@ int fsm_snapshot(const struct fsm *f, char *to, size_t size)
         frame_text(&o, map_key(&f->map, i));
         frame_text(&o, map_value(&f->map, i));
     }
-    uint64_t kept = f->requests < KEPT_MAX ? f->requests : KEPT_MAX;
+    uint64_t kept = f->requests < DEDUP_MAX ? f->requests : DEDUP_MAX;
     frame_u64(&o, f->requests);
     frame_u32(&o, (uint32_t)kept);
     for (uint64_t i = f->requests - kept; i < f->requests; i++) {
-        const struct kept_row *k = &f->kept.row[i % KEPT_MAX];
+        const struct dedup_row *k = &f->dedup.row[i % DEDUP_MAX];
         frame_u64(&o, k->nonce[0]);
         frame_u64(&o, k->nonce[1]);
         frame_text(&o, firn_slice((const char *)k->result, k->len));
@@ -269,10 +269,10 @@ int fsm_restore(struct fsm *f, const char *p, size_t len)
         if (r == 0 && result != 0) /* the same key twice */
             r = FIRN_EFORMAT;
     }
-    struct kept kept = { 0 };
+    struct dedup dedup = { 0 };
     uint64_t requests = r == 0 ? frame_get_u64(&in) : 0;
     uint32_t left = r == 0 ? frame_get_u32(&in) : 0;
-    if (r == 0 && (in.bad || left != (requests < KEPT_MAX ? requests : KEPT_MAX)))
+    if (r == 0 && (in.bad || left != (requests < DEDUP_MAX ? requests : DEDUP_MAX)))
         r = FIRN_EFORMAT;
     for (uint64_t i = requests - left; i < requests && r == 0; i++) {
         uint64_t nonce[2];
@@ -281,19 +281,19 @@ int fsm_restore(struct fsm *f, const char *p, size_t len)
         struct firn_slice result = frame_get_text(&in, 1 + FRAME_WRITES_MAX);
         if (in.bad || !result.p || result.len < 2)
             r = FIRN_EFORMAT;
-        else if (!kept_add(&kept, i, nonce, (const uint8_t *)result.p, result.len))
+        else if (!dedup_add(&dedup, i, nonce, (const uint8_t *)result.p, result.len))
             r = FIRN_ENOMEM;
     }
     if (r == 0 && in.len != 0)
         r = FIRN_EFORMAT;
     if (r != 0) {
         map_done(&map);
-        kept_done(&kept);
+        dedup_done(&dedup);
         return r;
     }
     map_done(&f->map);
-    kept_done(&f->kept);
-    f->kept = kept;
+    dedup_done(&f->dedup);
+    f->dedup = dedup;
     f->requests = requests;
     f->map = map;
     f->incarnation = incarnation;

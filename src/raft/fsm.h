@@ -3,7 +3,7 @@
  * Entries of the log and snapshots are bytes made and read here; no I/O. Belongs to one thread.
  *
  * A member whose leader was lost does not know whether a write was done, and asks again. So the last
- * KEPT_MAX requests are remembered with their nonces and results: again is answered, not done, whichever of the two
+ * DEDUP_MAX requests are remembered with their nonces and results: again is answered, not done, whichever of the two
  * comes first. What may have been forgotten since the request was first sent is answered with "unknown".
  *
  * An entry is one of
@@ -43,7 +43,7 @@ struct fsm { /* all zero is an empty one */
     struct map map;
     uint64_t incarnation; /* 0: none yet */
     uint64_t requests;    /* applied, ever */
-    struct kept kept;     /* their results, as below */
+    struct dedup dedup;   /* their results, as below */
     /* Of the entry applied last, for the member that proposed it: per request u8 fsm_outcome, then for
      * each of its writes u8 1 for a conflict. */
     uint8_t *result;

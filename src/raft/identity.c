@@ -107,7 +107,7 @@ static void name_folder(const struct node *n, char out[FOLDER_BUF])
              (long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
 }
 
-void raft_member_restored(struct node *n)
+void identity_note_restore(struct node *n)
 {
     char self[4200], path[4200], folder[FOLDER_BUF];
     struct firn_diag d;
@@ -141,7 +141,7 @@ static void forget_restore(struct node *n)
         fclose(f);
 }
 
-int raft_member_open(struct node *n, struct firn_diag *d)
+int identity_open(struct node *n, struct firn_diag *d)
 {
     char path[4200], log[4200];
     int r = make_dir(n->dir, d);

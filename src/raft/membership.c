@@ -25,7 +25,7 @@ struct change {
     char address[FRAME_ADDRESS_MAX + 1];
 };
 
-const struct raft_server *node_server(const struct node *n, uint64_t id)
+const struct raft_server *node_member(const struct node *n, uint64_t id)
 {
     for (unsigned i = 0; i < n->raft.configuration.n; i++)
         if (n->raft.configuration.servers[i].id == id)
@@ -93,7 +93,7 @@ static void stepped(struct raft_change *req, int status)
         return;
     }
     c->begun = true;
-    const struct raft_server *s = node_server(c->node, c->id);
+    const struct raft_server *s = node_member(c->node, c->id);
     static const char *const roles[] = { "standby", "voter", "spare" };
     node_say(c->node, NODE_INFO, "members_changed", "member=%" PRIx64 " role=%s", c->id,
              s ? roles[s->role % 3] : "removed");
@@ -112,7 +112,7 @@ static void finish_unknown(struct change *c)
 static void step(struct change *c)
 {
     struct node *n = c->node;
-    const struct raft_server *s = node_server(n, c->id);
+    const struct raft_server *s = node_member(n, c->id);
     const struct request *q = request_of(c);
     int r = 0;
     if (!s && c->what == CHANGE_REMOVE && (c->begun || (q && q->maybe)))
@@ -176,7 +176,7 @@ static bool is_address(const char *p)
     return colon && colon > p && colon[1] != '\0';
 }
 
-void node_change(struct node *n, struct request *q)
+void membership_change(struct node *n, struct request *q)
 {
     struct frame_in in = { q->frame.body, q->frame.len, false };
     struct change *c = calloc(1, sizeof *c);
@@ -253,9 +253,9 @@ static void join_gone(struct wire *w, const char *why)
 
 static const struct wire_events join_events = { node_greet, join_frame, join_gone };
 
-void node_join(struct node *n)
+void membership_join(struct node *n)
 {
-    const struct raft_server *me = node_server(n, n->id);
+    const struct raft_server *me = node_member(n, n->id);
     n->newcomer &= me == NULL;
     /* Who is not in the list was removed, and stays out; but for one that never was in it. */
     bool in = me ? me->role == RAFT_VOTER || (me->role == RAFT_STANDBY && n->opts.standby)

@@ -51,13 +51,13 @@ static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **resu
     if (r != 0 && !n->apply_failed) {
         /* libraft would try again, and what was done of it would be done twice. */
         n->apply_failed = r;
-        disk_lost(
+        log_failed(
             n, r == FIRN_ENOMEM ? "out of memory" : "an entry of the log is not what was written",
             r == FIRN_ENOMEM ? "restart firnd"
                              : "remove this member, delete its folder, join anew");
     }
     if (n->fsm.check.term)
-        agree_applied(n);
+        check_applied(n);
     *result = n->fsm.result; /* good until the next one, and asked for before */
     return to_raft(r);
 }
@@ -97,7 +97,7 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
         set_resend(n, b->len);
         raft_free(b->base);
         n->snapshots++;
-        n->agree.differs = 0; /* it has the leader's now */
+        n->check.differs = 0; /* it has the leader's now */
     } else {
         node_say(
             n, NODE_ERROR, "snapshot_refused",
@@ -163,7 +163,7 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
     bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->vote);
     n->vote_damaged = !good;
     if (good && in_place(*entries, *n_entries, *start_index)) {
-        order_from(n, *start_index + *n_entries);
+        io_order_start(n, *start_index + *n_entries);
         return 0;
     }
     snprintf(io->errmsg, sizeof io->errmsg, "%s",
@@ -217,7 +217,7 @@ static void on_wake(uv_async_t *a)
     struct wire_tls *fresh = n->fresh_tls;
     n->fresh_tls = NULL;
     pthread_mutex_unlock(&n->mutex);
-    order_go(n);
+    io_order_run(n);
     if (fresh)
         wire_tls_renew(n->tls, fresh);
     while (h) {
@@ -273,14 +273,14 @@ static void on_tick(uv_timer_t *t)
     if (n->closing)
         return;
     watch_lead(n);
-    silent_look(n);
-    node_listen_up(n);
-    node_look(n);
+    silent_leader_tick(n);
+    status_note_heard(n);
+    view_publish(n);
     node_pump(n);
     node_expire(n);
-    node_join(n);
-    removed_look(n);
-    disk_flee(n);
+    membership_join(n);
+    removed_tick(n);
+    append_failure_hand_over(n);
 }
 
 static void *run(void *arg)
@@ -352,17 +352,17 @@ static int start_raft(struct node *n, struct firn_diag *d)
     n->io.set_vote = on_vote;
     n->load = n->io.load;
     n->io.load = on_load;
-    order_watch(n); /* next to the disk: the others see it in order */
-    disk_watch(n);
-    install_watch(n);
-    answer_watch(n);
+    io_order_watch(n); /* next to the disk: the others see it in order */
+    append_failure_watch(n);
+    install_snapshot_watch(n);
+    append_result_watch(n);
     snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
     snprintf(n->cut_path, sizeof n->cut_path, "%s/cut", n->dir);
-    r = closed_mend(log, d);
+    r = closed_repair(log, d);
     if (r == 0)
-        r = cut_finish(n->cut_path, log, d);
+        r = truncation_finish(n->cut_path, log, d);
     if (r == 0)
-        r = closed_forget(log, d);
+        r = closed_drop_replaced(log, d);
     if (r == 0)
         r = segment_check(log, d);
     if (r != 0)
@@ -482,7 +482,7 @@ int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d
     if (o->cert)
         r = wire_tls_new(o->cert, o->key, o->ca, &n->tls, d);
     if (r == 0)
-        r = raft_member_open(n, d);
+        r = identity_open(n, d);
     if (r == 0)
         r = node_listen(n, o->listen, d);
     if (r == 0) {

@@ -55,10 +55,10 @@ struct hand_in { /* from another thread */
     char bytes[];
 };
 
-struct order {                    /* of what the disk is asked for */
-    struct order_item *first;     /* waits */
-    struct order_item *cancelled; /* appends, the newest first */
-    uint64_t begun;               /* items, ever */
+struct io_order {                    /* of what the disk is asked for */
+    struct io_order_item *first;     /* waits */
+    struct io_order_item *cancelled; /* appends, the newest first */
+    uint64_t begun;                  /* items, ever */
     raft_io_close_cb closed;
     unsigned appends; /* under way, */
     bool putting;     /* as a snapshot is */
@@ -74,7 +74,7 @@ struct order {                    /* of what the disk is asked for */
     void (*close)(struct raft_io *io, raft_io_close_cb cb);
 };
 
-struct agree {         /* on what the registers are */
+struct state_check {   /* on what the registers are */
     raft_term settled; /* the last term in which all before it was applied here, as its leader, */
     raft_term term;    /* and in which the others were told what came of it, */
     uint64_t until;    /* which is good for requests up to this one */
@@ -98,7 +98,7 @@ struct node {
 
     struct raft raft;
     struct raft_io io;
-    struct order order;
+    struct io_order order;
     struct raft_fsm raft_fsm;
     struct raft_uv_transport transport;
     raft_uv_accept_cb accept;
@@ -117,7 +117,7 @@ struct node {
     raft_io_recv_cb recv;
     raft_term lead_term;   /* the last one that it led in, */
     raft_index lead_first; /* and the first entry of its own there */
-    struct agree agree;
+    struct state_check check;
     struct match match;     /* what the leader is known to have in common with us */
     struct match shows;     /* that of the message being received, if it fits */
     bool appended;          /* what is being received is written to the log */
@@ -249,61 +249,63 @@ void node_name_cluster(
     struct node *n); /* from its first leader, and another one when it is restored */
 
 /* membership.c */
-void node_change(struct node *n, struct request *q);
-void node_join(struct node *n); /* called again and again until it is a member */
-const struct raft_server *node_server(const struct node *n, uint64_t id);
+void membership_change(struct node *n, struct request *q);
+void membership_join(struct node *n); /* called again and again until it is a member */
+const struct raft_server *node_member(const struct node *n, uint64_t id);
 
 /* removed.c */
-void removed_look(struct node *n);
+void removed_tick(struct node *n);
 
 /* status.c */
-void node_listen_up(struct node *n);               /* notes whom the leader heard of */
-bool node_heard(const struct node *n, unsigned i); /* of the member at i, of late */
+void status_note_heard(struct node *n);              /* notes whom the leader heard of */
+bool status_heard(const struct node *n, unsigned i); /* of the member at i, of late */
 size_t node_status(struct node *n, bool lines, char *to, size_t cap);
 
 /* view.c */
-void node_look(struct node *n);
+void view_publish(struct node *n);
 
 /* transport.c */
 void node_transport(struct node *n);
 FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
 
 /* state_check.c */
-bool agree_begun(const struct node *n); /* as the leader: it may write */
-void agree_settled(struct node *n);     /* a barrier of its term is applied */
-bool agree_is_settled(const struct node *n);
-void agree_say(struct node *n);           /* once that is so, and nothing else is under way */
-void agree_applied(struct node *n);       /* what a leader said */
-bool agree_differs(const struct node *n); /* from this leader */
+bool check_passed(const struct node *n); /* as the leader: it may write */
+void check_settle(struct node *n);       /* a barrier of its term is applied */
+bool check_settled(const struct node *n);
+void check_propose(struct node *n);       /* once that is so, and nothing else is under way */
+void check_applied(struct node *n);       /* what a leader said */
+bool check_differs(const struct node *n); /* from this leader */
 
 /* shield/io_order.c */
-void order_watch(struct node *n); /* before libraft starts, and before the other watches */
-void order_from(struct node *n, raft_index next); /* where the log that was loaded ends */
-void order_go(struct node *n);                    /* begins what waits and may begin now */
+void io_order_watch(struct node *n); /* before libraft starts, and before the other watches */
+void io_order_start(struct node *n, raft_index next); /* where the log that was loaded ends */
+void io_order_run(struct node *n);                    /* begins what waits and may begin now */
 
 /* shield/append_failure.c */
-void disk_watch(struct node *n); /* before libraft starts */
-void disk_lost(struct node *n, const char *why,
-               const char *cure); /* nothing more is written or applied */
-void disk_flee(struct node *n);   /* gives the lead away if the log cannot be written */
+void append_failure_watch(struct node *n); /* before libraft starts */
+void log_failed(struct node *n, const char *why,
+                const char *cure); /* nothing more is written or applied */
+void append_failure_hand_over(
+    struct node *n); /* gives the lead away if the log cannot be written */
 
 /* shield/committed_prefix.c */
-void known_take_off(const struct node *n, struct raft_append_entries *a);
+void committed_prefix_drop(const struct node *n, struct raft_append_entries *a);
 
 /* shield/install_snapshot.c, shield/append_result.c */
-void install_watch(struct node *n); /* before libraft starts */
-void answer_watch(struct node *n);
+void install_snapshot_watch(struct node *n); /* before libraft starts */
+void append_result_watch(struct node *n);
 
 /* shield/silent_leader.c */
-void silent_look(struct node *n); /* at each tick: whether the leader is heard */
+void silent_leader_tick(struct node *n); /* at each tick: whether the leader is heard */
 
 /* shield/leader_commit.c */
-void lead_look(struct node *n); /* notes where a lead begins; before anything is appended in it */
-void lead_take(struct node *n, struct raft_message *message); /* hands it to libraft */
+void leader_commit_note(
+    struct node *n); /* notes where a lead begins; before anything is appended in it */
+void leader_commit_recv(struct node *n, struct raft_message *message); /* hands it to libraft */
 
 /* identity.c */
-FIRN_MUSTUSE int raft_member_open(struct node *n, struct firn_diag *d);
-void raft_member_restored(struct node *n); /* once and for all */
+FIRN_MUSTUSE int identity_open(struct node *n, struct firn_diag *d);
+void identity_note_restore(struct node *n); /* once and for all */
 bool address_loopback(const char *address);
 
 #endif

@@ -217,7 +217,7 @@ static void named(struct raft_apply *req, int status, void *result)
     (void)result;
     if (status == 0 && n->opts.restore) {
         n->opts.restore = false;
-        raft_member_restored(n);
+        identity_note_restore(n);
     }
     n->naming = false;
     free(req);

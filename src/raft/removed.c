@@ -70,7 +70,7 @@ static void on_gone(struct wire *w, const char *why)
 
 static const struct wire_events events = { node_greet, on_frame, on_gone };
 
-void removed_look(struct node *n)
+void removed_tick(struct node *n)
 {
     uint64_t now = uv_now(&n->loop);
     if (n->to_ask && now >= n->ask_ms) { /* it stands still */

@@ -221,7 +221,7 @@ static void barrier_done(struct raft_barrier *req, int status)
     n->barrier = false;
     if (status == 0) {
         n->caught_up = true;
-        agree_settled(n);
+        check_settle(n);
     }
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
@@ -243,7 +243,7 @@ static void read_current(struct node *n)
     if (raft_barrier(&n->raft, &n->barrier_req, barrier_done) != 0)
         return;
     n->barrier = true;
-    for (struct request *q = n->first; q && agree_begun(n); q = q->next)
+    for (struct request *q = n->first; q && check_passed(n); q = q->next)
         if (needs_lead(n, q))
             q->state = REQUEST_BARRIER;
 }
@@ -367,7 +367,7 @@ static void forward(struct node *n, const char *address)
 /* Old is good enough, and we are neither merely starting nor standing still. */
 static void answer_local(struct node *n)
 {
-    bool current = n->caught_up && !n->stalled && !agree_differs(n) &&
+    bool current = n->caught_up && !n->stalled && !check_differs(n) &&
                    raft_state(&n->raft) != RAFT_UNAVAILABLE;
     for (struct request *q = n->first, *next; q; q = next) {
         next = q->next;
@@ -395,7 +395,7 @@ void node_pump(struct node *n)
 {
     if (!n->raft_open || n->closing)
         return;
-    lead_look(n);
+    leader_commit_note(n);
     answer_local(n);
     if (!leads(n)) {
         n->turns.used = 0;
@@ -411,22 +411,22 @@ void node_pump(struct node *n)
             forward(n, address);
         return;
     }
-    if (!agree_begun(n))
-        agree_say(n);
+    if (!check_passed(n))
+        check_propose(n);
     else if (!n->naming && (n->fsm.incarnation == 0 || n->opts.restore))
         node_name_cluster(n);
-    while (agree_begun(n) && n->proposals < PROPOSALS_MAX && node_may_write(n) && leads(n)) {
+    while (check_passed(n) && n->proposals < PROPOSALS_MAX && node_may_write(n) && leads(n)) {
         unsigned before = n->proposals;
         node_propose(n);
         if (n->proposals == before)
             break;
     }
-    if (!n->barrier && leads(n) && (agree_begun(n) ? any_needs_lead(n) : !agree_is_settled(n)))
+    if (!n->barrier && leads(n) && (check_passed(n) ? any_needs_lead(n) : !check_settled(n)))
         read_current(n);
     for (struct request *q = n->first; q && !n->changing; q = q->next)
         if (request_due(n, q) && q->frame.type == FRAME_CHANGE &&
-            (agree_begun(n) || q->frame.body[0] == CHANGE_TRANSFER)) {
-            node_change(n, q);
+            (check_passed(n) || q->frame.body[0] == CHANGE_TRANSFER)) {
+            membership_change(n, q);
             break; /* the list may have changed; the rest has its turn when this one is done */
         }
 }

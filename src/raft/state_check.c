@@ -17,24 +17,24 @@
 #include <stdlib.h>
 
 enum {
-    AGREE_EVERY = 4096,     /* requests, */
-    AGREE_PER_REGISTER = 4, /* and more where there are many registers: a sum looks at all */
+    CHECK_EVERY = 4096,     /* requests, */
+    CHECK_PER_REGISTER = 4, /* and more where there are many registers: a sum looks at all */
     SAY_EVERY_MS = 10000,
 };
 
-bool agree_begun(const struct node *n)
+bool check_passed(const struct node *n)
 {
-    return n->agree.term == n->raft.current_term && n->fsm.requests < n->agree.until;
+    return n->check.term == n->raft.current_term && n->fsm.requests < n->check.until;
 }
 
-void agree_settled(struct node *n)
+void check_settle(struct node *n)
 {
-    n->agree.settled = n->raft.current_term;
+    n->check.settled = n->raft.current_term;
 }
 
-bool agree_is_settled(const struct node *n)
+bool check_settled(const struct node *n)
 {
-    return n->agree.settled == n->raft.current_term;
+    return n->check.settled == n->raft.current_term;
 }
 
 /* Its own entry: everything before it is applied here too, so all may be asked to compare again later. */
@@ -42,19 +42,19 @@ static void said(struct raft_apply *req, int status, void *result)
 {
     struct node *n = req->data;
     (void)result;
-    n->agree.under_way = false;
+    n->check.under_way = false;
     if (status == 0) {
-        uint64_t every = (uint64_t)n->fsm.map.count * AGREE_PER_REGISTER;
-        n->agree.term = n->raft.current_term;
-        n->agree.until = n->fsm.requests + (every > AGREE_EVERY ? every : AGREE_EVERY);
+        uint64_t every = (uint64_t)n->fsm.map.count * CHECK_PER_REGISTER;
+        n->check.term = n->raft.current_term;
+        n->check.until = n->fsm.requests + (every > CHECK_EVERY ? every : CHECK_EVERY);
     }
     free(req);
     node_pump_soon(n);
 }
 
-void agree_say(struct node *n)
+void check_propose(struct node *n)
 {
-    if (n->agree.under_way || n->proposals > 0 || n->naming || !agree_is_settled(n))
+    if (n->check.under_way || n->proposals > 0 || n->naming || !check_settled(n))
         return;
     struct raft_apply *req = calloc(1, sizeof *req);
     struct raft_buffer b = { raft_malloc(FSM_CHECK_BYTES), FSM_CHECK_BYTES };
@@ -62,7 +62,7 @@ void agree_say(struct node *n)
         fsm_entry_check(b.base, n->raft.current_term, &n->fsm);
         req->data = n;
         if (node_append(n, req, &b, said) == 0) {
-            n->agree.under_way = true;
+            n->check.under_way = true;
             return;
         }
     }
@@ -76,9 +76,9 @@ static void tell(struct node *n, const struct fsm_check *c)
     raft_id id = 0;
     const char *address = NULL;
     uint64_t now = uv_now(&n->loop);
-    if (n->agree.said_ms != 0 && now - n->agree.said_ms < SAY_EVERY_MS)
+    if (n->check.said_ms != 0 && now - n->check.said_ms < SAY_EVERY_MS)
         return;
-    n->agree.said_ms = now;
+    n->check.said_ms = now;
     raft_leader(&n->raft, &id, &address);
     node_say(n, NODE_ERROR, "registers_differ",
              "leader=%llx address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
@@ -87,18 +87,18 @@ static void tell(struct node *n, const struct fsm_check *c)
              id, address ? address : "?", c->term, c->sum, c->leaders_sum);
 }
 
-void agree_applied(struct node *n)
+void check_applied(struct node *n)
 {
     struct fsm_check *c = &n->fsm.check;
     bool ours = c->term == n->raft.current_term; /* else it was another leader's, long ago */
-    if (ours && !c->same && n->agree.differs != c->term) {
-        n->agree.differs = c->term;
+    if (ours && !c->same && n->check.differs != c->term) {
+        n->check.differs = c->term;
         tell(n, c);
     }
     *c = (struct fsm_check){ 0 };
 }
 
-bool agree_differs(const struct node *n)
+bool check_differs(const struct node *n)
 {
-    return n->agree.differs != 0 && n->agree.differs == n->raft.current_term;
+    return n->check.differs != 0 && n->check.differs == n->raft.current_term;
 }

@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct out *o, const char 
 }
 
 /* libraft forgets it at each of its own checks. */
-void node_listen_up(struct node *n)
+void status_note_heard(struct node *n)
 {
     const struct raft_configuration *c = &n->raft.configuration;
     for (unsigned i = 0; i < c->n && i < MEMBERS_MAX; i++) {
@@ -34,7 +34,7 @@ void node_listen_up(struct node *n)
     }
 }
 
-bool node_heard(const struct node *n, unsigned i)
+bool status_heard(const struct node *n, unsigned i)
 {
     return i < MEMBERS_MAX && n->heard[i].ms && n->heard[i].ms + HEARD_MS > uv_now(&n->loop);
 }
@@ -52,7 +52,8 @@ static void add_member(struct out *o, struct node *n, unsigned i, raft_id leader
         const struct raft_progress *p = &n->raft.leader_state.progress[i];
         raft_index last = raft_last_index(&n->raft);
         add(o, ",\"index\":%llu,\"lag\":%llu,\"seen\":%s", p->match_index,
-            last > p->match_index ? last - p->match_index : 0, node_heard(n, i) ? "true" : "false");
+            last > p->match_index ? last - p->match_index : 0,
+            status_heard(n, i) ? "true" : "false");
     }
     add(o, "}");
 }
@@ -72,7 +73,7 @@ static void add_line(struct out *o, struct node *n, unsigned i, raft_id leader)
     const struct raft_progress *p = me ? NULL : &n->raft.leader_state.progress[i];
     raft_index index = p ? p->match_index : last;
     add(o, "%llu\t%llu\t%s\n", index, last > index ? last - index : 0,
-        me || node_heard(n, i) ? "yes" : "NO");
+        me || status_heard(n, i) ? "yes" : "NO");
 }
 
 static size_t status_lines(struct node *n, struct out *o, raft_id leader)
@@ -120,7 +121,7 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
         raft_last_index(&n->raft), n->raft.commit_index);
     add(&o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
         raft_last_applied(&n->raft), n->fsm.map.count, sum_now(n));
-    add(&o, ",\"registers_differ\":%s", agree_differs(n) ? "true" : "false");
+    add(&o, ",\"registers_differ\":%s", check_differs(n) ? "true" : "false");
     add(&o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
         n->raft.log.snapshot.last_index, n->snapshots);
     for (unsigned i = 0; i < n->raft.configuration.n; i++)

@@ -30,11 +30,11 @@ static void view_members(struct node *n, struct node_view *v)
         struct node_peer *p = &v->peer[v->peers++];
         p->id = c->servers[i].id;
         p->lag = v->last_index > match ? v->last_index - match : 0;
-        p->seen = node_heard(n, i);
+        p->seen = status_heard(n, i);
     }
 }
 
-void node_look(struct node *n)
+void view_publish(struct node *n)
 {
     struct node_view v = { .state = (enum node_state)(raft_state(&n->raft) & 3),
                            .term = n->raft.current_term,
@@ -50,7 +50,7 @@ void node_look(struct node *n)
                            .stalled = n->stalled || n->broken,
                            .removed = n->removed,
                            .silent = n->silent,
-                           .differs = agree_differs(n) };
+                           .differs = check_differs(n) };
     raft_id leader = 0;
     const char *address;
     raft_leader(&n->raft, &leader, &address);

@@ -6,8 +6,8 @@
  * way: they would win, and the next in line would write on what is gone again.
  * Nothing depends on it but who waits how long; a write is compared as ever. Pure; belongs to one thread.
  */
-#ifndef FIRN_RAFT_TURN_H
-#define FIRN_RAFT_TURN_H
+#ifndef FIRN_RAFT_WRITE_TURN_H
+#define FIRN_RAFT_WRITE_TURN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@ struct append {
     struct node *node;
 };
 
-void disk_lost(struct node *n, const char *why, const char *cure)
+void log_failed(struct node *n, const char *why, const char *cure)
 {
     if (n->stalled)
         return;
@@ -31,8 +31,8 @@ void disk_lost(struct node *n, const char *why, const char *cure)
 
 static void stall(struct node *n, int r)
 {
-    disk_lost(n, n->io.errmsg[0] ? n->io.errmsg : raft_strerror(r),
-              "make room or mend the disk, then restart firnd");
+    log_failed(n, n->io.errmsg[0] ? n->io.errmsg : raft_strerror(r),
+               "make room or mend the disk, then restart firnd");
 }
 
 static void appended(struct raft_io_append *req, int status)
@@ -66,7 +66,7 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
     return ++n->held > HELD_MAX ? RAFT_NOSPACE : 0;
 }
 
-void disk_watch(struct node *n)
+void append_failure_watch(struct node *n)
 {
     n->append = n->io.append;
     n->io.append = on_append;
@@ -79,7 +79,7 @@ static void fled(struct raft_transfer *req)
     node_pump_soon(n);
 }
 
-void disk_flee(struct node *n)
+void append_failure_hand_over(struct node *n)
 {
     if (!n->stalled || n->transferring || n->changing || uv_now(&n->loop) < n->flee_ms ||
         raft_state(&n->raft) != RAFT_LEADER)

@@ -13,7 +13,7 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
     struct match shows = { 0, 0 };
     if (append) {
         struct raft_append_entries *a = &message->append_entries;
-        known_take_off(n, a);
+        committed_prefix_drop(n, a);
         shows = (struct match){ a->term, a->prev_log_index + a->n_entries };
     } else if (message->type == RAFT_IO_INSTALL_SNAPSHOT) {
         shows = (struct match){ message->install_snapshot.term,
@@ -21,9 +21,9 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
     }
     n->shows = shows;
     n->appended = false;
-    lead_look(n);
-    lead_take(n, message);
-    lead_look(n);
+    leader_commit_note(n);
+    leader_commit_recv(n, message);
+    leader_commit_note(n);
     if (shows.term != 0 && shows.term == n->raft.current_term)
         n->leader_spoke = true;
     if (append && n->appended) /* into the log; it is answered when that is on the disk */
@@ -53,7 +53,7 @@ static int on_send(struct raft_io *io, struct raft_io_send *req, const struct ra
     struct node *n = node_of(io);
     if (message->type != RAFT_IO_APPEND_ENTRIES_RESULT)
         return n->send(io, req, message, cb);
-    if (to_nobody(n, message) || agree_differs(n))
+    if (to_nobody(n, message) || check_differs(n))
         return RAFT_NOCONNECTION;
     struct raft_message known = *message;
     struct raft_append_entries_result *r = &known.append_entries_result;
@@ -65,7 +65,7 @@ static int on_send(struct raft_io *io, struct raft_io_send *req, const struct ra
     return n->send(io, req, &known, cb);
 }
 
-void answer_watch(struct node *n)
+void append_result_watch(struct node *n)
 {
     n->start = n->io.start;
     n->send = n->io.send;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* "first-last", sixteen digits or more each. */
-static bool parse(const char *name, struct closed *out)
+static bool parse(const char *name, struct closed_segment *out)
 {
     char *end;
     errno = 0;
@@ -23,7 +23,7 @@ static bool parse(const char *name, struct closed *out)
     return *end == '\0' && errno == 0 && out->last >= out->first;
 }
 
-static void path_of(char *to, size_t cap, const char *dir, const struct closed *c)
+static void path_of(char *to, size_t cap, const char *dir, const struct closed_segment *c)
 {
     snprintf(to, cap, "%s/%016llu-%016llu", dir, (unsigned long long)c->first,
              (unsigned long long)c->last);
@@ -31,7 +31,7 @@ static void path_of(char *to, size_t cap, const char *dir, const struct closed *
 
 static int compare(const void *a, const void *b)
 {
-    const struct closed *x = a, *y = b;
+    const struct closed_segment *x = a, *y = b;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
     return x->last < y->last ? -1 : x->last > y->last;
@@ -39,17 +39,17 @@ static int compare(const void *a, const void *b)
 
 static int is_closed(const struct dirent *e)
 {
-    struct closed c;
+    struct closed_segment c;
     return parse(e->d_name, &c);
 }
 
-int closed_list(const char *dir, struct closed **out, size_t *n, struct firn_diag *d)
+int closed_list(const char *dir, struct closed_segment **out, size_t *n, struct firn_diag *d)
 {
     struct dirent **names;
     int count = scandir(dir, &names, is_closed, NULL);
     if (count < 0)
         return firn__diag(d, FIRN_EIO, 0, "cannot read %.150s: %s", dir, strerror(errno));
-    struct closed *list = calloc((size_t)count + 1, sizeof *list);
+    struct closed_segment *list = calloc((size_t)count + 1, sizeof *list);
     for (int i = 0; i < count; i++) {
         if (list)
             (void)parse(names[i]->d_name, &list[i]);
@@ -64,7 +64,7 @@ int closed_list(const char *dir, struct closed **out, size_t *n, struct firn_dia
     return 0;
 }
 
-static int remove_one(const char *dir, const struct closed *c, struct firn_diag *d)
+static int remove_one(const char *dir, const struct closed_segment *c, struct firn_diag *d)
 {
     char path[4400];
     path_of(path, sizeof path, dir, c);
@@ -73,8 +73,8 @@ static int remove_one(const char *dir, const struct closed *c, struct firn_diag 
     return 0;
 }
 
-int closed_remove(const char *dir, const struct closed *list, size_t n, uint64_t from, uint64_t to,
-                  struct firn_diag *d)
+int closed_remove(const char *dir, const struct closed_segment *list, size_t n, uint64_t from,
+                  uint64_t to, struct firn_diag *d)
 {
     int r = 0;
     for (size_t i = n; i-- > 0 && r == 0;)
@@ -86,8 +86,8 @@ int closed_remove(const char *dir, const struct closed *list, size_t n, uint64_t
 /* ---- what taking back left ---- */
 
 /* Of two with the same beginning one goes; *out: whether the shorter one stays. */
-static int mend_pair(const char *dir, const struct closed *shorter, const struct closed *longer,
-                     bool *out, struct firn_diag *d)
+static int repair_pair(const char *dir, const struct closed_segment *shorter,
+                       const struct closed_segment *longer, bool *out, struct firn_diag *d)
 {
     char path[4400];
     uint64_t entries = 0;
@@ -99,9 +99,9 @@ static int mend_pair(const char *dir, const struct closed *shorter, const struct
     return remove_one(dir, *out ? longer : shorter, d);
 }
 
-int closed_mend(const char *dir, struct firn_diag *d)
+int closed_repair(const char *dir, struct firn_diag *d)
 {
-    struct closed *list;
+    struct closed_segment *list;
     size_t n;
     int r = closed_list(dir, &list, &n, d);
     if (r != 0)
@@ -109,7 +109,7 @@ int closed_mend(const char *dir, struct firn_diag *d)
     for (size_t i = 1, kept = 0; i < n && r == 0; i++) {
         bool stays = false;
         if (list[kept].first == list[i].first)
-            r = mend_pair(dir, &list[kept], &list[i], &stays, d);
+            r = repair_pair(dir, &list[kept], &list[i], &stays, d);
         kept = stays ? kept : i;
     }
     free(list);
@@ -151,9 +151,9 @@ static uint64_t newest_snapshot(const char *dir)
     return newest;
 }
 
-int closed_forget(const char *dir, struct firn_diag *d)
+int closed_drop_replaced(const char *dir, struct firn_diag *d)
 {
-    struct closed *list;
+    struct closed_segment *list;
     size_t n;
     uint64_t snapshot = newest_snapshot(dir), end = 0;
     int r = closed_list(dir, &list, &n, d);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-void known_take_off(const struct node *n, struct raft_append_entries *a)
+void committed_prefix_drop(const struct node *n, struct raft_append_entries *a)
 {
     if (a->n_entries == 0 || a->prev_log_index >= n->raft.log.offset ||
         a->prev_log_index >= n->raft.commit_index)

@@ -15,8 +15,8 @@ static void stored(struct raft_io_snapshot_put *req, int status)
     n->put_theirs = NULL;
     if (status != 0 &&
         status != RAFT_CANCELED) /* libraft takes it for stored when it comes again */
-        disk_lost(n, "the leader's snapshot cannot be stored",
-                  "make room or mend the disk, then restart firnd");
+        log_failed(n, "the leader's snapshot cannot be stored",
+                   "make room or mend the disk, then restart firnd");
     if (status == 0)
         match_show(&n->match, n->put_shows.term, n->put_shows.index);
     theirs->cb(theirs, status);
@@ -46,7 +46,7 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
     return r;
 }
 
-void install_watch(struct node *n)
+void install_snapshot_watch(struct node *n)
 {
     n->put = n->io.snapshot_put;
     n->io.snapshot_put = on_put;

@@ -14,13 +14,13 @@
 
 #include <stdlib.h>
 
-enum order_kind { ORDER_APPEND, ORDER_CUT, ORDER_PUT };
+enum io_kind { IO_APPEND, IO_TRUNCATE, IO_PUT };
 
-struct order_item { /* waits, or is under way */
-    struct order_item *next;
+struct io_order_item { /* waits, or is under way */
+    struct io_order_item *next;
     struct node *node;
     uint64_t number;
-    enum order_kind kind;
+    enum io_kind kind;
     union {
         struct {
             struct raft_io_append req, *theirs;
@@ -40,34 +40,34 @@ struct order_item { /* waits, or is under way */
     };
 };
 
-static bool may_begin(const struct order *o, const struct order_item *i)
+static bool may_begin(const struct io_order *o, const struct io_order_item *i)
 {
     bool cut = o->cut && o->appends == 0; /* and nothing behind it yet */
     switch (i->kind) {
-    case ORDER_APPEND:
+    case IO_APPEND:
         return !o->cut || cut;
-    case ORDER_CUT:
+    case IO_TRUNCATE:
         return o->appends == 0 && !o->putting;
     default:
         return !o->cut && !o->putting && (i->put.trailing > 0 || o->appends == 0);
     }
 }
 
-static void answer(struct order_item *i, int status)
+static void answer(struct io_order_item *i, int status)
 {
-    if (i->kind == ORDER_APPEND)
+    if (i->kind == IO_APPEND)
         i->append.cb(i->append.theirs, status);
-    else if (i->kind == ORDER_PUT)
+    else if (i->kind == IO_PUT)
         i->put.cb(i->put.theirs, status);
     free(i);
 }
 
 /* When libraft is told that an entry was not written, it forgets that one and all behind it. Told the older one first
  * it would look for the newer one where nothing is any more. So what closing cancels waits for its end. */
-static void cancel(struct order_item *i)
+static void cancel(struct io_order_item *i)
 {
-    struct order_item **at = &i->node->order.cancelled;
-    if (i->kind != ORDER_APPEND) {
+    struct io_order_item **at = &i->node->order.cancelled;
+    if (i->kind != IO_APPEND) {
         answer(i, RAFT_CANCELED);
         return;
     }
@@ -87,11 +87,11 @@ static void go_soon(struct node *n)
 
 static void appended(struct raft_io_append *req, int status)
 {
-    struct order_item *i = req->data;
+    struct io_order_item *i = req->data;
     struct node *n = i->node;
     n->order.appends--;
     if (n->order.cut && status == 0) /* else it may still be going on */
-        cut_over(n->cut_path);
+        truncation_done(n->cut_path);
     n->order.cut = false;
     if (status == RAFT_CANCELED)
         cancel(i);
@@ -102,7 +102,7 @@ static void appended(struct raft_io_append *req, int status)
 
 static void put_done(struct raft_io_snapshot_put *req, int status)
 {
-    struct order_item *i = req->data;
+    struct io_order_item *i = req->data;
     struct node *n = i->node;
     n->order.putting = false;
     answer(i, status);
@@ -110,20 +110,20 @@ static void put_done(struct raft_io_snapshot_put *req, int status)
 }
 
 /* Where it fails, the item is still the caller's. */
-static int begin(struct node *n, struct order_item *i)
+static int begin(struct node *n, struct io_order_item *i)
 {
-    struct order *o = &n->order;
+    struct io_order *o = &n->order;
     int r = o->failed;
     if (r != 0)
         return r;
     switch (i->kind) {
-    case ORDER_APPEND:
+    case IO_APPEND:
         i->append.req.data = i;
         r = o->append(&n->io, &i->append.req, i->append.entries, i->append.count, appended);
         o->appends += r == 0;
         return r;
-    case ORDER_CUT:
-        cut_note(n->cut_path, i->cut.from, i->cut.to);
+    case IO_TRUNCATE:
+        truncation_note(n->cut_path, i->cut.from, i->cut.to);
         r = o->truncate(&n->io, i->cut.from);
         o->cut = r == 0;
         o->failed = r; /* nothing may follow what should have gone */
@@ -140,11 +140,11 @@ static int begin(struct node *n, struct order_item *i)
     }
 }
 
-void order_go(struct node *n)
+void io_order_run(struct node *n)
 {
-    struct order *o = &n->order;
+    struct io_order *o = &n->order;
     while (o->first && may_begin(o, o->first)) {
-        struct order_item *i = o->first;
+        struct io_order_item *i = o->first;
         o->first = i->next;
         int r = begin(n, i);
         if (r != 0)
@@ -152,10 +152,10 @@ void order_go(struct node *n)
     }
 }
 
-static int take(struct node *n, struct order_item item)
+static int take(struct node *n, struct io_order_item item)
 {
-    struct order *o = &n->order;
-    struct order_item *i = malloc(sizeof *i), **last = &o->first;
+    struct io_order *o = &n->order;
+    struct io_order_item *i = malloc(sizeof *i), **last = &o->first;
     if (!i)
         return RAFT_NOMEM;
     *i = item;
@@ -179,8 +179,8 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
 {
     struct node *n = node_of(io);
     int r = take(n,
-                 (struct order_item){
-                     .kind = ORDER_APPEND,
+                 (struct io_order_item){
+                     .kind = IO_APPEND,
                      .append = { .theirs = req, .entries = entries, .count = count, .cb = cb } });
     n->order.next += r == 0 ? count : 0;
     return r;
@@ -189,8 +189,8 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
 static int on_truncate(struct raft_io *io, raft_index index)
 {
     struct node *n = node_of(io);
-    int r = take(n, (struct order_item){ .kind = ORDER_CUT,
-                                         .cut = { .from = index, .to = n->order.next - 1 } });
+    int r = take(n, (struct io_order_item){ .kind = IO_TRUNCATE,
+                                            .cut = { .from = index, .to = n->order.next - 1 } });
     if (r == 0)
         n->order.next = index;
     return r;
@@ -201,24 +201,24 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
 {
     struct node *n = node_of(io);
     int r = take(
-        n, (struct order_item){
-               .kind = ORDER_PUT,
+        n, (struct io_order_item){
+               .kind = IO_PUT,
                .put = { .trailing = trailing, .theirs = req, .snapshot = snapshot, .cb = cb } });
     if (r == 0 && trailing == 0)
         n->order.next = snapshot->index + 1;
     return r;
 }
 
-void order_from(struct node *n, raft_index next)
+void io_order_start(struct node *n, raft_index next)
 {
     n->order.next = next;
 }
 
 static void on_closed(struct raft_io *io)
 {
-    struct order *o = &node_of(io)->order;
+    struct io_order *o = &node_of(io)->order;
     while (o->cancelled) {
-        struct order_item *i = o->cancelled;
+        struct io_order_item *i = o->cancelled;
         o->cancelled = i->next;
         answer(i, RAFT_CANCELED);
     }
@@ -227,23 +227,23 @@ static void on_closed(struct raft_io *io)
 
 static void on_close(struct raft_io *io, raft_io_close_cb cb)
 {
-    struct order *o = &node_of(io)->order;
+    struct io_order *o = &node_of(io)->order;
     o->failed = RAFT_CANCELED;
     o->closed = cb;
     while (o->first) {
-        struct order_item *i = o->first;
+        struct io_order_item *i = o->first;
         o->first = i->next;
         cancel(i);
     }
     o->close(io, on_closed);
 }
 
-void order_watch(struct node *n)
+void io_order_watch(struct node *n)
 {
-    n->order = (struct order){ .append = n->io.append,
-                               .truncate = n->io.truncate,
-                               .put = n->io.snapshot_put,
-                               .close = n->io.close };
+    n->order = (struct io_order){ .append = n->io.append,
+                                  .truncate = n->io.truncate,
+                                  .put = n->io.snapshot_put,
+                                  .close = n->io.close };
     n->io.append = on_append;
     n->io.truncate = on_truncate;
     n->io.snapshot_put = on_put;

@@ -10,7 +10,7 @@
 
 enum { COUNTED_MAX = 64 }; /* members; answers in a larger cluster are not taken then */
 
-void lead_look(struct node *n)
+void leader_commit_note(struct node *n)
 {
     if (raft_state(&n->raft) != RAFT_LEADER || n->lead_term == n->raft.current_term)
         return;
@@ -23,7 +23,7 @@ static bool only_older(const struct node *n)
     return n->raft.state == RAFT_LEADER && n->raft.last_stored < n->lead_first;
 }
 
-void lead_take(struct node *n, struct raft_message *message)
+void leader_commit_recv(struct node *n, struct raft_message *message)
 {
     if (message->type != RAFT_IO_APPEND_ENTRIES_RESULT || !only_older(n)) {
         n->recv(&n->io, message);

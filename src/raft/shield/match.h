@@ -4,8 +4,8 @@
  * stored; a follower that answered for that, too, would let the next leader take entries for safe that it alone
  * has. Pure; belongs to one thread.
  */
-#ifndef FIRN_RAFT_MATCH_H
-#define FIRN_RAFT_MATCH_H
+#ifndef FIRN_RAFT_SHIELD_MATCH_H
+#define FIRN_RAFT_SHIELD_MATCH_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * fails its checksum for the torn end of a crash, cuts it off with all that follows, and says nothing:
  * acknowledged writes would be gone. This tells a torn end from damage.
  */
-#ifndef FIRN_RAFT_SEGMENT_H
-#define FIRN_RAFT_SEGMENT_H
+#ifndef FIRN_RAFT_SHIELD_SEGMENT_H
+#define FIRN_RAFT_SHIELD_SEGMENT_H
 
 #include "firn/error.h"
 

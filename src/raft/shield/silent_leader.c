@@ -12,9 +12,9 @@ static unsigned patience(const struct node *n)
     return (SILENT_MS + 10 * n->raft.election_timeout) / NODE_TICK_MS;
 }
 
-void silent_look(struct node *n)
+void silent_leader_tick(struct node *n)
 {
-    const struct raft_server *me = node_server(n, n->id);
+    const struct raft_server *me = node_member(n, n->id);
     bool follows = raft_state(&n->raft) == RAFT_FOLLOWER && me && n->raft.configuration.n > 1 &&
                    !n->stalled;
     if (!follows || n->leader_spoke) {

@@ -10,20 +10,20 @@ static int note(const char *path, uint64_t from, uint64_t to)
     return vote_write(path, &(struct vote){ .term = from, .candidate = to });
 }
 
-void cut_note(const char *path, uint64_t from, uint64_t to)
+void truncation_note(const char *path, uint64_t from, uint64_t to)
 {
     int r = note(path, from, to);
     (void)r;
 }
 
-void cut_over(const char *path)
+void truncation_done(const char *path)
 {
     int r = note(path, 0, 0);
     (void)r;
 }
 
 /* Cut in the middle: no segment has `index`, and what is before it ends there. */
-static bool was_cut(const struct closed *list, size_t n, uint64_t index)
+static bool was_cut(const struct closed_segment *list, size_t n, uint64_t index)
 {
     uint64_t before = index - 1;
     for (size_t i = 0; i < n; i++) {
@@ -35,13 +35,13 @@ static bool was_cut(const struct closed *list, size_t n, uint64_t index)
     return before == index - 1;
 }
 
-int cut_finish(const char *path, const char *dir, struct firn_diag *d)
+int truncation_finish(const char *path, const char *dir, struct firn_diag *d)
 {
     struct vote cut = { 0, 0 };
-    struct closed *list;
+    struct closed_segment *list;
     size_t n;
     if (vote_read(path, &cut) != 0 || cut.term == 0) {
-        cut_over(path);
+        truncation_done(path);
         return 0;
     }
     int r = closed_list(dir, &list, &n, d);
@@ -51,6 +51,6 @@ int cut_finish(const char *path, const char *dir, struct firn_diag *d)
         r = closed_remove(dir, list, n, cut.term + 1, cut.candidate, d);
     free(list);
     if (r == 0)
-        cut_over(path);
+        truncation_done(path);
     return r;
 }

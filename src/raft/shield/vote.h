@@ -3,8 +3,8 @@
  * forgot its vote could give it twice in one term, and two leaders would be possible. So each is written
  * here too, with a checksum, after libraft has it; at the start libraft's must not be behind.
  */
-#ifndef FIRN_RAFT_VOTE_H
-#define FIRN_RAFT_VOTE_H
+#ifndef FIRN_RAFT_SHIELD_VOTE_H
+#define FIRN_RAFT_SHIELD_VOTE_H
 
 #include <raft.h>
 #include <stdbool.h>

@@ -186,7 +186,7 @@ T_TEST(what_was_done_is_answered_again)
     write_one(&g, "b", NULL, "1");
     T_EQ(g.result[1], 0);
     again = false;
-    for (int i = 0; i < KEPT_MAX; i++) {
+    for (int i = 0; i < DEDUP_MAX; i++) {
         snprintf(text_, sizeof text_, "k%d", i);
         nonce = 1000 + (uint64_t)i;
         write_one(&g, text_, NULL, "x");

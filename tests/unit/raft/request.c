@@ -48,29 +48,29 @@ raft_index raft_last_applied(struct raft *r)
 }
 
 /* All have the same registers here. */
-bool agree_begun(const struct node *n)
+bool check_passed(const struct node *n)
 {
     (void)n;
     return true;
 }
 
-bool agree_differs(const struct node *n)
+bool check_differs(const struct node *n)
 {
     (void)n;
     return false;
 }
 
-void agree_say(struct node *n)
+void check_propose(struct node *n)
 {
     (void)n;
 }
 
-void agree_settled(struct node *n)
+void check_settle(struct node *n)
 {
     (void)n;
 }
 
-bool agree_is_settled(const struct node *n)
+bool check_settled(const struct node *n)
 {
     (void)n;
     return true;
@@ -135,12 +135,12 @@ void wire_close(struct wire *w)
     world.events = NULL;
 }
 
-void raft_member_restored(struct node *n)
+void identity_note_restore(struct node *n)
 {
     (void)n;
 }
 
-void node_change(struct node *n, struct request *q)
+void membership_change(struct node *n, struct request *q)
 {
     (void)n, (void)q;
 }

@@ -61,91 +61,91 @@ static void applied_at(struct node *n)
 {
     T_EQ(fsm_apply(&n->fsm, world.entry, FSM_CHECK_BYTES), 0);
     T_EQ(n->fsm.check.term, 7);
-    agree_applied(n);
+    check_applied(n);
     T_EQ(n->fsm.check.term, 0);
 }
 
 T_TEST(first_all_is_applied_then_it_is_said_then_it_may_write)
 {
     begin();
-    agree_say(&node);
+    check_propose(&node);
     T_EQ(world.applies, 0);
-    agree_settled(&node);
+    check_settle(&node);
     node.proposals = 1; /* of what it would not be the sum */
-    agree_say(&node);
+    check_propose(&node);
     T_EQ(world.applies, 0);
     node.proposals = 0;
-    agree_say(&node);
-    agree_say(&node);
+    check_propose(&node);
+    check_propose(&node);
     T_EQ(world.applies, 1);
-    T_OK(!agree_begun(&node));
+    T_OK(!check_passed(&node));
     applied_at(&node);
     done(0);
-    T_OK(agree_begun(&node) && !agree_differs(&node));
+    T_OK(check_passed(&node) && !check_differs(&node));
     node.raft.current_term = 8;
-    T_OK(!agree_begun(&node));
-    agree_say(&node);
+    T_OK(!check_passed(&node));
+    check_propose(&node);
     T_EQ(world.applies, 1);
 }
 
 T_TEST(it_is_said_again_after_a_while)
 {
     begin();
-    agree_settled(&node);
-    agree_say(&node);
+    check_settle(&node);
+    check_propose(&node);
     done(0);
-    node.fsm.requests = AGREE_EVERY - 1;
-    T_OK(agree_begun(&node));
+    node.fsm.requests = CHECK_EVERY - 1;
+    T_OK(check_passed(&node));
     node.fsm.requests++;
-    T_OK(!agree_begun(&node));
-    agree_say(&node);
+    T_OK(!check_passed(&node));
+    check_propose(&node);
     done(0);
-    T_OK(agree_begun(&node));
+    T_OK(check_passed(&node));
     T_EQ(world.applies, 2);
 }
 
 T_TEST(one_that_is_lost_is_said_again)
 {
     begin();
-    agree_settled(&node);
+    check_settle(&node);
     world.refuses = true;
-    agree_say(&node);
+    check_propose(&node);
     world.refuses = false;
-    agree_say(&node);
+    check_propose(&node);
     done(RAFT_LEADERSHIPLOST);
-    T_OK(!agree_begun(&node));
-    agree_say(&node);
+    T_OK(!check_passed(&node));
+    check_propose(&node);
     T_EQ(world.applies, 2);
     done(0);
-    T_OK(agree_begun(&node));
+    T_OK(check_passed(&node));
 }
 
 T_TEST(who_has_other_registers_does_not_answer_in_that_term)
 {
     begin();
-    agree_settled(&node);
-    agree_say(&node);
+    check_settle(&node);
+    check_propose(&node);
     applied_at(&other);
-    T_OK(!agree_differs(&other));
+    T_OK(!check_differs(&other));
     other.fsm.incarnation = 2;
     applied_at(&other);
     applied_at(&other);
-    T_OK(agree_differs(&other));
+    T_OK(check_differs(&other));
     T_EQ(world.errors, 1);
     other.raft.current_term = 8; /* the next leader may be right */
-    T_OK(!agree_differs(&other));
+    T_OK(!check_differs(&other));
     done(0);
 }
 
 T_TEST(what_an_earlier_leader_said_is_history)
 {
     begin();
-    agree_settled(&node);
-    agree_say(&node);
+    check_settle(&node);
+    check_propose(&node);
     other.fsm.requests = 5;
     other.raft.current_term = 9; /* replayed from the log, after a restart */
     applied_at(&other);
-    T_OK(!agree_differs(&other));
+    T_OK(!check_differs(&other));
     T_EQ(world.errors, 0);
     done(0);
 }

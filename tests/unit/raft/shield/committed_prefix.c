@@ -18,7 +18,7 @@ static void receive(raft_index prev, unsigned count)
     taken = (struct raft_append_entries){
         .term = 9, .prev_log_index = prev, .prev_log_term = prev, .entries = e, .n_entries = count
     };
-    known_take_off(&node, &taken);
+    committed_prefix_drop(&node, &taken);
 }
 
 static void done(void)

@@ -67,7 +67,7 @@ static void receive(void)
     node.raft.follower_state.randomized_election_timeout = 180;
     node.io =
         (struct raft_io){ .snapshot_put = fake_put, .random = fake_random, .time = fake_time };
-    install_watch(&node);
+    install_snapshot_watch(&node);
     node.shows = (struct match){ 4, 90 };
     T_EQ(node.io.snapshot_put(&node.io, 0, &theirs, NULL, told), 0);
     node.shows = (struct match){ 5, 200 }; /* of another message */

@@ -64,7 +64,7 @@ static void transport_close(struct raft_uv_transport *t, raft_uv_transport_close
 static void on_wake(uv_async_t *a)
 {
     (void)a;
-    order_go(&node);
+    io_order_run(&node);
 }
 
 static bool opened(void)
@@ -80,9 +80,9 @@ static bool opened(void)
         return false;
     raft_uv_set_auto_recovery(&node.io, false);
     if (!getenv("FIRN_WITHOUT_ORDER"))
-        order_watch(&node);
-    return node.io.init(&node.io, 1, "1") == 0 && closed_mend(log, &d) == 0 &&
-           cut_finish(node.cut_path, log, &d) == 0 && closed_forget(log, &d) == 0 &&
+        io_order_watch(&node);
+    return node.io.init(&node.io, 1, "1") == 0 && closed_repair(log, &d) == 0 &&
+           truncation_finish(node.cut_path, log, &d) == 0 && closed_drop_replaced(log, &d) == 0 &&
            segment_check(log, &d) == 0;
 }
 
@@ -115,7 +115,7 @@ static bool loaded(void)
     }
     w->last = w->acked = last;
     w->snapshot = snapshot;
-    order_from(&node, last + 1);
+    io_order_start(&node, last + 1);
     return true;
 }
 

@@ -131,12 +131,12 @@ T_TEST(what_taking_back_left_is_mended)
     closed(dir, 40, 2, 8); /* and three of a kind */
     closed(dir, 40, 3, 0);
     closed(dir, 40, 7, 0);
-    T_EQ(closed_mend(dir, NULL), 0);
+    T_EQ(closed_repair(dir, NULL), 0);
     T_OK(there(dir, 1, 5) && there(dir, 6, 10));
     T_OK(there(dir, 16, 3) && !there(dir, 16, 9));
     T_OK(!there(dir, 30, 4) && there(dir, 30, 6));
     T_OK(!there(dir, 40, 2) && there(dir, 40, 3) && !there(dir, 40, 7));
-    T_EQ(closed_mend(dir, NULL), 0); /* and that is all */
+    T_EQ(closed_repair(dir, NULL), 0); /* and that is all */
     T_OK(there(dir, 16, 3) && there(dir, 30, 6) && there(dir, 40, 3));
     snprintf(command, sizeof command, "rm -r %s", dir);
     T_EQ(system(command), 0);
@@ -156,7 +156,7 @@ T_TEST(what_a_snapshot_replaced_is_forgotten)
     T_OK(mkdtemp(dir));
     closed(dir, 1, 5, 0);
     closed(dir, 6, 10, 0);
-    T_EQ(closed_forget(dir, NULL), 0);
+    T_EQ(closed_drop_replaced(dir, NULL), 0);
     touch(dir, "snapshot-2-15-7", "whole"); /* 15 is the last of the second one */
     touch(dir, "snapshot-2-15-7.meta", "whole");
     touch(dir, "snapshot-2-16-8", ""); /* not one yet: of each a half is missing */
@@ -164,11 +164,11 @@ T_TEST(what_a_snapshot_replaced_is_forgotten)
     touch(dir, "snapshot-2-17-9", "whole");
     touch(dir, "snapshot-2-18-9.meta", "whole");
     touch(dir, "tmp-snapshot-2-19-9", "whole");
-    T_EQ(closed_forget(dir, NULL), 0);
+    T_EQ(closed_drop_replaced(dir, NULL), 0);
     T_OK(there(dir, 1, 5) && there(dir, 6, 10));
     touch(dir, "snapshot-3-16-8", "whole");
     touch(dir, "snapshot-3-16-8.meta", "whole");
-    T_EQ(closed_forget(dir, NULL), 0);
+    T_EQ(closed_drop_replaced(dir, NULL), 0);
     T_OK(!there(dir, 1, 5) && !there(dir, 6, 10));
     snprintf(command, sizeof command, "rm -r %s", dir);
     T_EQ(system(command), 0);

@@ -21,7 +21,7 @@ raft_index raft_last_index(struct raft *r)
     return 7;
 }
 
-const struct raft_server *node_server(const struct node *n, uint64_t id)
+const struct raft_server *node_member(const struct node *n, uint64_t id)
 {
     (void)n, (void)id;
     return world.removed ? NULL : &world.me;
@@ -48,7 +48,7 @@ static void begin(void)
 static void ticks(unsigned ms)
 {
     for (unsigned i = 0; i < ms / NODE_TICK_MS; i++)
-        silent_look(&node);
+        silent_leader_tick(&node);
 }
 
 T_TEST(it_is_told_once_and_ends)

@@ -48,11 +48,11 @@ T_TEST(what_was_to_go_goes)
     make(91, 100); /* of 91 to 104, before the cut at 101 */
     make(105, 106);
     make(107, 130);
-    cut_note(note, 101, 130);
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    truncation_note(note, 101, 130);
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(1, 90) && there(91, 100) && !there(105, 106) && !there(107, 130));
     make(105, 106); /* and that was all */
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(105, 106));
     end();
 }
@@ -62,8 +62,8 @@ T_TEST(so_does_the_whole_log_behind_a_snapshot)
     begin();
     make(105, 106);
     make(107, 130);
-    cut_note(note, 101, 130); /* there was one from 101 to 104 */
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    truncation_note(note, 101, 130); /* there was one from 101 to 104 */
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(!there(105, 106) && !there(107, 130));
     end();
 }
@@ -73,16 +73,16 @@ T_TEST(a_hole_that_nobody_cut_stays)
     begin();
     make(91, 100);
     make(105, 106);
-    T_EQ(cut_finish(note, dir, NULL), 0); /* libraft will refuse it */
-    cut_note(note, 101, 130);
-    cut_over(note);
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    T_EQ(truncation_finish(note, dir, NULL), 0); /* libraft will refuse it */
+    truncation_note(note, 101, 130);
+    truncation_done(note);
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(91, 100) && there(105, 106));
-    cut_note(note, 96, 130); /* another one, that had not begun */
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    truncation_note(note, 96, 130); /* another one, that had not begun */
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(91, 100) && there(105, 106));
-    cut_note(note, 103, 130); /* what is before that is not there either */
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    truncation_note(note, 103, 130); /* what is before that is not there either */
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(91, 100) && there(105, 106));
     end();
 }
@@ -92,12 +92,12 @@ T_TEST(a_note_of_what_is_over_does_no_harm)
     begin();
     make(101, 120); /* written since */
     make(121, 130);
-    cut_note(note, 101, 130);
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    truncation_note(note, 101, 130);
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(101, 120) && there(121, 130));
     make(91, 100);
-    cut_note(note, 101, 130);
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    truncation_note(note, 101, 130);
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(101, 120) && there(121, 130));
     end();
 }
@@ -106,8 +106,8 @@ T_TEST(what_was_written_long_after_it_stays)
 {
     begin();
     make(140, 160); /* what was before is in a snapshot by now */
-    cut_note(note, 101, 130);
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    truncation_note(note, 101, 130);
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(140, 160));
     end();
 }
@@ -119,7 +119,7 @@ T_TEST(a_damaged_note_is_none)
     make(105, 106);
     FILE *f = fopen(note, "w");
     T_OK(f && fputs("firnvote0000000000000000000000", f) >= 0 && fclose(f) == 0);
-    T_EQ(cut_finish(note, dir, NULL), 0);
+    T_EQ(truncation_finish(note, dir, NULL), 0);
     T_OK(there(91, 100) && there(105, 106));
     end();
 }
