@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run run-cluster compare test sim model chaos bench soak install clean help format tidy
+.PHONY: all run run-cluster compare check test sim model chaos bench soak install clean help format tidy
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
@@ -13,6 +13,9 @@ run-cluster: all ## three firnds that are one service, and a load balancer; Ctrl
 
 compare: all ## ask a Snowflake and a ticket server in turn; starts firnd if none runs
 	@scripts/compare
+
+check: ## what to run between edits: format, one build, the quick tests; a minute with a warm build
+	@scripts/check
 
 test: ## install what is missing, then build and test everything
 	@scripts/test

@@ -70,8 +70,8 @@ uint64_t t_random(void);
 uint64_t t_random_below(uint64_t bound);
 void t_random_bytes(void *p, size_t len);
 
-/* How much work a property test does: 1 normally, less under sanitizers (they are 10 times slower).
- * t_scale(n) is n or n/10, never 0. */
+/* How much work a property test does: n normally, n/10 under sanitizers (they are 10 times slower) and
+ * with FIRN_TEST_QUICK in the environment (scripts/check); never 0. */
 uint64_t t_scale(uint64_t n);
 
 #endif
