@@ -66,33 +66,34 @@ __attribute__((format(printf, 4, 5))) static int write_file(const struct node *n
     ok = fclose(f) == 0 && ok;
     if (!ok || rename(temporary, path) != 0)
         return trouble(d, "write", path);
-    int dir = open(n->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int dir = open(n->self.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ok = dir >= 0 && fsync(dir) == 0;
     if (dir >= 0)
         close(dir);
-    return ok ? 0 : trouble(d, "sync", n->dir);
+    return ok ? 0 : trouble(d, "sync", n->self.dir);
 }
 
 static int write_self(const struct node *n, const char *path, struct firn_diag *d)
 {
-    return write_file(n, path, d, "firn cluster member\nid %016" PRIx64 "\naddress %s\n", n->id,
-                      n->address);
+    return write_file(n, path, d, "firn cluster member\nid %016" PRIx64 "\naddress %s\n",
+                      n->self.id, n->self.address);
 }
 
 static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag *d)
 {
     char address[FRAME_ADDRESS_MAX + 1] = "";
-    if (fscanf(f, "firn cluster member id %16" SCNx64 " address %255s", &n->id, address) != 2 ||
-        n->id == 0)
+    if (fscanf(f, "firn cluster member id %16" SCNx64 " address %255s", &n->self.id, address) !=
+            2 ||
+        n->self.id == 0)
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.100s is damaged: remove this member from the cluster, delete its "
                           "folder, and let it join anew",
                           path);
-    if (strcmp(address, n->address) != 0 && !n->opts.restore)
+    if (strcmp(address, n->self.address) != 0 && !n->opts.restore)
         return firn__diag(d, FIRN_EINVAL, 0,
                           "this member is %.40s, not %.40s: give it that address again, or remove "
                           "it, delete its folder and join anew",
-                          address, n->address);
+                          address, n->self.address);
     return 0;
 }
 
@@ -102,7 +103,7 @@ static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag
 static void name_folder(const struct node *n, char out[FOLDER_BUF])
 {
     struct statx st = { 0 };
-    (void)statx(AT_FDCWD, n->dir, 0, STATX_INO | STATX_BTIME, &st);
+    (void)statx(AT_FDCWD, n->self.dir, 0, STATX_INO | STATX_BTIME, &st);
     snprintf(out, FOLDER_BUF, "folder %llu made %lld.%09u\n", (unsigned long long)st.stx_ino,
              (long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
 }
@@ -112,8 +113,8 @@ void identity_note_restore(struct node *n)
     char self[4200], path[4200], folder[FOLDER_BUF];
     struct firn_diag d;
     name_folder(n, folder);
-    snprintf(self, sizeof self, "%s/member", n->dir);
-    snprintf(path, sizeof path, "%s/restored", n->dir);
+    snprintf(self, sizeof self, "%s/member", n->self.dir);
+    snprintf(path, sizeof path, "%s/restored", n->self.dir);
     if (write_self(n, self, &d) != 0 || /* its address may be another one now */
         write_file(n, path, &d, "%s", folder) != 0)
         node_say(n, NODE_WARN, "restore_not_noted",
@@ -127,7 +128,7 @@ static void forget_restore(struct node *n)
 {
     char path[4200], here[FOLDER_BUF], noted[FOLDER_BUF];
     name_folder(n, here);
-    snprintf(path, sizeof path, "%s/restored", n->dir);
+    snprintf(path, sizeof path, "%s/restored", n->self.dir);
     FILE *f = fopen(path, "r");
     if (f && fgets(noted, sizeof noted, f) && strcmp(noted, here) == 0) {
         n->opts.restore = false;
@@ -144,18 +145,18 @@ static void forget_restore(struct node *n)
 int identity_open(struct node *n, struct firn_diag *d)
 {
     char path[4200], log[4200];
-    int r = make_dir(n->dir, d);
-    snprintf(path, sizeof path, "%s/member", n->dir);
-    snprintf(log, sizeof log, "%s/log", n->dir);
+    int r = make_dir(n->self.dir, d);
+    snprintf(path, sizeof path, "%s/member", n->self.dir);
+    snprintf(log, sizeof log, "%s/log", n->self.dir);
     if (r == 0)
         r = make_dir(log, d);
     if (r != 0)
         return r;
-    n->lock_fd = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (n->lock_fd < 0)
+    n->self.lock_fd = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (n->self.lock_fd < 0)
         return trouble(d, "open", log);
-    if (flock(n->lock_fd, LOCK_EX | LOCK_NB) != 0)
-        return firn__diag(d, FIRN_EIO, 0, "another process runs on %.120s", n->dir);
+    if (flock(n->self.lock_fd, LOCK_EX | LOCK_NB) != 0)
+        return firn__diag(d, FIRN_EIO, 0, "another process runs on %.120s", n->self.dir);
     if (n->opts.restore)
         forget_restore(n);
     FILE *f = fopen(path, "r");
@@ -172,15 +173,15 @@ int identity_open(struct node *n, struct firn_diag *d)
         return r;
     }
     if (n->opts.restore)
-        return firn__diag(d, FIRN_EINVAL, 0, "there is nothing to restore in %.120s", n->dir);
+        return firn__diag(d, FIRN_EINVAL, 0, "there is nothing to restore in %.120s", n->self.dir);
     if (!n->opts.init && n->opts.join_n == 0)
         return firn__diag(d, FIRN_EINVAL, 0,
                           "%.80s has no cluster's data: set cluster.init on the very first member, "
                           "cluster.join on every other",
-                          n->dir);
-    while (n->id == 0)
-        if (uv_random(NULL, NULL, &n->id, sizeof n->id, 0, NULL) != 0)
+                          n->self.dir);
+    while (n->self.id == 0)
+        if (uv_random(NULL, NULL, &n->self.id, sizeof n->self.id, 0, NULL) != 0)
             return firn__diag(d, FIRN_EIO, 0, "the system gives no randomness");
-    n->newcomer = true;
+    n->self.newcomer = true;
     return write_self(n, path, d);
 }

@@ -42,12 +42,12 @@ static void finish(struct change *c, int result, const char *why)
 {
     struct node *n = c->node;
     struct request *q = request_of(c);
-    n->changing = false;
+    n->change.under_way = false;
     if (q && result == FIRN_EAGAIN) {
         q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop) + 50;
+        q->retry_ms = uv_now(&n->loop.uv) + 50;
     } else if (q && result == 0) {
-        struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+        struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
         frame_reply(&o, q->frame.number, 0, raft_last_applied(&n->raft), 0);
         frame_end(&o);
         node_answer(n, q, o.p, o.len);
@@ -142,7 +142,7 @@ static void transferred(struct raft_transfer *req)
 {
     struct change *c = req->data;
     struct node *n = c->node;
-    n->transferring = false;
+    n->change.transferring = false;
     if (raft_state(&n->raft) == RAFT_LEADER)
         finish(c, FIRN_EIO, "the lead could not be handed over in time: try again");
     else if (c->what == CHANGE_TRANSFER)
@@ -154,12 +154,12 @@ static void transferred(struct raft_transfer *req)
 static void transfer(struct change *c, uint64_t to)
 {
     struct node *n = c->node;
-    n->transfer_req.data = c;
-    n->transferring = true;
-    int r = raft_transfer(&n->raft, &n->transfer_req, to, transferred);
+    n->change.transfer.data = c;
+    n->change.transferring = true;
+    int r = raft_transfer(&n->raft, &n->change.transfer, to, transferred);
     if (r == 0)
         return;
-    n->transferring = false;
+    n->change.transferring = false;
     finish(c, r == RAFT_NOTFOUND || r == RAFT_BADID ? FIRN_ENOENT : FIRN_EIO,
            r == RAFT_NOTFOUND ? "there is no other voter to hand over to"
            : r == RAFT_BADID  ? "that one is no voter, or leads already"
@@ -190,21 +190,21 @@ void membership_change(struct node *n, struct request *q)
     struct firn_slice address = frame_get_text(&in, FRAME_ADDRESS_MAX);
     memcpy(c->address, address.p, address.len);
     q->state = REQUEST_PROPOSED;
-    n->changing = true;
+    n->change.under_way = true;
     bool adds = c->what == CHANGE_JOIN || c->what == CHANGE_ADD;
     if (c->what < CHANGE_JOIN || c->what > CHANGE_TRANSFER ||
         (c->id == 0 && c->what != CHANGE_TRANSFER) || (adds && address.len == 0))
         finish(c, FIRN_EINVAL, "no such change");
     else if (adds && (strlen(c->address) != address.len || !is_address(c->address)))
         finish(c, FIRN_EINVAL, "the member's address is no host:port");
-    else if (adds && !n->tls && !n->opts.plain && !address_loopback(c->address))
+    else if (adds && !n->net.tls && !n->opts.plain && !address_loopback(c->address))
         finish(
             c, FIRN_EAUTH,
             "another machine's address: set cluster.tls_cert, cluster.tls_key and cluster.tls_ca, or "
             "cluster.plain in a safe network");
-    else if (c->what == CHANGE_TRANSFER && c->id == n->id)
+    else if (c->what == CHANGE_TRANSFER && c->id == n->self.id)
         finish(c, 0, "");
-    else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->id))
+    else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->self.id))
         transfer(c, c->what == CHANGE_TRANSFER ? c->id : 0);
     else
         step(c);
@@ -214,9 +214,9 @@ void membership_change(struct node *n, struct request *q)
 
 static void join_end(struct node *n)
 {
-    n->to_join = NULL;
-    n->join_next++;
-    n->join_ms = uv_now(&n->loop) + JOIN_EVERY_MS;
+    n->join.wire = NULL;
+    n->join.next++;
+    n->join.retry_ms = uv_now(&n->loop.uv) + JOIN_EVERY_MS;
 }
 
 static void join_frame(struct wire *w, const struct frame *f)
@@ -227,8 +227,8 @@ static void join_frame(struct wire *w, const struct frame *f)
     if (f->type == FRAME_WELCOME) {
         frame_begin(&o, FRAME_CHANGE, 0, JOIN_BUDGET_MS, 1);
         frame_u8(&o, n->opts.standby ? CHANGE_ADD : CHANGE_JOIN);
-        frame_u64(&o, n->id);
-        frame_text(&o, firn_slice(n->address, strlen(n->address)));
+        frame_u64(&o, n->self.id);
+        frame_text(&o, firn_slice(n->self.address, strlen(n->self.address)));
         frame_end(&o);
         wire_send(w, o.p, o.len);
         return;
@@ -247,7 +247,7 @@ static void join_gone(struct wire *w, const char *why)
 {
     struct node *n = wire_user(w);
     node_say(n, NODE_INFO, "join_failed", "member=%s cause=%s",
-             n->join[n->join_next % n->opts.join_n], why);
+             n->join.members[n->join.next % n->opts.join_n], why);
     join_end(n);
 }
 
@@ -255,15 +255,15 @@ static const struct wire_events join_events = { node_greet, join_frame, join_gon
 
 void membership_join(struct node *n)
 {
-    const struct raft_server *me = node_member(n, n->id);
-    n->newcomer &= me == NULL;
+    const struct raft_server *me = node_member(n, n->self.id);
+    n->self.newcomer &= me == NULL;
     /* Who is not in the list was removed, and stays out; but for one that never was in it. */
     bool in = me ? me->role == RAFT_VOTER || (me->role == RAFT_STANDBY && n->opts.standby)
-                 : n->raft.configuration.n > 0 && !n->newcomer;
-    if (in || n->opts.join_n == 0 || n->to_join || uv_now(&n->loop) < n->join_ms)
+                 : n->raft.configuration.n > 0 && !n->self.newcomer;
+    if (in || n->opts.join_n == 0 || n->join.wire || uv_now(&n->loop.uv) < n->join.retry_ms)
         return;
-    n->to_join = wire_connect(&n->loop, n->join[n->join_next % n->opts.join_n], n->tls,
-                              &join_events, n);
-    if (!n->to_join)
+    n->join.wire = wire_connect(&n->loop.uv, n->join.members[n->join.next % n->opts.join_n],
+                                n->net.tls, &join_events, n);
+    if (!n->join.wire)
         join_end(n);
 }

@@ -5,10 +5,7 @@
  * that is wrong is said at once; then the loop's thread runs. Stop: the reverse, on the loop's thread.
  * libraft tells nobody when the lead changes: a tick looks.
  */
-#include "raft/shield/closed_segment.h"
-#include "raft/shield/truncation.h"
 #include "raft/node_in.h"
-#include "raft/shield/segment.h"
 #include "store/link.h"
 #include "id/diag.h"
 
@@ -43,14 +40,14 @@ static int to_raft(int r)
 static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **result)
 {
     struct node *n = f->data;
-    int r = n->apply_failed;
+    int r = n->applied.failed;
     if (r == 0 && !fsm_entry_at(b->base, b->len, raft_last_applied(&n->raft) + 1))
         r = FIRN_EFORMAT;
     if (r == 0)
         r = fsm_apply(&n->fsm, b->base, b->len);
-    if (r != 0 && !n->apply_failed) {
+    if (r != 0 && !n->applied.failed) {
         /* libraft would try again, and what was done of it would be done twice. */
-        n->apply_failed = r;
+        n->applied.failed = r;
         log_failed(
             n, r == FIRN_ENOMEM ? "out of memory" : "an entry of the log is not what was written",
             r == FIRN_ENOMEM ? "restart firnd"
@@ -82,7 +79,7 @@ static int on_snapshot(struct raft_fsm *f, struct raft_buffer *bufs[], unsigned 
         raft_free(b);
         return RAFT_NOMEM;
     }
-    n->snapshots++;
+    n->applied.snapshots++;
     set_resend(n, b->len);
     *bufs = b;
     *n_bufs = 1;
@@ -96,7 +93,7 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
     if (r == 0) {
         set_resend(n, b->len);
         raft_free(b->base);
-        n->snapshots++;
+        n->applied.snapshots++;
         n->check.differs = 0; /* it has the leader's now */
     } else {
         node_say(
@@ -106,102 +103,24 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
     return to_raft(r);
 }
 
-/* libraft's own has no seed: three members that start together would wake together for ever. */
-static int on_random(struct raft_io *io, int min, int max)
-{
-    (void)io;
-    uint32_t v = 0;
-    if (uv_random(NULL, NULL, &v, sizeof v, 0, NULL) != 0)
-        v = (uint32_t)uv_hrtime();
-    return max > min ? min + (int)(v % (uint32_t)(max - min)) : min;
-}
-
-/* ---- term and vote, twice ---- */
-
-static int remember(struct node *n, struct vote v)
-{
-    n->vote = v;
-    return vote_write(n->vote_path, &v) == 0 ? 0 : RAFT_IOERR;
-}
-
-static int on_term(struct raft_io *io, raft_term term)
-{
-    struct node *n = node_of(io);
-    int r = n->set_term(io, term);
-    return r ? r : remember(n, (struct vote){ term, 0 });
-}
-
-static int on_vote(struct raft_io *io, raft_id id)
-{
-    struct node *n = node_of(io);
-    int r = n->set_vote(io, id);
-    return r ? r : remember(n, (struct vote){ n->vote.term, id });
-}
-
-/* Each in its place: libraft takes the entries of an open segment for those that follow the last closed one. */
-static bool in_place(const struct raft_entry *e, size_t n, raft_index first)
-{
-    for (size_t i = 0; i < n; i++)
-        if (e[i].type == RAFT_COMMAND && !fsm_entry_at(e[i].buf.base, e[i].buf.len, first + i))
-            return false;
-    return true;
-}
-
-/* libraft loads when it starts, before it does anything with them. */
-static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
-                   struct raft_snapshot **snapshot, raft_index *start_index,
-                   struct raft_entry *entries[], size_t *n_entries)
-{
-    struct node *n = node_of(io);
-    struct vote ours;
-    int r = vote_read(n->vote_path, &ours);
-    int loaded = n->load(io, term, voted_for, snapshot, start_index, entries, n_entries);
-    if (loaded != 0)
-        return loaded;
-    n->vote = (struct vote){ *term, *voted_for };
-    /* None of ours yet: a new one; term 1 is how clusters begin. */
-    bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->vote);
-    n->vote_damaged = !good;
-    if (good && in_place(*entries, *n_entries, *start_index)) {
-        io_order_start(n, *start_index + *n_entries);
-        return 0;
-    }
-    snprintf(io->errmsg, sizeof io->errmsg, "%s",
-             good ? "entries are not in their places" : "term and vote");
-    for (size_t i = 0; i < *n_entries; i++) /* as libraft's own loading does when it fails */
-        if (i == 0 || (*entries)[i].batch != (*entries)[i - 1].batch)
-            raft_free((*entries)[i].batch);
-    raft_free(*entries);
-    *entries = NULL;
-    *n_entries = 0;
-    if (*snapshot) {
-        raft_configuration_close(&(*snapshot)->configuration);
-        raft_free((*snapshot)->bufs[0].base);
-        raft_free((*snapshot)->bufs);
-        raft_free(*snapshot);
-        *snapshot = NULL;
-    }
-    return RAFT_CORRUPT;
-}
-
 /* ---- the loop ---- */
 
 static void on_raft_closed(struct raft *r)
 {
     struct node *n = r->data;
-    n->raft_open = false;
-    uv_close((uv_handle_t *)&n->wake, NULL);
-    uv_close((uv_handle_t *)&n->tick, NULL);
-    if (n->listener.data)
-        uv_close((uv_handle_t *)&n->listener, NULL);
-    wire_close_all(&n->loop);
+    n->health.raft_open = false;
+    uv_close((uv_handle_t *)&n->loop.wake, NULL);
+    uv_close((uv_handle_t *)&n->loop.tick, NULL);
+    if (n->net.listener.data)
+        uv_close((uv_handle_t *)&n->net.listener, NULL);
+    wire_close_all(&n->loop.uv);
 }
 
 static void begin_end(struct node *n)
 {
-    if (n->closing)
+    if (n->loop.closing)
         return;
-    n->closing = true;
+    n->loop.closing = true;
     node_end_requests(n);
     raft_close(&n->raft, on_raft_closed);
 }
@@ -209,20 +128,20 @@ static void begin_end(struct node *n)
 static void on_wake(uv_async_t *a)
 {
     struct node *n = a->data;
-    pthread_mutex_lock(&n->mutex);
-    struct hand_in *h = n->in_first;
-    n->in_first = NULL;
-    n->in_last = &n->in_first;
-    bool stop = n->stop;
-    struct wire_tls *fresh = n->fresh_tls;
-    n->fresh_tls = NULL;
-    pthread_mutex_unlock(&n->mutex);
+    pthread_mutex_lock(&n->inbox.mutex);
+    struct hand_in *h = n->inbox.first;
+    n->inbox.first = NULL;
+    n->inbox.last = &n->inbox.first;
+    bool stop = n->inbox.stop;
+    struct wire_tls *fresh = n->inbox.fresh_tls;
+    n->inbox.fresh_tls = NULL;
+    pthread_mutex_unlock(&n->inbox.mutex);
     io_order_run(n);
     if (fresh)
-        wire_tls_renew(n->tls, fresh);
+        wire_tls_renew(n->net.tls, fresh);
     while (h) {
         struct hand_in *next = h->next;
-        if (n->closing || stop)
+        if (n->loop.closing || stop)
             h->done(h->user, NULL, 0);
         else
             node_take(n, h->bytes, h->len, NULL, h->done, h->user);
@@ -240,27 +159,27 @@ static void watch_lead(struct node *n)
     raft_id id = 0;
     const char *address = NULL;
     raft_leader(&n->raft, &id, &address);
-    if (id != n->leader) {
-        n->leader = id;
+    if (id != n->election.logged) {
+        n->election.logged = id;
         if (id)
             node_say(n, NODE_INFO, "leader", "member=%llx address=%s term=%llu%s", id,
                      address ? address : "?", n->raft.current_term,
-                     id == n->id ? " this_member=yes" : "");
+                     id == n->self.id ? " this_member=yes" : "");
         else
             node_say(n, NODE_WARN, "no_leader", "term=%llu", n->raft.current_term);
     }
     bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
     if (id || cut_off) /* then others may know one */
-        n->leaderless_ms = 0;
-    else if (n->leaderless_ms == 0)
-        n->leaderless_ms = uv_now(&n->loop);
-    if (n->to_leader && !cut_off &&
-        (id == n->id || id == 0)) { /* what it has not answered may never be */
-        wire_close(n->to_leader);
+        n->election.leaderless_ms = 0;
+    else if (n->election.leaderless_ms == 0)
+        n->election.leaderless_ms = uv_now(&n->loop.uv);
+    if (n->forward.wire && !cut_off &&
+        (id == n->self.id || id == 0)) { /* what it has not answered may never be */
+        wire_close(n->forward.wire);
         node_leader_lost(n);
     }
-    if (cut_off && !n->broken) {
-        n->broken = 1;
+    if (cut_off && !n->health.stopped) {
+        n->health.stopped = true;
         const char *why = raft_errmsg(&n->raft);
         node_say(n, NODE_ERROR, "member_stopped", "cause=%s cure=mend that and restart firnd",
                  *why ? why : "libraft does not say; see the lines before this one");
@@ -270,7 +189,7 @@ static void watch_lead(struct node *n)
 static void on_tick(uv_timer_t *t)
 {
     struct node *n = t->data;
-    if (n->closing)
+    if (n->loop.closing)
         return;
     watch_lead(n);
     silent_leader_tick(n);
@@ -286,7 +205,7 @@ static void on_tick(uv_timer_t *t)
 static void *run(void *arg)
 {
     struct node *n = arg;
-    uv_run(&n->loop, UV_RUN_DEFAULT);
+    uv_run(&n->loop.uv, UV_RUN_DEFAULT);
     return NULL;
 }
 
@@ -300,15 +219,15 @@ static int explain(struct node *n, int r, const char *what, struct firn_diag *d)
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.40s is damaged (%.80s): remove this member, delete its folder, join "
                           "anew",
-                          n->dir, why);
-    return firn__diag(d, FIRN_EIO, 0, "cannot %s in %.80s: %.80s", what, n->dir, why);
+                          n->self.dir, why);
+    return firn__diag(d, FIRN_EIO, 0, "cannot %s in %.80s: %.80s", what, n->self.dir, why);
 }
 
 static int bootstrap(struct node *n, bool recover)
 {
     struct raft_configuration c;
     raft_configuration_init(&c);
-    int r = raft_configuration_add(&c, n->id, n->address, RAFT_VOTER);
+    int r = raft_configuration_add(&c, n->self.id, n->self.address, RAFT_VOTER);
     if (r == 0)
         r = recover ? raft_recover(&n->raft, &c) : raft_bootstrap(&n->raft, &c);
     raft_configuration_close(&c);
@@ -318,25 +237,24 @@ static int bootstrap(struct node *n, bool recover)
 static int start_raft(struct node *n, struct firn_diag *d)
 {
     char log[4200];
-    snprintf(log, sizeof log, "%s/log", n->dir);
+    snprintf(log, sizeof log, "%s/log", n->self.dir);
     node_transport(n);
-    int r = raft_uv_init(&n->io, &n->loop, log, &n->transport);
+    int r = raft_uv_init(&n->io, &n->loop.uv, log, &n->net.transport);
     if (r != 0)
         return firn__diag(d, FIRN_EIO, 0, "cannot use %.120s: %s", log, raft_strerror(r));
     raft_uv_set_auto_recovery(&n->io, false); /* a damaged log is for people to judge */
     raft_uv_set_connect_retry_delay(&n->io, RECONNECT_MS);
-    n->io.random = on_random;
-    n->raft_fsm = (struct raft_fsm){
+    n->applied.hooks = (struct raft_fsm){
         .version = 1, .data = n, .apply = on_apply, .snapshot = on_snapshot, .restore = on_restore
     };
-    r = raft_init(&n->raft, &n->io, &n->raft_fsm, n->id, n->address);
+    r = raft_init(&n->raft, &n->io, &n->applied.hooks, n->self.id, n->self.address);
     if (r != 0) {
         r = firn__diag(d, FIRN_EIO, 0, "cannot use %.100s: %.60s", log, n->io.errmsg);
         raft_uv_close(&n->io);
         return r;
     }
     n->raft.data = n;
-    n->raft_open = true;
+    n->health.raft_open = true;
     uint32_t election = n->opts.election_ms ? n->opts.election_ms : ELECTION_MS;
     raft_set_election_timeout(&n->raft, election);
     raft_set_heartbeat_timeout(&n->raft, election / 5 ? election / 5 : 1);
@@ -346,25 +264,8 @@ static int start_raft(struct node *n, struct firn_diag *d)
                                 n->opts.snapshot_every ? n->opts.snapshot_every : SNAPSHOT_EVERY);
     raft_set_snapshot_trailing(&n->raft,
                                n->opts.snapshot_keep ? n->opts.snapshot_keep : SNAPSHOT_KEEP);
-    n->set_term = n->io.set_term;
-    n->set_vote = n->io.set_vote;
-    n->io.set_term = on_term;
-    n->io.set_vote = on_vote;
-    n->load = n->io.load;
-    n->io.load = on_load;
-    io_order_watch(n); /* next to the disk: the others see it in order */
-    append_failure_watch(n);
-    install_snapshot_watch(n);
-    append_result_watch(n);
-    snprintf(n->vote_path, sizeof n->vote_path, "%s/vote", n->dir);
-    snprintf(n->cut_path, sizeof n->cut_path, "%s/cut", n->dir);
-    r = closed_repair(log, d);
-    if (r == 0)
-        r = truncation_finish(n->cut_path, log, d);
-    if (r == 0)
-        r = closed_drop_replaced(log, d);
-    if (r == 0)
-        r = segment_check(log, d);
+    shield_install(n);
+    r = shield_repair(n, log, d);
     if (r != 0)
         return r;
     if (n->opts.init || n->opts.restore)
@@ -372,12 +273,12 @@ static int start_raft(struct node *n, struct firn_diag *d)
     if (r != 0)
         return explain(n, r, n->opts.restore ? "restore" : "begin a cluster", d);
     r = raft_start(&n->raft);
-    if (r != 0 && n->vote_damaged)
+    if (r != 0 && n->shield.vote.damaged)
         return firn__diag(
             d, FIRN_EFORMAT, 0,
             "%.80s: term and vote are damaged: remove this member, delete its folder, "
             "join anew",
-            n->dir);
+            n->self.dir);
     return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
 }
 
@@ -409,19 +310,19 @@ int node_check(const struct node_opts *o, struct firn_diag *d)
 
 static void node_free(struct node *n)
 {
-    for (size_t i = 0; i < n->opts.join_n && n->join; i++)
-        free(n->join[i]);
-    free(n->join);
-    if (n->lock_fd >= 0)
-        close(n->lock_fd);
+    for (size_t i = 0; i < n->opts.join_n && n->join.members; i++)
+        free(n->join.members[i]);
+    free(n->join.members);
+    if (n->self.lock_fd >= 0)
+        close(n->self.lock_fd);
     fsm_done(&n->fsm);
-    wire_tls_free(n->tls);
-    wire_tls_free(n->fresh_tls);
-    pthread_mutex_destroy(&n->mutex);
-    pthread_mutex_destroy(&n->view_mutex);
-    free(n->address);
-    free(n->dir);
-    free(n->room);
+    wire_tls_free(n->net.tls);
+    wire_tls_free(n->inbox.fresh_tls);
+    pthread_mutex_destroy(&n->inbox.mutex);
+    pthread_mutex_destroy(&n->published.mutex);
+    free(n->self.address);
+    free(n->self.dir);
+    free(n->requests.room);
     free(n);
 }
 
@@ -431,18 +332,18 @@ static struct node *node_new(const struct node_opts *o)
     if (!n)
         return NULL;
     n->opts = *o;
-    n->lock_fd = -1;
-    n->in_last = &n->in_first;
-    pthread_mutex_init(&n->mutex, NULL);
-    pthread_mutex_init(&n->view_mutex, NULL);
-    n->address = strdup(o->address && *o->address ? o->address : o->listen);
-    n->dir = strdup(o->dir);
-    n->room = malloc(FRAME_MAX);
-    n->join = calloc(o->join_n + 1, sizeof *n->join);
-    bool ok = n->address && n->dir && n->room && n->join &&
-              uv_random(NULL, NULL, &n->boot, sizeof n->boot, 0, NULL) == 0;
+    n->self.lock_fd = -1;
+    n->inbox.last = &n->inbox.first;
+    pthread_mutex_init(&n->inbox.mutex, NULL);
+    pthread_mutex_init(&n->published.mutex, NULL);
+    n->self.address = strdup(o->address && *o->address ? o->address : o->listen);
+    n->self.dir = strdup(o->dir);
+    n->requests.room = malloc(FRAME_MAX);
+    n->join.members = calloc(o->join_n + 1, sizeof *n->join.members);
+    bool ok = n->self.address && n->self.dir && n->requests.room && n->join.members &&
+              uv_random(NULL, NULL, &n->self.boot, sizeof n->self.boot, 0, NULL) == 0;
     for (size_t i = 0; i < o->join_n && ok; i++)
-        ok = (n->join[i] = strdup(o->join[i])) != NULL;
+        ok = (n->join.members[i] = strdup(o->join[i])) != NULL;
     if (!ok) {
         node_free(n);
         return NULL;
@@ -453,15 +354,15 @@ static struct node *node_new(const struct node_opts *o)
 /* What the loop still has is closed in it. */
 static void close_loop(struct node *n)
 {
-    if (n->raft_open) {
+    if (n->health.raft_open) {
         begin_end(n);
     } else {
-        uv_close((uv_handle_t *)&n->wake, NULL);
-        uv_close((uv_handle_t *)&n->tick, NULL);
-        if (n->listener.data)
-            uv_close((uv_handle_t *)&n->listener, NULL);
+        uv_close((uv_handle_t *)&n->loop.wake, NULL);
+        uv_close((uv_handle_t *)&n->loop.tick, NULL);
+        if (n->net.listener.data)
+            uv_close((uv_handle_t *)&n->net.listener, NULL);
     }
-    uv_run(&n->loop, UV_RUN_DEFAULT);
+    uv_run(&n->loop.uv, UV_RUN_DEFAULT);
 }
 
 int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d)
@@ -470,34 +371,34 @@ int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d
     if (r != 0)
         return r;
     struct node *n = node_new(o);
-    if (!n || uv_loop_init(&n->loop) != 0) {
+    if (!n || uv_loop_init(&n->loop.uv) != 0) {
         if (n)
             node_free(n);
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     }
-    uv_async_init(&n->loop, &n->wake, on_wake);
-    uv_timer_init(&n->loop, &n->tick);
-    n->wake.data = n->tick.data = n;
+    uv_async_init(&n->loop.uv, &n->loop.wake, on_wake);
+    uv_timer_init(&n->loop.uv, &n->loop.tick);
+    n->loop.wake.data = n->loop.tick.data = n;
     bool uv = false;
     if (o->cert)
-        r = wire_tls_new(o->cert, o->key, o->ca, &n->tls, d);
+        r = wire_tls_new(o->cert, o->key, o->ca, &n->net.tls, d);
     if (r == 0)
         r = identity_open(n, d);
     if (r == 0)
         r = node_listen(n, o->listen, d);
     if (r == 0) {
         r = start_raft(n, d);
-        uv = n->raft_open;
+        uv = n->health.raft_open;
     }
     if (r == 0)
-        uv_timer_start(&n->tick, on_tick, NODE_TICK_MS, NODE_TICK_MS);
-    if (r == 0 && pthread_create(&n->thread, NULL, run, n) != 0)
+        uv_timer_start(&n->loop.tick, on_tick, NODE_TICK_MS, NODE_TICK_MS);
+    if (r == 0 && pthread_create(&n->loop.thread, NULL, run, n) != 0)
         r = firn__diag(d, FIRN_ENOMEM, 0, "no thread for the cluster");
     if (r != 0) {
         close_loop(n);
         if (uv)
             raft_uv_close(&n->io);
-        uv_loop_close(&n->loop);
+        uv_loop_close(&n->loop.uv);
         node_free(n);
         return r;
     }
@@ -509,13 +410,13 @@ void node_stop(struct node *n)
 {
     if (!n)
         return;
-    pthread_mutex_lock(&n->mutex);
-    n->stop = true;
-    pthread_mutex_unlock(&n->mutex);
-    uv_async_send(&n->wake);
-    pthread_join(n->thread, NULL);
+    pthread_mutex_lock(&n->inbox.mutex);
+    n->inbox.stop = true;
+    pthread_mutex_unlock(&n->inbox.mutex);
+    uv_async_send(&n->loop.wake);
+    pthread_join(n->loop.thread, NULL);
     raft_uv_close(&n->io);
-    uv_loop_close(&n->loop);
+    uv_loop_close(&n->loop.uv);
     node_free(n);
 }
 
@@ -523,25 +424,25 @@ int node_renew_tls(struct node *n, const char *cert, const char *key, const char
                    struct firn_diag *d)
 {
     struct wire_tls *fresh = NULL;
-    if (!n->tls)
+    if (!n->net.tls)
         return firn__diag(d, FIRN_EINVAL, 0, TLS_SETTINGS " take effect after a restart");
     if (!cert || !key || !ca)
         return firn__diag(d, FIRN_EINVAL, 0, "TLS needs all three: " TLS_SETTINGS);
     int r = wire_tls_new(cert, key, ca, &fresh, d);
     if (r != 0)
         return r;
-    pthread_mutex_lock(&n->mutex);
-    struct wire_tls *unused = n->fresh_tls;
-    n->fresh_tls = fresh;
-    pthread_mutex_unlock(&n->mutex);
+    pthread_mutex_lock(&n->inbox.mutex);
+    struct wire_tls *unused = n->inbox.fresh_tls;
+    n->inbox.fresh_tls = fresh;
+    pthread_mutex_unlock(&n->inbox.mutex);
     wire_tls_free(unused);
-    uv_async_send(&n->wake);
+    uv_async_send(&n->loop.wake);
     return 0;
 }
 
 uint64_t node_id(const struct node *n)
 {
-    return n->id;
+    return n->self.id;
 }
 
 /* ---- for other threads ---- */
@@ -556,11 +457,11 @@ void node_submit(struct node *n, const char *frame, size_t len,
     }
     *h = (struct hand_in){ .done = done, .user = user, .len = len };
     memcpy(h->bytes, frame, len);
-    pthread_mutex_lock(&n->mutex);
-    *n->in_last = h;
-    n->in_last = &h->next;
-    pthread_mutex_unlock(&n->mutex);
-    uv_async_send(&n->wake);
+    pthread_mutex_lock(&n->inbox.mutex);
+    *n->inbox.last = h;
+    n->inbox.last = &h->next;
+    pthread_mutex_unlock(&n->inbox.mutex);
+    uv_async_send(&n->loop.wake);
 }
 
 struct channel {

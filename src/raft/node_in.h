@@ -8,10 +8,9 @@
 #include <raft/uv.h>
 
 #include "raft/fsm.h"
-#include "raft/shield/match.h"
 #include "raft/node.h"
+#include "raft/shield/shield.h"
 #include "raft/write_turn.h"
-#include "raft/shield/vote.h"
 #include "raft/wire.h"
 
 enum {
@@ -55,25 +54,6 @@ struct hand_in { /* from another thread */
     char bytes[];
 };
 
-struct io_order {                    /* of what the disk is asked for */
-    struct io_order_item *first;     /* waits */
-    struct io_order_item *cancelled; /* appends, the newest first */
-    uint64_t begun;                  /* items, ever */
-    raft_io_close_cb closed;
-    unsigned appends; /* under way, */
-    bool putting;     /* as a snapshot is */
-    bool cut;        /* the end of the log was cut off, and no append behind that is acknowledged */
-    raft_index next; /* to be appended: where the log ends, once all is done */
-    int failed;      /* a cut did not work: nothing is written any more */
-    /* libraft's own */
-    int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
-                  unsigned n, raft_io_append_cb cb);
-    int (*truncate)(struct raft_io *io, raft_index index);
-    int (*put)(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
-               const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
-    void (*close)(struct raft_io *io, raft_io_close_cb cb);
-};
-
 struct state_check {   /* on what the registers are */
     raft_term settled; /* the last term in which all before it was applied here, as its leader, */
     raft_term term;    /* and in which the others were told what came of it, */
@@ -83,110 +63,144 @@ struct state_check {   /* on what the registers are */
     uint64_t said_ms;  /* when that was told last, of uv_now() */
 };
 
-struct node {
-    struct node_opts opts;
-    char *address, *dir;
+struct node_identity { /* who this member is */
     uint64_t id;
+    char *address; /* under which the other members reach it */
+    char *dir;
     int lock_fd;
-    struct wire_tls *tls;
+    bool
+        newcomer; /* it was never a member: a log that comes may be meant for another member, which had
+                      this address before */
+    uint64_t boot; /* random, new with each start: with a request's number it is a nonce */
+};
 
-    uv_loop_t loop;
+struct node_loop { /* the thread that everything here belongs to */
+    uv_loop_t uv;
     pthread_t thread;
     uv_async_t wake;
-    uv_tcp_t listener;
     uv_timer_t tick;
+    bool closing;
+};
 
-    struct raft raft;
-    struct raft_io io;
-    struct io_order order;
-    struct raft_fsm raft_fsm;
+struct node_net {         /* the peer port, and libraft's transport on it */
+    struct wire_tls *tls; /* NULL: without TLS */
+    uv_tcp_t listener;
     struct raft_uv_transport transport;
     raft_uv_accept_cb accept;
-    int (*set_term)(struct raft_io *io, raft_term term); /* libraft's own, behind ours */
-    int (*set_vote)(struct raft_io *io, raft_id id);
-    int (*load)(struct raft_io *io, raft_term *term, raft_id *voted_for,
-                struct raft_snapshot **snapshot, raft_index *start_index,
-                struct raft_entry *entries[], size_t *n_entries);
-    int (*append)(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
-                  unsigned n, raft_io_append_cb cb);
-    int (*put)(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
-               const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
-    int (*send)(struct raft_io *io, struct raft_io_send *req, const struct raft_message *message,
-                raft_io_send_cb cb);
-    int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv);
-    raft_io_recv_cb recv;
-    raft_term lead_term;   /* the last one that it led in, */
-    raft_index lead_first; /* and the first entry of its own there */
-    struct state_check check;
-    struct match match;     /* what the leader is known to have in common with us */
-    struct match shows;     /* that of the message being received, if it fits */
-    bool appended;          /* what is being received is written to the log */
-    struct match put_shows; /* of the leader's snapshot that is under way */
-    struct raft_io_snapshot_put put_req, *put_theirs;
-    bool leader_spoke, silent; /* since the last tick; for long now it has not */
-    unsigned silent_ticks;
-    bool stalled; /* the log cannot be written */
-    unsigned held;
-    uint64_t flee_ms;
-    struct raft_transfer flee_req;
-    bool vote_damaged;
-    struct vote vote;
-    char vote_path[4200], cut_path[4200];
-    struct dial *dials; /* of libraft, not yet connected */
-    bool raft_open, closing;
-    int broken; /* libraft's reason to stop; 0: it works */
+    struct dial *dials; /* connections that libraft asked for and that are not made yet */
+};
 
-    struct fsm fsm;
-    int apply_failed; /* since then no entry is applied */
+struct node_health {
+    bool raft_open; /* libraft is initialised */
+    bool stalled;   /* the log cannot be written: nothing is written or applied any more */
+    bool stopped;   /* libraft has given up */
+};
+
+struct node_applied { /* the state machine's side of libraft */
+    struct raft_fsm hooks;
+    int failed; /* why an entry was not applied; since then none is */
     struct {
         raft_index index;
         uint64_t sum;
-    } summed; /* for who asks again and again */
+    } digest;           /* of the registers as of `index`, for status requests that repeat */
+    uint64_t snapshots; /* taken or received since the start */
+};
+
+struct node_requests { /* of clients, of other members and of this process */
     struct request *first, *last;
-    size_t requests, request_bytes; /* how many, and how large together */
-    uint64_t numbers, boot;         /* boot: random, so that with a number it is a nonce */
-    unsigned proposals;
-    struct turns turns; /* while it leads */
-    uint64_t entries_begun;
-    bool barrier, naming, changing, transferring;
+    size_t count, bytes;  /* bytes: of all together */
+    uint64_t last_number; /* that a request was given */
+    char *room;           /* FRAME_MAX bytes, for the frame that is being written */
+};
+
+struct node_proposals { /* what this member appends, as the leader */
+    unsigned under_way;
+    bool naming;    /* the entry that names the cluster is under way */
+    uint64_t begun; /* entries with writes, ever: their numbers */
+    struct turns turns;
+    uint64_t entries, writes; /* proposed since the start */
+};
+
+struct node_reads { /* reads that must be current */
+    bool under_way;
+    struct raft_barrier barrier;
     bool caught_up; /* since the start it once had all that the leader had */
-    struct raft_barrier barrier_req;
-    struct raft_transfer transfer_req;
-    char *room; /* FRAME_MAX bytes for a reply */
+};
 
-    struct {
-        uint64_t id, ms;    /* of uv_now() */
-    } heard[MEMBERS_MAX];   /* when the leader last heard of each, in the order of the members */
-    uint64_t leader;        /* as last told about */
-    uint64_t leaderless_ms; /* of uv_now(), since when none is known; 0: there is one */
-    bool removed;           /* the others have no such member any more */
-    struct wire *to_ask;    /* whether it was */
-    uint64_t ask_ms;        /* when to ask, or to give up */
-    struct wire *to_leader;
-    bool to_leader_up;
-    unsigned other; /* member to ask where no leader is known any more */
-    char leader_address[FRAME_ADDRESS_MAX + 1]; /* of to_leader */
+struct node_change { /* of the members, or of who leads: one at a time */
+    bool under_way, transferring;
+    struct raft_transfer transfer;
+};
 
-    bool
-        newcomer; /* has never been a member: the log it gets may be meant for who had its address before */
-    struct wire *to_join;
-    size_t join_next;
-    uint64_t join_ms;
-    char **join;
+struct node_election {      /* who leads, as this member sees it */
+    raft_id logged;         /* the leader that was logged last */
+    uint64_t leaderless_ms; /* of uv_now(): since when there is none; 0: there is one */
+    uint64_t changes;       /* of the leader, since the start */
+    raft_term counted_term; /* with counted_id: the leader that was counted last */
+    raft_id counted_id;
+};
 
-    uint64_t snapshots;                /* taken or received since the start */
-    uint64_t entries, writes;          /* proposed */
-    uint64_t forwarded[2];             /* [1] writes */
-    uint64_t leader_changes, led_term; /* seen to begin */
-    raft_id led_by;
+struct node_forward { /* requests that the leader answers */
+    struct wire *wire;
+    bool up;
+    char address[FRAME_ADDRESS_MAX + 1];
+    unsigned other;       /* the member to ask next where no leader can be named */
+    uint64_t requests[2]; /* since the start; [1] writes */
+};
 
-    pthread_mutex_t view_mutex;
-    struct node_view view; /* guarded by view_mutex */
+struct node_join { /* asking to become a member */
+    char **members;
+    size_t next;
+    struct wire *wire;
+    uint64_t retry_ms; /* of uv_now() */
+};
 
+struct node_removal { /* asking whether this member was removed */
+    bool removed;
+    struct wire *wire;
+    uint64_t ask_ms; /* of uv_now(): when to ask, or to give up */
+};
+
+struct node_heard { /* when the leader last heard from a member */
+    raft_id id;
+    uint64_t ms; /* of uv_now(); 0: never */
+};
+
+struct node_published { /* for other threads */
     pthread_mutex_t mutex;
-    struct hand_in *in_first, **in_last; /* guarded */
-    bool stop;                           /* guarded */
-    struct wire_tls *fresh_tls;          /* guarded: to be used from now on */
+    struct node_view view; /* guarded by mutex */
+};
+
+struct node_inbox { /* from other threads; everything is guarded by mutex */
+    pthread_mutex_t mutex;
+    struct hand_in *first, **last;
+    bool stop;
+    struct wire_tls *fresh_tls; /* to be used from now on */
+};
+
+struct node {
+    struct node_opts opts;
+    struct node_identity self;
+    struct node_loop loop;
+    struct node_net net;
+    struct raft raft;
+    struct raft_io io;
+    struct shield shield;
+    struct node_health health;
+    struct fsm fsm;
+    struct node_applied applied;
+    struct state_check check;
+    struct node_requests requests;
+    struct node_proposals proposals;
+    struct node_reads reads;
+    struct node_change change;
+    struct node_election election;
+    struct node_forward forward;
+    struct node_join join;
+    struct node_removal removal;
+    struct node_heard heard[MEMBERS_MAX]; /* in the order of the configuration */
+    struct node_published published;
+    struct node_inbox inbox;
 };
 
 /* Whose that is, in what libraft calls. */
@@ -207,8 +221,8 @@ void node_pump(struct node *n); /* do what can be done now */
  * what a leader has already freed, and must not be asked for anything then. */
 static inline void node_pump_soon(struct node *n)
 {
-    if (!n->closing)
-        uv_async_send(&n->wake);
+    if (!n->loop.closing)
+        uv_async_send(&n->loop.wake);
 }
 const char *node_any_other(const struct node *n); /* address of a member; NULL: there is none */
 void node_forget(struct node *n, const struct wire *w); /* nobody waits there any more */
@@ -227,7 +241,7 @@ void node_reply_send(struct node *n, struct request *q, struct frame_out *o);
 
 static inline bool request_due(const struct node *n, const struct request *q)
 {
-    return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop);
+    return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop.uv);
 }
 
 /* Into the log, as the leader. */
@@ -275,33 +289,6 @@ bool check_settled(const struct node *n);
 void check_propose(struct node *n);       /* once that is so, and nothing else is under way */
 void check_applied(struct node *n);       /* what a leader said */
 bool check_differs(const struct node *n); /* from this leader */
-
-/* shield/io_order.c */
-void io_order_watch(struct node *n); /* before libraft starts, and before the other watches */
-void io_order_start(struct node *n, raft_index next); /* where the log that was loaded ends */
-void io_order_run(struct node *n);                    /* begins what waits and may begin now */
-
-/* shield/append_failure.c */
-void append_failure_watch(struct node *n); /* before libraft starts */
-void log_failed(struct node *n, const char *why,
-                const char *cure); /* nothing more is written or applied */
-void append_failure_hand_over(
-    struct node *n); /* gives the lead away if the log cannot be written */
-
-/* shield/committed_prefix.c */
-void committed_prefix_drop(const struct node *n, struct raft_append_entries *a);
-
-/* shield/install_snapshot.c, shield/append_result.c */
-void install_snapshot_watch(struct node *n); /* before libraft starts */
-void append_result_watch(struct node *n);
-
-/* shield/silent_leader.c */
-void silent_leader_tick(struct node *n); /* at each tick: whether the leader is heard */
-
-/* shield/leader_commit.c */
-void leader_commit_note(
-    struct node *n); /* notes where a lead begins; before anything is appended in it */
-void leader_commit_recv(struct node *n, struct raft_message *message); /* hands it to libraft */
 
 /* identity.c */
 FIRN_MUSTUSE int identity_open(struct node *n, struct firn_diag *d);

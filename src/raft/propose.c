@@ -26,9 +26,9 @@ enum { TURN_MS_MAX = 100 };
 static struct turns *turns_now(struct node *n)
 {
     uint64_t turn = n->raft.election_timeout / 10; /* members are no farther apart than that */
-    n->turns.now_ms = uv_now(&n->loop);
-    n->turns.for_ms = turn < TURN_MS_MAX ? turn : TURN_MS_MAX;
-    return &n->turns;
+    n->proposals.turns.now_ms = uv_now(&n->loop.uv);
+    n->proposals.turns.for_ms = turn < TURN_MS_MAX ? turn : TURN_MS_MAX;
+    return &n->proposals.turns;
 }
 
 static size_t writes_of(const struct request *q, struct firn_cas *want)
@@ -42,7 +42,7 @@ enum turn_of node_turn(struct node *n, const struct request *q)
 {
     static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
     enum turn_of all = TURN_FREE;
-    if (n->turns.used == 0 || q->frame.type != FRAME_CAS)
+    if (n->proposals.turns.used == 0 || q->frame.type != FRAME_CAS)
         return TURN_FREE;
     struct turns *t = turns_now(n);
     size_t count = writes_of(q, want);
@@ -120,7 +120,7 @@ static void proposal_done(struct raft_apply *req, int status, void *result)
     struct proposal *p = req->data;
     struct node *n = p->node;
     const uint8_t *at = result; /* only where it was applied */
-    n->proposals--;
+    n->proposals.under_way--;
     for (uint32_t i = 0; i < p->count; i++) {
         struct request *q = node_request(n, p->part[i].number);
         if (q && status == 0)
@@ -144,7 +144,7 @@ bool node_forgot(struct node *n, const struct request *q)
 /* Those whose turn it is, or all that do not have to wait for another one. False: the entry is full. */
 static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, bool turn)
 {
-    for (struct request *q = n->first, *next; q; q = next) {
+    for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         if (q->frame.type != FRAME_CAS || !request_due(n, q) || node_forgot(n, q))
             continue;
@@ -174,11 +174,11 @@ void node_propose(struct node *n)
     }
     p->node = n;
     p->req.data = p;
-    n->turns.entry = p->entry = ++n->entries_begun;
+    n->proposals.turns.entry = p->entry = ++n->proposals.begun;
     fsm_entry_begin(&e, room, FSM_ENTRY_MAX);
-    if (n->turns.used == 0 || add_writes(n, &e, p, true))
+    if (n->proposals.turns.used == 0 || add_writes(n, &e, p, true))
         (void)add_writes(n, &e, p, false);
-    n->turns.entry = 0;
+    n->proposals.turns.entry = 0;
     struct raft_buffer b = { room, fsm_entry_end(&e) };
     if (p->count > 0) {
         char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
@@ -186,16 +186,16 @@ void node_propose(struct node *n)
     }
     int r = p->count ? node_append(n, &p->req, &b, proposal_done) : RAFT_NOTFOUND;
     if (r == 0) {
-        n->proposals++;
-        n->entries++;
-        n->writes += p->count;
+        n->proposals.under_way++;
+        n->proposals.entries++;
+        n->proposals.writes += p->count;
         return;
     }
     raft_free(b.base);
     for (uint32_t i = 0; i < p->count; i++) { /* not in the log: they wait for the next leader */
         struct request *q = node_request(n, p->part[i].number);
         q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
     }
     turns_over(turns_now(n), p->entry);
     free(p);
@@ -203,7 +203,7 @@ void node_propose(struct node *n)
 
 bool node_may_write(struct node *n)
 {
-    for (struct request *q = n->first; q; q = q->next)
+    for (struct request *q = n->requests.first; q; q = q->next)
         if (q->frame.type == FRAME_CAS && request_due(n, q) && !node_forgot(n, q) &&
             node_turn(n, q) != TURN_OTHERS)
             return true;
@@ -219,7 +219,7 @@ static void named(struct raft_apply *req, int status, void *result)
         n->opts.restore = false;
         identity_note_restore(n);
     }
-    n->naming = false;
+    n->proposals.naming = false;
     free(req);
     node_pump_soon(n);
 }
@@ -233,7 +233,7 @@ void node_name_cluster(struct node *n)
         (void)fsm_entry_incarnation(b.base, b.len, n->fsm.incarnation, fresh);
         req->data = n;
         if (node_append(n, req, &b, named) == 0) {
-            n->naming = true;
+            n->proposals.naming = true;
             return;
         }
     }

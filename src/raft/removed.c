@@ -15,8 +15,8 @@ enum { ASK_EVERY_MS = 2000, ANSWER_MS = 1000 };
 
 static void asking_ends(struct node *n)
 {
-    n->to_ask = NULL;
-    n->ask_ms = uv_now(&n->loop) + ASK_EVERY_MS;
+    n->removal.wire = NULL;
+    n->removal.ask_ms = uv_now(&n->loop.uv) + ASK_EVERY_MS;
 }
 
 static void ask(struct wire *w)
@@ -35,7 +35,7 @@ static bool says_removed(const struct node *n, const char *status, size_t len)
 {
     char cluster[48], id[40], *text = strndup(status, len);
     snprintf(cluster, sizeof cluster, "\"cluster\":\"%016" PRIx64 "\"", n->fsm.incarnation);
-    snprintf(id, sizeof id, "\"id\":\"%016" PRIx64 "\"", n->id);
+    snprintf(id, sizeof id, "\"id\":\"%016" PRIx64 "\"", n->self.id);
     bool ours = text && (n->fsm.incarnation == 0 || strstr(text, cluster));
     bool removed = ours && strstr(text, "\"state\":\"leader\"") && !strstr(text, id);
     free(text);
@@ -53,7 +53,7 @@ static void on_frame(struct wire *w, const struct frame *f)
     }
     if (f->type == FRAME_REPLY && frame_get_reply(&in, &a) == 0 && a.result == 0 &&
         says_removed(n, in.p, in.len)) {
-        n->removed = true;
+        n->removal.removed = true;
         node_say(n, NODE_ERROR, "removed",
                  "cause=this member was removed from the cluster cure=end it; to let it in again "
                  "delete its folder and start it with cluster.join");
@@ -72,21 +72,21 @@ static const struct wire_events events = { node_greet, on_frame, on_gone };
 
 void removed_tick(struct node *n)
 {
-    uint64_t now = uv_now(&n->loop);
-    if (n->to_ask && now >= n->ask_ms) { /* it stands still */
-        wire_close(n->to_ask);
+    uint64_t now = uv_now(&n->loop.uv);
+    if (n->removal.wire && now >= n->removal.ask_ms) { /* it stands still */
+        wire_close(n->removal.wire);
         asking_ends(n);
     }
-    if (n->leaderless_ms == 0)
-        n->removed = false;
-    if (n->leaderless_ms == 0 || n->removed || n->to_ask || now < n->ask_ms ||
-        now < n->leaderless_ms + ASK_EVERY_MS)
+    if (n->election.leaderless_ms == 0)
+        n->removal.removed = false;
+    if (n->election.leaderless_ms == 0 || n->removal.removed || n->removal.wire ||
+        now < n->removal.ask_ms || now < n->election.leaderless_ms + ASK_EVERY_MS)
         return;
     const char *address = node_any_other(n);
-    n->other++;
-    n->ask_ms = now + ASK_EVERY_MS + WIRE_SILENT_MS;
+    n->forward.other++;
+    n->removal.ask_ms = now + ASK_EVERY_MS + WIRE_SILENT_MS;
     if (address)
-        n->to_ask = wire_connect(&n->loop, address, n->tls, &events, n);
-    if (!n->to_ask)
+        n->removal.wire = wire_connect(&n->loop.uv, address, n->net.tls, &events, n);
+    if (!n->removal.wire)
         asking_ends(n);
 }

@@ -37,7 +37,7 @@ static uint64_t wall_ms(void)
 
 static bool leads(struct node *n)
 {
-    return raft_state(&n->raft) == RAFT_LEADER && !n->transferring;
+    return raft_state(&n->raft) == RAFT_LEADER && !n->change.transferring;
 }
 
 static bool changes_something(const struct request *q)
@@ -49,10 +49,10 @@ static bool changes_something(const struct request *q)
 
 void node_answer(struct node *n, struct request *q, const char *reply, size_t len)
 {
-    *(q->prev ? &q->prev->next : &n->first) = q->next;
-    *(q->next ? &q->next->prev : &n->last) = q->prev;
-    n->request_bytes -= sizeof *q + q->len;
-    n->requests--;
+    *(q->prev ? &q->prev->next : &n->requests.first) = q->next;
+    *(q->next ? &q->next->prev : &n->requests.last) = q->prev;
+    n->requests.bytes -= sizeof *q + q->len;
+    n->requests.count--;
     if (q->wire && reply)
         wire_send(q->wire, reply, len);
     else if (q->done)
@@ -67,14 +67,14 @@ static uint64_t index_now(struct node *n)
 
 void node_refuse(struct node *n, struct request *q, int result, const char *why)
 {
-    struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+    struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
     frame_refuse(&o, q->frame.number, result, result == FIRN_ENOENT ? index_now(n) : 0, why);
     node_answer(n, q, o.p, o.len);
 }
 
 struct frame_out node_reply(struct node *n, const struct request *q, uint64_t index)
 {
-    struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+    struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
     /* Our own process has this clock already: it would take it for another one's. */
     frame_reply(&o, q->frame.number, 0, index, q->wire ? wall_ms() : 0);
     return o;
@@ -139,7 +139,7 @@ static void answer_identity(struct node *n, struct request *q)
 {
     if (n->fsm.incarnation == 0) { /* a new leader is about to name it */
         q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
         return;
     }
     struct frame_out o = node_reply(n, q, index_now(n));
@@ -180,7 +180,7 @@ static void answer_status(struct node *n, struct request *q)
 
 struct request *node_request(struct node *n, uint64_t number)
 {
-    for (struct request *q = n->first; q; q = q->next)
+    for (struct request *q = n->requests.first; q; q = q->next)
         if (q->number == number)
             return q;
     return NULL;
@@ -196,7 +196,7 @@ void node_ask_again(struct node *n, struct request *q, const char *why)
     q->maybe = true;
     q->bytes[FRAME_HEAD + CAS_AGAIN] = 1;
     q->state = REQUEST_WAITING;
-    q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+    q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
 }
 
 /* A read, or a write that asks for what this leader does not have. */
@@ -207,7 +207,7 @@ static bool needs_lead(struct node *n, const struct request *q)
 
 static bool any_needs_lead(struct node *n)
 {
-    for (struct request *q = n->first; q; q = q->next)
+    for (struct request *q = n->requests.first; q; q = q->next)
         if (needs_lead(n, q))
             return true;
     return false;
@@ -218,12 +218,12 @@ static bool any_needs_lead(struct node *n)
 static void barrier_done(struct raft_barrier *req, int status)
 {
     struct node *n = req->data;
-    n->barrier = false;
+    n->reads.under_way = false;
     if (status == 0) {
-        n->caught_up = true;
+        n->reads.caught_up = true;
         check_settle(n);
     }
-    for (struct request *q = n->first, *next; q; q = next) {
+    for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         if (q->state != REQUEST_BARRIER)
             continue;
@@ -231,7 +231,7 @@ static void barrier_done(struct raft_barrier *req, int status)
             answer_from_map(n, q);
         } else { /* it changed nothing: the next leader may answer */
             q->state = REQUEST_WAITING;
-            q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+            q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
         }
     }
     node_pump_soon(n);
@@ -239,11 +239,11 @@ static void barrier_done(struct raft_barrier *req, int status)
 
 static void read_current(struct node *n)
 {
-    n->barrier_req.data = n;
-    if (raft_barrier(&n->raft, &n->barrier_req, barrier_done) != 0)
+    n->reads.barrier.data = n;
+    if (raft_barrier(&n->raft, &n->reads.barrier, barrier_done) != 0)
         return;
-    n->barrier = true;
-    for (struct request *q = n->first; q && check_passed(n); q = q->next)
+    n->reads.under_way = true;
+    for (struct request *q = n->requests.first; q && check_passed(n); q = q->next)
         if (needs_lead(n, q))
             q->state = REQUEST_BARRIER;
 }
@@ -255,7 +255,7 @@ void node_greet(struct wire *w)
     const struct node *n = wire_user(w);
     char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
     struct frame_out o = { .p = room, .cap = sizeof room };
-    frame_hello(&o, FRAME_CLIENT, n->id, n->address);
+    frame_hello(&o, FRAME_CLIENT, n->self.id, n->self.address);
     wire_send(w, o.p, o.len);
 }
 
@@ -263,7 +263,7 @@ static void leader_frame(struct wire *w, const struct frame *f)
 {
     struct node *n = wire_user(w);
     if (f->type == FRAME_WELCOME) {
-        n->to_leader_up = true;
+        n->forward.up = true;
         node_pump(n);
         return;
     }
@@ -276,7 +276,7 @@ static void leader_frame(struct wire *w, const struct frame *f)
     if (a.result == FIRN_EAGAIN || (change && a.result == FIRN_EUNKNOWN)) { /* it leads no more, */
         q->maybe |= a.result == FIRN_EUNKNOWN; /* and did nothing, or does not know */
         q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+        q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
         return;
     }
     if (change && q->maybe && a.result == FIRN_ENOENT && q->frame.body[0] == CHANGE_REMOVE) {
@@ -291,18 +291,18 @@ static void leader_frame(struct wire *w, const struct frame *f)
         node_ask_again(n, q, "");
         return;
     }
-    n->caught_up |= a.index > 0 && raft_last_applied(&n->raft) >= a.index;
+    n->reads.caught_up |= a.index > 0 && raft_last_applied(&n->raft) >= a.index;
     size_t len = f->len + FRAME_HEAD;
-    memcpy(n->room, f->body - FRAME_HEAD, len);
-    store_be64(n->room + 12, q->frame.number);
-    node_answer(n, q, n->room, len);
+    memcpy(n->requests.room, f->body - FRAME_HEAD, len);
+    store_be64(n->requests.room + 12, q->frame.number);
+    node_answer(n, q, n->requests.room, len);
 }
 
 void node_leader_lost(struct node *n)
 {
-    n->to_leader = NULL;
-    n->to_leader_up = false;
-    for (struct request *q = n->first, *next; q; q = next) {
+    n->forward.wire = NULL;
+    n->forward.up = false;
+    for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         if (q->state != REQUEST_FORWARDED)
             continue;
@@ -311,7 +311,7 @@ void node_leader_lost(struct node *n)
         } else { /* nothing changes by it, or nothing more when it is done twice */
             q->maybe = q->frame.type == FRAME_CHANGE;
             q->state = REQUEST_WAITING;
-            q->retry_ms = uv_now(&n->loop) + RETRY_MS;
+            q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
         }
     }
 }
@@ -320,7 +320,7 @@ static void leader_gone(struct wire *w, const char *why)
 {
     struct node *n = wire_user(w);
     (void)why;
-    n->other++;
+    n->forward.other++;
     node_leader_lost(n);
 }
 
@@ -328,8 +328,8 @@ const char *node_any_other(const struct node *n)
 {
     const struct raft_configuration *c = &n->raft.configuration;
     for (unsigned i = 0; i < c->n; i++) {
-        const struct raft_server *s = &c->servers[(n->other + i) % c->n];
-        if (s->id != n->id)
+        const struct raft_server *s = &c->servers[(n->forward.other + i) % c->n];
+        if (s->id != n->self.id)
             return s->address;
     }
     return NULL;
@@ -339,26 +339,28 @@ static const struct wire_events leader_events = { node_greet, leader_frame, lead
 
 static void forward(struct node *n, const char *address)
 {
-    if (n->to_leader && strcmp(n->leader_address, address) != 0) {
-        wire_close(n->to_leader);
+    if (n->forward.wire && strcmp(n->forward.address, address) != 0) {
+        wire_close(n->forward.wire);
         node_leader_lost(n);
     }
-    if (!n->to_leader) {
-        snprintf(n->leader_address, sizeof n->leader_address, "%s", address);
-        n->to_leader = wire_connect(&n->loop, address, n->tls, &leader_events, n);
+    if (!n->forward.wire) {
+        snprintf(n->forward.address, sizeof n->forward.address, "%s", address);
+        n->forward.wire = wire_connect(&n->loop.uv, address, n->net.tls, &leader_events, n);
     }
-    uint64_t now = uv_now(&n->loop);
-    for (struct request *q = n->first, *next; q && n->to_leader_up; q = next) {
+    uint64_t now = uv_now(&n->loop.uv);
+    for (struct request *q = n->requests.first, *next; q && n->forward.up; q = next) {
         next = q->next;
         if (!request_due(n, q) || (q->frame.flags & FRAME_FORWARDED))
             continue;
         q->state = REQUEST_FORWARDED;
-        n->forwarded[q->frame.type == FRAME_CAS]++;
-        memcpy(n->room, q->bytes, q->len);
-        n->room[5] = raft_state(&n->raft) == RAFT_UNAVAILABLE ? FRAME_PASSED : FRAME_FORWARDED;
-        store_be32(n->room + 8, (uint32_t)(q->deadline_ms > now ? q->deadline_ms - now : 1));
-        store_be64(n->room + 12, q->number);
-        wire_send(n->to_leader, n->room, q->len);
+        n->forward.requests[q->frame.type == FRAME_CAS]++;
+        memcpy(n->requests.room, q->bytes, q->len);
+        n->requests.room[5] = raft_state(&n->raft) == RAFT_UNAVAILABLE ? FRAME_PASSED
+                                                                       : FRAME_FORWARDED;
+        store_be32(n->requests.room + 8,
+                   (uint32_t)(q->deadline_ms > now ? q->deadline_ms - now : 1));
+        store_be64(n->requests.room + 12, q->number);
+        wire_send(n->forward.wire, n->requests.room, q->len);
     }
 }
 
@@ -367,9 +369,9 @@ static void forward(struct node *n, const char *address)
 /* Old is good enough, and we are neither merely starting nor standing still. */
 static void answer_local(struct node *n)
 {
-    bool current = n->caught_up && !n->stalled && !check_differs(n) &&
+    bool current = n->reads.caught_up && !n->health.stalled && !check_differs(n) &&
                    raft_state(&n->raft) != RAFT_UNAVAILABLE;
-    for (struct request *q = n->first, *next; q; q = next) {
+    for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         if (request_due(n, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
             load_be64(q->frame.body) <= index_now(n))
@@ -384,7 +386,7 @@ static void hand_back(struct node *n)
 {
     bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
     int flags = FRAME_FORWARDED | (cut_off ? FRAME_PASSED : 0);
-    for (struct request *q = n->first, *next; q; q = next) {
+    for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         if (q->state == REQUEST_WAITING && (q->frame.flags & flags))
             node_refuse(n, q, q->maybe ? FIRN_EUNKNOWN : FIRN_EAGAIN, "this member does not lead");
@@ -393,19 +395,19 @@ static void hand_back(struct node *n)
 
 void node_pump(struct node *n)
 {
-    if (!n->raft_open || n->closing)
+    if (!n->health.raft_open || n->loop.closing)
         return;
     leader_commit_note(n);
     answer_local(n);
     if (!leads(n)) {
-        n->turns.used = 0;
+        n->proposals.turns.used = 0;
         raft_id id;
         const char *address;
         hand_back(n);
         raft_leader(&n->raft, &id, &address);
         if (raft_state(&n->raft) == RAFT_UNAVAILABLE)
             address = node_any_other(n); /* who leads is not known any more: it passes it on */
-        else if (id == 0 || id == n->id)
+        else if (id == 0 || id == n->self.id)
             address = NULL;
         if (address)
             forward(n, address);
@@ -413,17 +415,19 @@ void node_pump(struct node *n)
     }
     if (!check_passed(n))
         check_propose(n);
-    else if (!n->naming && (n->fsm.incarnation == 0 || n->opts.restore))
+    else if (!n->proposals.naming && (n->fsm.incarnation == 0 || n->opts.restore))
         node_name_cluster(n);
-    while (check_passed(n) && n->proposals < PROPOSALS_MAX && node_may_write(n) && leads(n)) {
-        unsigned before = n->proposals;
+    while (check_passed(n) && n->proposals.under_way < PROPOSALS_MAX && node_may_write(n) &&
+           leads(n)) {
+        unsigned before = n->proposals.under_way;
         node_propose(n);
-        if (n->proposals == before)
+        if (n->proposals.under_way == before)
             break;
     }
-    if (!n->barrier && leads(n) && (check_passed(n) ? any_needs_lead(n) : !check_settled(n)))
+    if (!n->reads.under_way && leads(n) &&
+        (check_passed(n) ? any_needs_lead(n) : !check_settled(n)))
         read_current(n);
-    for (struct request *q = n->first; q && !n->changing; q = q->next)
+    for (struct request *q = n->requests.first; q && !n->change.under_way; q = q->next)
         if (request_due(n, q) && q->frame.type == FRAME_CHANGE &&
             (check_passed(n) || q->frame.body[0] == CHANGE_TRANSFER)) {
             membership_change(n, q);
@@ -470,7 +474,7 @@ static bool well_formed(const struct frame *f)
 static void turn_away(struct node *n, const struct frame *f, struct wire *wire,
                       void (*done)(void *user, const char *reply, size_t len), void *user)
 {
-    struct frame_out o = { .p = n->room, .cap = FRAME_MAX };
+    struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
     frame_refuse(&o, f->number, FIRN_EIO, 0, "this member has too much to do: ask less at once");
     if (wire)
         wire_send(wire, o.p, o.len);
@@ -491,13 +495,14 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
             done(user, NULL, 0);
         return;
     }
-    if (n->requests == REQUESTS_MAX || n->request_bytes + sizeof *q + len > REQUEST_BYTES_MAX) {
+    if (n->requests.count == REQUESTS_MAX ||
+        n->requests.bytes + sizeof *q + len > REQUEST_BYTES_MAX) {
         free(q);
         turn_away(n, &f, wire, done, user);
         return;
     }
-    n->request_bytes += sizeof *q + len;
-    n->requests++;
+    n->requests.bytes += sizeof *q + len;
+    n->requests.count++;
     memcpy(q->bytes, bytes, len);
     q->len = len;
     q->frame = f;
@@ -505,26 +510,26 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
     q->wire = wire;
     q->done = done;
     q->user = user;
-    q->number = ++n->numbers;
+    q->number = ++n->requests.last_number;
     if (f.type == FRAME_CAS && f.flags == 0) {
-        store_be64(q->bytes + FRAME_HEAD + CAS_NONCE, n->boot);
+        store_be64(q->bytes + FRAME_HEAD + CAS_NONCE, n->self.boot);
         store_be64(q->bytes + FRAME_HEAD + CAS_NONCE + 8, q->number);
         store_be64(q->bytes + FRAME_HEAD + CAS_SINCE, n->fsm.requests);
         q->bytes[FRAME_HEAD + CAS_AGAIN] = 0;
     }
     uint32_t budget = f.budget_ms < BUDGET_MS_MAX ? f.budget_ms : BUDGET_MS_MAX;
-    q->since_ms = uv_now(&n->loop);
+    q->since_ms = uv_now(&n->loop.uv);
     q->deadline_ms = q->since_ms + budget;
-    q->prev = n->last;
-    *(n->last ? &n->last->next : &n->first) = q;
-    n->last = q;
+    q->prev = n->requests.last;
+    *(n->requests.last ? &n->requests.last->next : &n->requests.first) = q;
+    n->requests.last = q;
     (void)node_turn(n, q); /* if it is its turn, that it came in time counts */
 }
 
 void node_forget(struct node *n, const struct wire *w)
 {
-    turns_forget(&n->turns, (uintptr_t)w);
-    for (struct request *q = n->first, *next; q; q = next) {
+    turns_forget(&n->proposals.turns, (uintptr_t)w);
+    for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         if (q->wire != w)
             continue;
@@ -539,16 +544,16 @@ void node_forget(struct node *n, const struct wire *w)
 static bool given_up(const struct node *n, uint64_t now)
 {
     uint64_t patience = 10 * n->raft.election_timeout;
-    return n->leaderless_ms != 0 &&
-           now - n->leaderless_ms >= (patience > PATIENCE_MS ? patience : PATIENCE_MS);
+    return n->election.leaderless_ms != 0 &&
+           now - n->election.leaderless_ms >= (patience > PATIENCE_MS ? patience : PATIENCE_MS);
 }
 
 /* Why it waited in vain, where nothing was done of it. */
 static const char *late(struct node *n, const struct request *q)
 {
-    if (n->broken)
+    if (n->health.stopped)
         return "libraft has stopped in this member: see its log, and restart it";
-    if (n->removed)
+    if (n->removal.removed)
         return "this member was removed from the cluster: end it, or delete its folder and let it join "
                "anew";
     if (!leads(n))
@@ -562,9 +567,9 @@ static const char *late(struct node *n, const struct request *q)
 
 void node_expire(struct node *n)
 {
-    uint64_t now = uv_now(&n->loop);
+    uint64_t now = uv_now(&n->loop.uv);
     bool hopeless = given_up(n, now);
-    for (struct request *q = n->first, *next; q; q = next) {
+    for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         bool untouched = q->state == REQUEST_WAITING && !q->maybe;
         if (q->deadline_ms > now && !(hopeless && untouched))
@@ -584,6 +589,6 @@ void node_expire(struct node *n)
 
 void node_end_requests(struct node *n)
 {
-    while (n->first)
-        node_answer(n, n->first, NULL, 0);
+    while (n->requests.first)
+        node_answer(n, n->requests.first, NULL, 0);
 }

@@ -54,7 +54,8 @@ static void said(struct raft_apply *req, int status, void *result)
 
 void check_propose(struct node *n)
 {
-    if (n->check.under_way || n->proposals > 0 || n->naming || !check_settled(n))
+    if (n->check.under_way || n->proposals.under_way > 0 || n->proposals.naming ||
+        !check_settled(n))
         return;
     struct raft_apply *req = calloc(1, sizeof *req);
     struct raft_buffer b = { raft_malloc(FSM_CHECK_BYTES), FSM_CHECK_BYTES };
@@ -75,7 +76,7 @@ static void tell(struct node *n, const struct fsm_check *c)
 {
     raft_id id = 0;
     const char *address = NULL;
-    uint64_t now = uv_now(&n->loop);
+    uint64_t now = uv_now(&n->loop.uv);
     if (n->check.said_ms != 0 && now - n->check.said_ms < SAY_EVERY_MS)
         return;
     n->check.said_ms = now;

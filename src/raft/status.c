@@ -30,13 +30,13 @@ void status_note_heard(struct node *n)
             n->heard[i].ms = 0;
         n->heard[i].id = c->servers[i].id;
         if (raft_state(&n->raft) == RAFT_LEADER && n->raft.leader_state.progress[i].recent_recv)
-            n->heard[i].ms = uv_now(&n->loop);
+            n->heard[i].ms = uv_now(&n->loop.uv);
     }
 }
 
 bool status_heard(const struct node *n, unsigned i)
 {
-    return i < MEMBERS_MAX && n->heard[i].ms && n->heard[i].ms + HEARD_MS > uv_now(&n->loop);
+    return i < MEMBERS_MAX && n->heard[i].ms && n->heard[i].ms + HEARD_MS > uv_now(&n->loop.uv);
 }
 
 static void add_member(struct out *o, struct node *n, unsigned i, raft_id leader)
@@ -46,7 +46,7 @@ static void add_member(struct out *o, struct node *n, unsigned i, raft_id leader
     bool leads = raft_state(&n->raft) == RAFT_LEADER;
     add(o, "%s{\"id\":\"%016llx\",\"address\":\"%s\",\"role\":\"%s\",\"leader\":%s", i ? "," : "",
         s->id, s->address, roles[s->role % 3], s->id == leader ? "true" : "false");
-    if (s->id == n->id) {
+    if (s->id == n->self.id) {
         add(o, ",\"index\":%llu,\"lag\":0,\"seen\":true", raft_last_index(&n->raft));
     } else if (leads) { /* progress is in the order of the configuration */
         const struct raft_progress *p = &n->raft.leader_state.progress[i];
@@ -62,7 +62,7 @@ static void add_line(struct out *o, struct node *n, unsigned i, raft_id leader)
 {
     static const char *const roles[] = { "standby", "voter", "spare" };
     const struct raft_server *s = &n->raft.configuration.servers[i];
-    bool leads = raft_state(&n->raft) == RAFT_LEADER, me = s->id == n->id;
+    bool leads = raft_state(&n->raft) == RAFT_LEADER, me = s->id == n->self.id;
     raft_index last = raft_last_index(&n->raft);
     add(o, "%016llx\t%s\t%s%s\t", s->id, s->address, roles[s->role % 3],
         s->id == leader ? ", leader" : "");
@@ -93,11 +93,11 @@ static size_t status_lines(struct node *n, struct out *o, raft_id leader)
 static uint64_t sum_now(struct node *n)
 {
     raft_index index = raft_last_applied(&n->raft);
-    if (n->summed.index != index) {
-        n->summed.index = index;
-        n->summed.sum = fsm_sum(&n->fsm);
+    if (n->applied.digest.index != index) {
+        n->applied.digest.index = index;
+        n->applied.digest.sum = fsm_sum(&n->fsm);
     }
-    return n->summed.sum;
+    return n->applied.digest.sum;
 }
 
 size_t node_status(struct node *n, bool lines, char *to, size_t cap)
@@ -107,12 +107,13 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
     raft_id leader = 0;
     const char *address = NULL;
     raft_leader(&n->raft, &leader, &address);
-    if (n->silent) /* without a vote it begins no election, and would name its last one for ever */
+    if (n->shield.leader
+            .silent) /* without a vote it begins no election, and would name its last one for ever */
         leader = 0;
     if (lines)
         return status_lines(n, &o, leader);
     add(&o, "{\"cluster\":\"%016" PRIx64 "\",\"answered_by\":\"%016" PRIx64 "\",\"state\":\"%s\"",
-        n->fsm.incarnation, n->id, states[raft_state(&n->raft) & 3]);
+        n->fsm.incarnation, n->self.id, states[raft_state(&n->raft) & 3]);
     if (leader)
         add(&o, ",\"leader\":\"%016llx\"", leader);
     else
@@ -123,7 +124,7 @@ size_t node_status(struct node *n, bool lines, char *to, size_t cap)
         raft_last_applied(&n->raft), n->fsm.map.count, sum_now(n));
     add(&o, ",\"registers_differ\":%s", check_differs(n) ? "true" : "false");
     add(&o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
-        n->raft.log.snapshot.last_index, n->snapshots);
+        n->raft.log.snapshot.last_index, n->applied.snapshots);
     for (unsigned i = 0; i < n->raft.configuration.n; i++)
         add_member(&o, n, i, leader);
     add(&o, "]}");

@@ -24,7 +24,7 @@ struct dial { /* a connection that libraft asked for */
 
 static void dial_end(struct dial *d, uv_stream_t *stream, int status)
 {
-    struct dial **at = &d->node->dials;
+    struct dial **at = &d->node->net.dials;
     while (*at != d)
         at = &(*at)->next;
     *at = d->next;
@@ -37,7 +37,7 @@ static void dial_up(struct wire *w)
     struct dial *d = wire_user(w);
     char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
     struct frame_out o = { .p = room, .cap = sizeof room };
-    frame_hello(&o, FRAME_MEMBER, d->node->id, d->node->address);
+    frame_hello(&o, FRAME_MEMBER, d->node->self.id, d->node->self.address);
     wire_send(w, o.p, o.len);
 }
 
@@ -69,19 +69,19 @@ static int transport_connect(struct raft_uv_transport *t, struct raft_uv_connect
     req->cb = cb;
     if (!d)
         return RAFT_NOMEM;
-    if (!n->tls && !n->opts.plain && !address_loopback(address)) {
+    if (!n->net.tls && !n->opts.plain && !address_loopback(address)) {
         free(d);
         return RAFT_NOCONNECTION; /* said when the member was added */
     }
     d->node = n;
     d->req = req;
-    d->wire = wire_connect(&n->loop, address, n->tls, &dial_events, d);
+    d->wire = wire_connect(&n->loop.uv, address, n->net.tls, &dial_events, d);
     if (!d->wire) {
         free(d);
         return RAFT_NOCONNECTION;
     }
-    d->next = n->dials;
-    n->dials = d;
+    d->next = n->net.dials;
+    n->net.dials = d;
     return 0;
 }
 
@@ -91,7 +91,7 @@ static void guest_frame(struct wire *w, const struct frame *f)
 {
     struct node *n = wire_user(w);
     struct frame_greeting g;
-    if (n->closing)
+    if (n->loop.closing)
         return;
     if ((f->type == FRAME_HELLO) !=
         wire_first(w)) { /* a second greeting would leave requests behind */
@@ -108,7 +108,7 @@ static void guest_frame(struct wire *w, const struct frame *f)
     }
     char room[FRAME_HEAD];
     struct frame_out o = { .p = room, .cap = sizeof room };
-    if (frame_get_hello(f, &g) != 0 || (g.kind == FRAME_MEMBER && !n->accept)) {
+    if (frame_get_hello(f, &g) != 0 || (g.kind == FRAME_MEMBER && !n->net.accept)) {
         wire_close(w);
         return;
     }
@@ -119,7 +119,7 @@ static void guest_frame(struct wire *w, const struct frame *f)
         return;
     uv_stream_t *s = wire_hand_over(w);
     if (s)
-        n->accept(&n->transport, g.member, g.address, s);
+        n->net.accept(&n->net.transport, g.member, g.address, s);
 }
 
 static void guest_gone(struct wire *w, const char *why)
@@ -134,7 +134,7 @@ static void on_guest(uv_stream_t *listener, int status)
 {
     struct node *n = listener->data;
     if (status == 0)
-        (void)wire_accept(listener, n->tls, &guest_events, n);
+        (void)wire_accept(listener, n->net.tls, &guest_events, n);
 }
 
 /* ---- for libraft ---- */
@@ -148,28 +148,28 @@ static int transport_init(struct raft_uv_transport *t, raft_id id, const char *a
 static int transport_listen(struct raft_uv_transport *t, raft_uv_accept_cb cb)
 {
     struct node *n = t->impl;
-    n->accept = cb;
+    n->net.accept = cb;
     return 0;
 }
 
 static void transport_close(struct raft_uv_transport *t, raft_uv_transport_close_cb cb)
 {
     struct node *n = t->impl;
-    n->accept = NULL;
-    while (n->dials) {
-        wire_close(n->dials->wire);
-        dial_end(n->dials, NULL, RAFT_CANCELED);
+    n->net.accept = NULL;
+    while (n->net.dials) {
+        wire_close(n->net.dials->wire);
+        dial_end(n->net.dials, NULL, RAFT_CANCELED);
     }
     cb(t);
 }
 
 void node_transport(struct node *n)
 {
-    n->transport = (struct raft_uv_transport){ .impl = n,
-                                               .init = transport_init,
-                                               .listen = transport_listen,
-                                               .connect = transport_connect,
-                                               .close = transport_close };
+    n->net.transport = (struct raft_uv_transport){ .impl = n,
+                                                   .init = transport_init,
+                                                   .listen = transport_listen,
+                                                   .connect = transport_connect,
+                                                   .close = transport_close };
 }
 
 int node_listen(struct node *n, const char *address, struct firn_diag *d)
@@ -191,12 +191,12 @@ int node_listen(struct node *n, const char *address, struct firn_diag *d)
     int e = getaddrinfo(len && strcmp(host, "*") != 0 ? host : NULL, colon + 1, &want, &found);
     if (e)
         return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen: %.80s: %s", address, gai_strerror(e));
-    uv_tcp_init(&n->loop, &n->listener);
-    n->listener.data = n;
-    int r = uv_tcp_bind(&n->listener, found->ai_addr, 0);
+    uv_tcp_init(&n->loop.uv, &n->net.listener);
+    n->net.listener.data = n;
+    int r = uv_tcp_bind(&n->net.listener, found->ai_addr, 0);
     freeaddrinfo(found);
     if (r == 0)
-        r = uv_listen((uv_stream_t *)&n->listener, 64, on_guest);
+        r = uv_listen((uv_stream_t *)&n->net.listener, 64, on_guest);
     return r < 0 ? firn__diag(d, FIRN_EIO, 0, "cluster.listen: %.80s: %s", address, uv_strerror(r))
                  : 0;
 }

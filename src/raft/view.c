@@ -9,11 +9,12 @@ _Static_assert((int)NODE_UNAVAILABLE == RAFT_UNAVAILABLE && (int)NODE_FOLLOWER =
 /* libraft tells nobody when the lead changes: it has when another one leads, or the same one in another term. */
 static void count_changes(struct node *n, raft_id leader)
 {
-    if (leader == 0 || (leader == n->led_by && n->raft.current_term == n->led_term))
+    if (leader == 0 ||
+        (leader == n->election.counted_id && n->raft.current_term == n->election.counted_term))
         return;
-    n->leader_changes++;
-    n->led_by = leader;
-    n->led_term = n->raft.current_term;
+    n->election.changes++;
+    n->election.counted_id = leader;
+    n->election.counted_term = n->raft.current_term;
 }
 
 static void view_members(struct node *n, struct node_view *v)
@@ -24,7 +25,7 @@ static void view_members(struct node *n, struct node_view *v)
     for (unsigned i = 0; i < c->n; i++) {
         enum node_role role = roles[c->servers[i].role % 3];
         v->count[role]++;
-        if (!leads || i >= NODE_PEERS_MAX || c->servers[i].id == n->id)
+        if (!leads || i >= NODE_PEERS_MAX || c->servers[i].id == n->self.id)
             continue;
         raft_index match = n->raft.leader_state.progress[i].match_index;
         struct node_peer *p = &v->peer[v->peers++];
@@ -43,29 +44,29 @@ void view_publish(struct node *n)
                            .applied_index = raft_last_applied(&n->raft),
                            .snapshot_index = n->raft.log.snapshot.last_index,
                            .registers = n->fsm.map.count,
-                           .snapshots = n->snapshots,
-                           .entries = n->entries,
-                           .writes = n->writes,
-                           .forwarded = { n->forwarded[0], n->forwarded[1] },
-                           .stalled = n->stalled || n->broken,
-                           .removed = n->removed,
-                           .silent = n->silent,
+                           .snapshots = n->applied.snapshots,
+                           .entries = n->proposals.entries,
+                           .writes = n->proposals.writes,
+                           .forwarded = { n->forward.requests[0], n->forward.requests[1] },
+                           .stalled = n->health.stalled || n->health.stopped,
+                           .removed = n->removal.removed,
+                           .silent = n->shield.leader.silent,
                            .differs = check_differs(n) };
     raft_id leader = 0;
     const char *address;
     raft_leader(&n->raft, &leader, &address);
     v.has_leader = leader != 0;
     count_changes(n, leader);
-    v.leader_changes = n->leader_changes;
+    v.leader_changes = n->election.changes;
     view_members(n, &v);
-    pthread_mutex_lock(&n->view_mutex);
-    n->view = v;
-    pthread_mutex_unlock(&n->view_mutex);
+    pthread_mutex_lock(&n->published.mutex);
+    n->published.view = v;
+    pthread_mutex_unlock(&n->published.mutex);
 }
 
 void node_view(struct node *n, struct node_view *out)
 {
-    pthread_mutex_lock(&n->view_mutex);
-    *out = n->view;
-    pthread_mutex_unlock(&n->view_mutex);
+    pthread_mutex_lock(&n->published.mutex);
+    *out = n->published.view;
+    pthread_mutex_unlock(&n->published.mutex);
 }

@@ -23,9 +23,9 @@ struct append {
 
 void log_failed(struct node *n, const char *why, const char *cure)
 {
-    if (n->stalled)
+    if (n->health.stalled)
         return;
-    n->stalled = true;
+    n->health.stalled = true;
     node_say(n, NODE_ERROR, "log_not_written", "cause=%s cure=%s; the others go on", why, cure);
 }
 
@@ -41,7 +41,7 @@ static void appended(struct raft_io_append *req, int status)
     struct node *n = a->node;
     if (status != 0 && status != RAFT_CANCELED)
         stall(n, status);
-    if (!n->stalled || status == RAFT_CANCELED)
+    if (!n->health.stalled || status == RAFT_CANCELED)
         a->theirs->cb(a->theirs, status);
     free(a);
 }
@@ -50,41 +50,41 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
                      const struct raft_entry entries[], unsigned count, raft_io_append_cb cb)
 {
     struct node *n = node_of(io);
-    struct append *a = n->stalled ? NULL : calloc(1, sizeof *a);
+    struct append *a = n->health.stalled ? NULL : calloc(1, sizeof *a);
     req->cb = cb;
-    n->appended = true;
+    n->shield.appended = true;
     if (a) {
         *a = (struct append){ .req.data = a, .theirs = req, .node = n };
-        int r = n->append(io, &a->req, entries, count, appended);
+        int r = n->shield.libraft.append(io, &a->req, entries, count, appended);
         if (r == 0)
             return 0;
         free(a);
         stall(n, r);
-    } else if (!n->stalled) {
+    } else if (!n->health.stalled) {
         return RAFT_NOMEM;
     }
-    return ++n->held > HELD_MAX ? RAFT_NOSPACE : 0;
+    return ++n->shield.failure.held > HELD_MAX ? RAFT_NOSPACE : 0;
 }
 
 void append_failure_watch(struct node *n)
 {
-    n->append = n->io.append;
+    n->shield.libraft.append = n->io.append;
     n->io.append = on_append;
 }
 
 static void fled(struct raft_transfer *req)
 {
     struct node *n = req->data;
-    n->transferring = false;
+    n->change.transferring = false;
     node_pump_soon(n);
 }
 
 void append_failure_hand_over(struct node *n)
 {
-    if (!n->stalled || n->transferring || n->changing || uv_now(&n->loop) < n->flee_ms ||
-        raft_state(&n->raft) != RAFT_LEADER)
+    if (!n->health.stalled || n->change.transferring || n->change.under_way ||
+        uv_now(&n->loop.uv) < n->shield.failure.hand_over_ms || raft_state(&n->raft) != RAFT_LEADER)
         return;
-    n->flee_ms = uv_now(&n->loop) + FLEE_EVERY_MS;
-    n->flee_req.data = n;
-    n->transferring = raft_transfer(&n->raft, &n->flee_req, 0, fled) == 0;
+    n->shield.failure.hand_over_ms = uv_now(&n->loop.uv) + FLEE_EVERY_MS;
+    n->shield.failure.transfer.data = n;
+    n->change.transferring = raft_transfer(&n->raft, &n->shield.failure.transfer, 0, fled) == 0;
 }

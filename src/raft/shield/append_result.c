@@ -19,23 +19,23 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
         shows = (struct match){ message->install_snapshot.term,
                                 message->install_snapshot.last_index };
     }
-    n->shows = shows;
-    n->appended = false;
+    n->shield.shown = shows;
+    n->shield.appended = false;
     leader_commit_note(n);
     leader_commit_recv(n, message);
     leader_commit_note(n);
     if (shows.term != 0 && shows.term == n->raft.current_term)
-        n->leader_spoke = true;
-    if (append && n->appended) /* into the log; it is answered when that is on the disk */
-        match_show(&n->match, shows.term, shows.index);
-    n->shows = (struct match){ 0, 0 };
+        n->shield.leader.spoke = true;
+    if (append && n->shield.appended) /* into the log; it is answered when that is on the disk */
+        match_show(&n->shield.match, shows.term, shows.index);
+    n->shield.shown = (struct match){ 0, 0 };
 }
 
 static int on_start(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv)
 {
     struct node *n = node_of(io);
-    n->recv = recv;
-    return n->start(io, msecs, tick, on_recv);
+    n->shield.libraft.recv = recv;
+    return n->shield.libraft.start(io, msecs, tick, on_recv);
 }
 
 /* The leader's address, read where another state has other bytes: libraft does that when it has become a candidate
@@ -52,23 +52,23 @@ static int on_send(struct raft_io *io, struct raft_io_send *req, const struct ra
 {
     struct node *n = node_of(io);
     if (message->type != RAFT_IO_APPEND_ENTRIES_RESULT)
-        return n->send(io, req, message, cb);
+        return n->shield.libraft.send(io, req, message, cb);
     if (to_nobody(n, message) || check_differs(n))
         return RAFT_NOCONNECTION;
     struct raft_message known = *message;
     struct raft_append_entries_result *r = &known.append_entries_result;
     if (r->rejected == 0) {
-        if (n->shows.term == r->term) /* at once: it fits, and brought nothing to write */
-            match_show(&n->match, n->shows.term, n->shows.index);
-        r->last_log_index = match_answer(&n->match, r->term, r->last_log_index);
+        if (n->shield.shown.term == r->term) /* at once: it fits, and brought nothing to write */
+            match_show(&n->shield.match, n->shield.shown.term, n->shield.shown.index);
+        r->last_log_index = match_answer(&n->shield.match, r->term, r->last_log_index);
     }
-    return n->send(io, req, &known, cb);
+    return n->shield.libraft.send(io, req, &known, cb);
 }
 
 void append_result_watch(struct node *n)
 {
-    n->start = n->io.start;
-    n->send = n->io.send;
+    n->shield.libraft.start = n->io.start;
+    n->shield.libraft.send = n->io.send;
     n->io.start = on_start;
     n->io.send = on_send;
 }

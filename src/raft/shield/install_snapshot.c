@@ -11,14 +11,14 @@
 static void stored(struct raft_io_snapshot_put *req, int status)
 {
     struct node *n = req->data;
-    struct raft_io_snapshot_put *theirs = n->put_theirs;
-    n->put_theirs = NULL;
+    struct raft_io_snapshot_put *theirs = n->shield.install.theirs;
+    n->shield.install.theirs = NULL;
     if (status != 0 &&
         status != RAFT_CANCELED) /* libraft takes it for stored when it comes again */
         log_failed(n, "the leader's snapshot cannot be stored",
                    "make room or mend the disk, then restart firnd");
     if (status == 0)
-        match_show(&n->match, n->put_shows.term, n->put_shows.index);
+        match_show(&n->shield.match, n->shield.install.shown.term, n->shield.install.shown.index);
     theirs->cb(theirs, status);
     unsigned *timeout = &n->raft.follower_state.randomized_election_timeout;
     if (raft_state(&n->raft) == RAFT_FOLLOWER && *timeout == UINT_MAX) {
@@ -32,15 +32,15 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
                   const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb)
 {
     struct node *n = node_of(io);
-    if (trailing != 0 || n->put_theirs) /* its own: entries stay behind it */
-        return n->put(io, trailing, req, snapshot, cb);
+    if (trailing != 0 || n->shield.install.theirs) /* its own: entries stay behind it */
+        return n->shield.libraft.put(io, trailing, req, snapshot, cb);
     req->cb = cb;
-    n->put_req.data = n;
-    n->put_theirs = req;
-    n->put_shows = n->shows;
-    int r = n->put(io, trailing, &n->put_req, snapshot, stored);
+    n->shield.install.req.data = n;
+    n->shield.install.theirs = req;
+    n->shield.install.shown = n->shield.shown;
+    int r = n->shield.libraft.put(io, trailing, &n->shield.install.req, snapshot, stored);
     if (r != 0)
-        n->put_theirs = NULL;
+        n->shield.install.theirs = NULL;
     else if (raft_state(&n->raft) == RAFT_FOLLOWER)
         n->raft.follower_state.randomized_election_timeout = UINT_MAX;
     return r;
@@ -48,6 +48,6 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
 
 void install_snapshot_watch(struct node *n)
 {
-    n->put = n->io.snapshot_put;
+    n->shield.libraft.put = n->io.snapshot_put;
     n->io.snapshot_put = on_put;
 }

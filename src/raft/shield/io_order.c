@@ -42,14 +42,14 @@ struct io_order_item { /* waits, or is under way */
 
 static bool may_begin(const struct io_order *o, const struct io_order_item *i)
 {
-    bool cut = o->cut && o->appends == 0; /* and nothing behind it yet */
+    bool cut = o->truncated && o->appends == 0; /* and nothing behind it yet */
     switch (i->kind) {
     case IO_APPEND:
-        return !o->cut || cut;
+        return !o->truncated || cut;
     case IO_TRUNCATE:
         return o->appends == 0 && !o->putting;
     default:
-        return !o->cut && !o->putting && (i->put.trailing > 0 || o->appends == 0);
+        return !o->truncated && !o->putting && (i->put.trailing > 0 || o->appends == 0);
     }
 }
 
@@ -66,7 +66,7 @@ static void answer(struct io_order_item *i, int status)
  * it would look for the newer one where nothing is any more. So what closing cancels waits for its end. */
 static void cancel(struct io_order_item *i)
 {
-    struct io_order_item **at = &i->node->order.cancelled;
+    struct io_order_item **at = &i->node->shield.order.cancelled;
     if (i->kind != IO_APPEND) {
         answer(i, RAFT_CANCELED);
         return;
@@ -81,7 +81,7 @@ static void cancel(struct io_order_item *i)
  * early. */
 static void go_soon(struct node *n)
 {
-    if (n->order.first)
+    if (n->shield.order.first)
         node_pump_soon(n);
 }
 
@@ -89,10 +89,10 @@ static void appended(struct raft_io_append *req, int status)
 {
     struct io_order_item *i = req->data;
     struct node *n = i->node;
-    n->order.appends--;
-    if (n->order.cut && status == 0) /* else it may still be going on */
-        truncation_done(n->cut_path);
-    n->order.cut = false;
+    n->shield.order.appends--;
+    if (n->shield.order.truncated && status == 0) /* else it may still be going on */
+        truncation_done(n->shield.truncation_path);
+    n->shield.order.truncated = false;
     if (status == RAFT_CANCELED)
         cancel(i);
     else
@@ -104,7 +104,7 @@ static void put_done(struct raft_io_snapshot_put *req, int status)
 {
     struct io_order_item *i = req->data;
     struct node *n = i->node;
-    n->order.putting = false;
+    n->shield.order.putting = false;
     answer(i, status);
     go_soon(n);
 }
@@ -112,7 +112,7 @@ static void put_done(struct raft_io_snapshot_put *req, int status)
 /* Where it fails, the item is still the caller's. */
 static int begin(struct node *n, struct io_order_item *i)
 {
-    struct io_order *o = &n->order;
+    struct io_order *o = &n->shield.order;
     int r = o->failed;
     if (r != 0)
         return r;
@@ -123,9 +123,9 @@ static int begin(struct node *n, struct io_order_item *i)
         o->appends += r == 0;
         return r;
     case IO_TRUNCATE:
-        truncation_note(n->cut_path, i->cut.from, i->cut.to);
+        truncation_note(n->shield.truncation_path, i->cut.from, i->cut.to);
         r = o->truncate(&n->io, i->cut.from);
-        o->cut = r == 0;
+        o->truncated = r == 0;
         o->failed = r; /* nothing may follow what should have gone */
         if (r == 0)
             free(i);
@@ -142,7 +142,7 @@ static int begin(struct node *n, struct io_order_item *i)
 
 void io_order_run(struct node *n)
 {
-    struct io_order *o = &n->order;
+    struct io_order *o = &n->shield.order;
     while (o->first && may_begin(o, o->first)) {
         struct io_order_item *i = o->first;
         o->first = i->next;
@@ -154,7 +154,7 @@ void io_order_run(struct node *n)
 
 static int take(struct node *n, struct io_order_item item)
 {
-    struct io_order *o = &n->order;
+    struct io_order *o = &n->shield.order;
     struct io_order_item *i = malloc(sizeof *i), **last = &o->first;
     if (!i)
         return RAFT_NOMEM;
@@ -182,17 +182,18 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
                  (struct io_order_item){
                      .kind = IO_APPEND,
                      .append = { .theirs = req, .entries = entries, .count = count, .cb = cb } });
-    n->order.next += r == 0 ? count : 0;
+    n->shield.order.next += r == 0 ? count : 0;
     return r;
 }
 
 static int on_truncate(struct raft_io *io, raft_index index)
 {
     struct node *n = node_of(io);
-    int r = take(n, (struct io_order_item){ .kind = IO_TRUNCATE,
-                                            .cut = { .from = index, .to = n->order.next - 1 } });
+    int r = take(
+        n, (struct io_order_item){ .kind = IO_TRUNCATE,
+                                   .cut = { .from = index, .to = n->shield.order.next - 1 } });
     if (r == 0)
-        n->order.next = index;
+        n->shield.order.next = index;
     return r;
 }
 
@@ -205,18 +206,18 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
                .kind = IO_PUT,
                .put = { .trailing = trailing, .theirs = req, .snapshot = snapshot, .cb = cb } });
     if (r == 0 && trailing == 0)
-        n->order.next = snapshot->index + 1;
+        n->shield.order.next = snapshot->index + 1;
     return r;
 }
 
 void io_order_start(struct node *n, raft_index next)
 {
-    n->order.next = next;
+    n->shield.order.next = next;
 }
 
 static void on_closed(struct raft_io *io)
 {
-    struct io_order *o = &node_of(io)->order;
+    struct io_order *o = &node_of(io)->shield.order;
     while (o->cancelled) {
         struct io_order_item *i = o->cancelled;
         o->cancelled = i->next;
@@ -227,7 +228,7 @@ static void on_closed(struct raft_io *io)
 
 static void on_close(struct raft_io *io, raft_io_close_cb cb)
 {
-    struct io_order *o = &node_of(io)->order;
+    struct io_order *o = &node_of(io)->shield.order;
     o->failed = RAFT_CANCELED;
     o->closed = cb;
     while (o->first) {
@@ -240,10 +241,10 @@ static void on_close(struct raft_io *io, raft_io_close_cb cb)
 
 void io_order_watch(struct node *n)
 {
-    n->order = (struct io_order){ .append = n->io.append,
-                                  .truncate = n->io.truncate,
-                                  .put = n->io.snapshot_put,
-                                  .close = n->io.close };
+    n->shield.order = (struct io_order){ .append = n->io.append,
+                                         .truncate = n->io.truncate,
+                                         .put = n->io.snapshot_put,
+                                         .close = n->io.close };
     n->io.append = on_append;
     n->io.truncate = on_truncate;
     n->io.snapshot_put = on_put;

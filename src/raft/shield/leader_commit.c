@@ -12,21 +12,21 @@ enum { COUNTED_MAX = 64 }; /* members; answers in a larger cluster are not taken
 
 void leader_commit_note(struct node *n)
 {
-    if (raft_state(&n->raft) != RAFT_LEADER || n->lead_term == n->raft.current_term)
+    if (raft_state(&n->raft) != RAFT_LEADER || n->shield.lead.term == n->raft.current_term)
         return;
-    n->lead_term = n->raft.current_term;
-    n->lead_first = raft_last_index(&n->raft) + 1;
+    n->shield.lead.term = n->raft.current_term;
+    n->shield.lead.first = raft_last_index(&n->raft) + 1;
 }
 
 static bool only_older(const struct node *n)
 {
-    return n->raft.state == RAFT_LEADER && n->raft.last_stored < n->lead_first;
+    return n->raft.state == RAFT_LEADER && n->raft.last_stored < n->shield.lead.first;
 }
 
 void leader_commit_recv(struct node *n, struct raft_message *message)
 {
     if (message->type != RAFT_IO_APPEND_ENTRIES_RESULT || !only_older(n)) {
-        n->recv(&n->io, message);
+        n->shield.libraft.recv(&n->io, message);
         return;
     }
     const struct raft_configuration *c = &n->raft.configuration;
@@ -41,7 +41,7 @@ void leader_commit_recv(struct node *n, struct raft_message *message)
         if (c->servers[i].id != from)
             p[i].match_index = 0;
     }
-    n->recv(&n->io, message);
+    n->shield.libraft.recv(&n->io, message);
     if (raft_state(&n->raft) != RAFT_LEADER || n->raft.leader_state.progress != p || c->n != count)
         return; /* it leads no more */
     for (unsigned i = 0; i < count; i++)

@@ -14,23 +14,23 @@ static unsigned patience(const struct node *n)
 
 void silent_leader_tick(struct node *n)
 {
-    const struct raft_server *me = node_member(n, n->id);
+    const struct raft_server *me = node_member(n, n->self.id);
     bool follows = raft_state(&n->raft) == RAFT_FOLLOWER && me && n->raft.configuration.n > 1 &&
-                   !n->stalled;
-    if (!follows || n->leader_spoke) {
-        if (n->silent)
+                   !n->health.stalled;
+    if (!follows || n->shield.leader.spoke) {
+        if (n->shield.leader.silent)
             node_say(n, NODE_INFO, "leader_heard", "term=%llu", n->raft.current_term);
-        n->silent = n->leader_spoke = false;
-        n->silent_ticks = 0;
+        n->shield.leader.silent = n->shield.leader.spoke = false;
+        n->shield.leader.ticks = 0;
         return;
     }
-    if (n->silent || ++n->silent_ticks < patience(n))
+    if (n->shield.leader.silent || ++n->shield.leader.ticks < patience(n))
         return;
-    n->silent = true;
+    n->shield.leader.silent = true;
     node_say(
         n, NODE_ERROR, "leader_silent",
         "term=%llu index=%llu voter=%s storing_snapshot=%s cure=see whether the leader reaches this "
         "member's peer port; else restart this firnd",
         n->raft.current_term, raft_last_index(&n->raft),
-        me && me->role == RAFT_VOTER ? "yes" : "no", n->put_theirs ? "yes" : "no");
+        me && me->role == RAFT_VOTER ? "yes" : "no", n->shield.install.theirs ? "yes" : "no");
 }

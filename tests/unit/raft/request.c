@@ -177,12 +177,12 @@ static void begin(void)
 {
     memset(&node, 0, sizeof node);
     memset(&world, 0, sizeof world);
-    T_EQ(uv_loop_init(&node.loop), 0);
-    T_EQ(uv_async_init(&node.loop, &node.wake, NULL), 0);
-    node.room = malloc(FRAME_MAX);
-    node.raft_open = true;
-    node.id = 1;
-    node.address = address;
+    T_EQ(uv_loop_init(&node.loop.uv), 0);
+    T_EQ(uv_async_init(&node.loop.uv, &node.loop.wake, NULL), 0);
+    node.requests.room = malloc(FRAME_MAX);
+    node.health.raft_open = true;
+    node.self.id = 1;
+    node.self.address = address;
     node.fsm.incarnation = 9;
     node.raft.election_timeout = 150;
     told = result = 0;
@@ -192,15 +192,15 @@ static void begin(void)
 static void end(void)
 {
     node_end_requests(&node);
-    uv_close((uv_handle_t *)&node.wake, NULL);
-    uv_run(&node.loop, UV_RUN_DEFAULT);
-    uv_loop_close(&node.loop);
-    free(node.room);
+    uv_close((uv_handle_t *)&node.loop.wake, NULL);
+    uv_run(&node.loop.uv, UV_RUN_DEFAULT);
+    uv_loop_close(&node.loop.uv);
+    free(node.requests.room);
 }
 
 static void later(uint64_t ms)
 {
-    node.loop.time += ms;
+    node.loop.uv.time += ms;
     node_pump(&node);
     node_expire(&node);
 }
@@ -384,7 +384,7 @@ T_TEST(a_change_in_our_log_is_handed_back_in_doubt)
         begin();
         world.leads = true;
         ask_change(CHANGE_REMOVE, FRAME_FORWARDED);
-        node.first->maybe = maybe;
+        node.requests.first->maybe = maybe;
         world.leads = false;
         later(0);
         T_EQ(told, 1);
@@ -495,7 +495,7 @@ T_TEST(what_is_there_instead)
     T_EQ(frame_get_u8(&in), 1);
     struct firn_slice is = frame_get_text(&in, 8);
     T_OK(is.len == 5 && memcmp(is.p, "there", 5) == 0 && in.len == 0);
-    T_EQ(node.turns.used, 1);
+    T_EQ(node.proposals.turns.used, 1);
     node_forget(&node, (struct wire *)&world);
     ask_write(0);
     T_EQ(world.applies, 2, "nobody waits for who went away");
@@ -560,7 +560,7 @@ T_TEST(without_a_leader_for_long_it_is_told_at_once)
 {
     begin();
     node.raft.election_timeout = 150;
-    node.leaderless_ms = uv_now(&node.loop);
+    node.election.leaderless_ms = uv_now(&node.loop.uv);
     ask_write(0);
     later(900); /* an election may be going on */
     T_EQ(told, 0);
@@ -571,7 +571,7 @@ T_TEST(without_a_leader_for_long_it_is_told_at_once)
     later(0);
     T_EQ(told, 2, "at once");
     T_EQ(result, FIRN_EIO);
-    node.leaderless_ms = 0;
+    node.election.leaderless_ms = 0;
     ask_write(0);
     later(0);
     T_EQ(told, 2);
@@ -601,7 +601,7 @@ T_TEST(what_comes_too_late_hears_why)
         begin();
         world.leads = true;
         if (c[i].type == FRAME_CHANGE) {
-            node.changing = true;
+            node.change.under_way = true;
             ask_change(CHANGE_REMOVE, 0);
         } else {
             char room[64];
@@ -642,14 +642,14 @@ T_TEST(what_waits_is_bounded)
     T_OK(taken * o.len <= REQUEST_BYTES_MAX + o.len && taken > 10, "%zu of them", taken);
     later(2000);
     T_EQ(told, taken, "the others have ended");
-    T_EQ(node.request_bytes, 0);
+    T_EQ(node.requests.bytes, 0);
     told = 0;
     for (taken = 0; told == 0 && taken < 100000; taken++)
         ask_write(0);
     T_EQ(result, FIRN_EIO, "nothing was written");
     T_EQ(taken, REQUESTS_MAX + 1);
     later(2000);
-    T_EQ(node.requests, 0);
+    T_EQ(node.requests.count, 0);
     told = 0;
     ask_write(0);
     T_EQ(told, 0, "there is room again");

@@ -46,7 +46,7 @@ static void begin(void)
     memset(&node, 0, sizeof node);
     memset(&other, 0, sizeof other);
     memset(&world, 0, sizeof world);
-    node.closing = true; /* there is no loop to wake */
+    node.loop.closing = true; /* there is no loop to wake */
     node.raft.current_term = other.raft.current_term = 7;
     node.fsm.incarnation = other.fsm.incarnation = 1;
 }
@@ -71,10 +71,10 @@ T_TEST(first_all_is_applied_then_it_is_said_then_it_may_write)
     check_propose(&node);
     T_EQ(world.applies, 0);
     check_settle(&node);
-    node.proposals = 1; /* of what it would not be the sum */
+    node.proposals.under_way = 1; /* of what it would not be the sum */
     check_propose(&node);
     T_EQ(world.applies, 0);
-    node.proposals = 0;
+    node.proposals.under_way = 0;
     check_propose(&node);
     check_propose(&node);
     T_EQ(world.applies, 1);

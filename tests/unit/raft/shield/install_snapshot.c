@@ -68,9 +68,9 @@ static void receive(void)
     node.io =
         (struct raft_io){ .snapshot_put = fake_put, .random = fake_random, .time = fake_time };
     install_snapshot_watch(&node);
-    node.shows = (struct match){ 4, 90 };
+    node.shield.shown = (struct match){ 4, 90 };
     T_EQ(node.io.snapshot_put(&node.io, 0, &theirs, NULL, told), 0);
-    node.shows = (struct match){ 5, 200 }; /* of another message */
+    node.shield.shown = (struct match){ 5, 200 }; /* of another message */
 }
 
 static void stores(int status)
@@ -84,30 +84,30 @@ T_TEST(no_election_until_it_is_stored)
 {
     receive();
     T_EQ(election_timeout(), UINT_MAX);
-    T_EQ(match_answer(&node.match, 4, 90), 0, "nor an answer for it");
+    T_EQ(match_answer(&node.shield.match, 4, 90), 0, "nor an answer for it");
     stores(0);
     T_EQ(election_timeout(), RANDOM);
     T_EQ(node.raft.election_timer_start, NOW);
-    T_EQ(match_answer(&node.match, 4, 90), 90);
-    T_OK(!node.stalled);
+    T_EQ(match_answer(&node.shield.match, 4, 90), 90);
+    T_OK(!node.health.stalled);
 }
 
 T_TEST(one_that_cannot_be_stored_ends_the_writing)
 {
     receive();
     stores(RAFT_NOSPACE);
-    T_OK(node.stalled);
+    T_OK(node.health.stalled);
     T_EQ(world.errors, 1);
-    T_EQ(match_answer(&node.match, 4, 90), 0, "the leader must not count it");
+    T_EQ(match_answer(&node.shield.match, 4, 90), 0, "the leader must not count it");
 }
 
 T_TEST(closing_is_no_failure)
 {
     receive();
     stores(RAFT_CANCELED);
-    T_OK(!node.stalled);
+    T_OK(!node.health.stalled);
     T_EQ(world.errors, 0);
-    T_EQ(match_answer(&node.match, 4, 90), 0);
+    T_EQ(match_answer(&node.shield.match, 4, 90), 0);
 }
 
 T_TEST(whoever_leads_or_stands_by_then_has_a_time_of_its_own)
@@ -135,5 +135,5 @@ T_TEST(one_that_is_refused_at_once_holds_nothing_up)
     world.refuses = RAFT_NOMEM;
     T_EQ(node.io.snapshot_put(&node.io, 0, &theirs, NULL, told), RAFT_NOMEM);
     T_EQ(election_timeout(), RANDOM);
-    T_OK(!node.put_theirs);
+    T_OK(!node.shield.install.theirs);
 }

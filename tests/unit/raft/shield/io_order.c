@@ -72,18 +72,19 @@ static bool opened(void)
     char log[100];
     struct firn_diag d = { 0 };
     snprintf(log, sizeof log, "%s/log", w->dir);
-    snprintf(node.cut_path, sizeof node.cut_path, "%s/cut", w->dir);
-    uv_loop_init(&node.loop);
-    uv_async_init(&node.loop, &node.wake, on_wake);
-    node.transport = (struct raft_uv_transport){ .init = transport_init, .close = transport_close };
-    if (raft_uv_init(&node.io, &node.loop, log, &node.transport) != 0)
+    snprintf(node.shield.truncation_path, sizeof node.shield.truncation_path, "%s/cut", w->dir);
+    uv_loop_init(&node.loop.uv);
+    uv_async_init(&node.loop.uv, &node.loop.wake, on_wake);
+    node.net.transport = (struct raft_uv_transport){ .init = transport_init,
+                                                     .close = transport_close };
+    if (raft_uv_init(&node.io, &node.loop.uv, log, &node.net.transport) != 0)
         return false;
     raft_uv_set_auto_recovery(&node.io, false);
     if (!getenv("FIRN_WITHOUT_ORDER"))
         io_order_watch(&node);
     return node.io.init(&node.io, 1, "1") == 0 && closed_repair(log, &d) == 0 &&
-           truncation_finish(node.cut_path, log, &d) == 0 && closed_drop_replaced(log, &d) == 0 &&
-           segment_check(log, &d) == 0;
+           truncation_finish(node.shield.truncation_path, log, &d) == 0 &&
+           closed_drop_replaced(log, &d) == 0 && segment_check(log, &d) == 0;
 }
 
 /* Whether it is what was promised. From then on what is there is the promise. */
@@ -203,7 +204,7 @@ static void run_for(uint64_t us)
     uint64_t end = uv_hrtime() + us * 1000;
     tell("run %" PRIu64 "\n", us);
     do
-        uv_run(&node.loop, UV_RUN_NOWAIT);
+        uv_run(&node.loop.uv, UV_RUN_NOWAIT);
     while (uv_hrtime() < end);
 }
 
@@ -217,7 +218,7 @@ static void do_install(void)
         _exit(0);
     }
     while (putting && uv_hrtime() < until)
-        uv_run(&node.loop, UV_RUN_ONCE);
+        uv_run(&node.loop.uv, UV_RUN_ONCE);
     if (putting)
         _exit(2);
     w->last = w->acked = index;

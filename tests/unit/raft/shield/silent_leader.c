@@ -58,10 +58,10 @@ T_TEST(it_is_told_once_and_ends)
     T_EQ(world.errors, 0);
     ticks(60000);
     T_EQ(world.errors, 1);
-    T_OK(node.silent);
-    node.leader_spoke = true;
+    T_OK(node.shield.leader.silent);
+    node.shield.leader.spoke = true;
     ticks(10);
-    T_OK(!node.silent);
+    T_OK(!node.shield.leader.silent);
     T_EQ(world.heard, 1);
     ticks(60000);
     T_EQ(world.errors, 2);
@@ -71,7 +71,7 @@ T_TEST(who_hears_or_stands_or_is_alone_is_not_silent)
 {
     begin();
     for (int i = 0; i < 1000; i++) {
-        node.leader_spoke = true;
+        node.shield.leader.spoke = true;
         ticks(150);
     }
     world.state = RAFT_CANDIDATE;
@@ -83,7 +83,7 @@ T_TEST(who_hears_or_stands_or_is_alone_is_not_silent)
     world.removed = true;
     ticks(60000);
     world.removed = false;
-    node.stalled = true; /* that has been told already */
+    node.health.stalled = true; /* that has been told already */
     ticks(60000);
     T_EQ(world.errors, 0);
     T_EQ(world.heard, 0);
