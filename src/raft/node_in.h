@@ -12,6 +12,7 @@
 #include "raft/shield/shield.h"
 #include "raft/write_turn.h"
 #include "raft/wire.h"
+#include "wire/text.h"
 
 enum {
     NODE_TICK_MS = 10,
@@ -273,7 +274,7 @@ void removed_tick(struct node *n);
 /* status.c */
 void status_note_heard(struct node *n);              /* notes whom the leader heard of */
 bool status_heard(const struct node *n, unsigned i); /* of the member at i, of late */
-size_t node_status(struct node *n, bool lines, char *to, size_t cap);
+void node_status(struct node *n, bool lines, struct text *to);
 
 /* view.c */
 void view_publish(struct node *n);

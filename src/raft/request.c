@@ -172,7 +172,10 @@ static void answer_from_map(struct node *n, struct request *q)
 static void answer_status(struct node *n, struct request *q)
 {
     struct frame_out o = node_reply(n, q, index_now(n));
-    o.len += node_status(n, q->frame.body[0] == STATUS_LINES, o.p + o.len, o.cap - o.len);
+    struct text text = { .p = o.p + o.len, .cap = o.cap - o.len };
+    node_status(n, q->frame.body[0] == STATUS_LINES, &text);
+    o.len += text.len;
+    o.full |= text.truncated;
     node_reply_send(n, q, &o);
 }
 

@@ -3,23 +3,6 @@
 #include "raft/node_in.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-struct out {
-    char *p;
-    size_t len, cap;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct out *o, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(o->p + o->len, o->cap - o->len, fmt, args);
-    va_end(args);
-    if (n > 0 && (size_t)n < o->cap - o->len)
-        o->len += (size_t)n;
-}
 
 /* libraft forgets it at each of its own checks. */
 void status_note_heard(struct node *n)
@@ -39,55 +22,56 @@ bool status_heard(const struct node *n, unsigned i)
     return i < MEMBERS_MAX && n->heard[i].ms && n->heard[i].ms + HEARD_MS > uv_now(&n->loop.uv);
 }
 
-static void add_member(struct out *o, struct node *n, unsigned i, raft_id leader)
+static void add_member(struct text *o, struct node *n, unsigned i, raft_id leader)
 {
     static const char *const roles[] = { "standby", "voter", "spare" };
     const struct raft_server *s = &n->raft.configuration.servers[i];
     bool leads = raft_state(&n->raft) == RAFT_LEADER;
-    add(o, "%s{\"id\":\"%016llx\",\"address\":\"%s\",\"role\":\"%s\",\"leader\":%s", i ? "," : "",
-        s->id, s->address, roles[s->role % 3], s->id == leader ? "true" : "false");
+    text_addf(o, "%s{\"id\":\"%016llx\",\"address\":\"%s\",\"role\":\"%s\",\"leader\":%s",
+              i ? "," : "", s->id, s->address, roles[s->role % 3],
+              s->id == leader ? "true" : "false");
     if (s->id == n->self.id) {
-        add(o, ",\"index\":%llu,\"lag\":0,\"seen\":true", raft_last_index(&n->raft));
+        text_addf(o, ",\"index\":%llu,\"lag\":0,\"seen\":true", raft_last_index(&n->raft));
     } else if (leads) { /* progress is in the order of the configuration */
         const struct raft_progress *p = &n->raft.leader_state.progress[i];
         raft_index last = raft_last_index(&n->raft);
-        add(o, ",\"index\":%llu,\"lag\":%llu,\"seen\":%s", p->match_index,
-            last > p->match_index ? last - p->match_index : 0,
-            status_heard(n, i) ? "true" : "false");
+        text_addf(o, ",\"index\":%llu,\"lag\":%llu,\"seen\":%s", p->match_index,
+                  last > p->match_index ? last - p->match_index : 0,
+                  status_heard(n, i) ? "true" : "false");
     }
-    add(o, "}");
+    text_addf(o, "}");
 }
 
-static void add_line(struct out *o, struct node *n, unsigned i, raft_id leader)
+static void add_line(struct text *o, struct node *n, unsigned i, raft_id leader)
 {
     static const char *const roles[] = { "standby", "voter", "spare" };
     const struct raft_server *s = &n->raft.configuration.servers[i];
     bool leads = raft_state(&n->raft) == RAFT_LEADER, me = s->id == n->self.id;
     raft_index last = raft_last_index(&n->raft);
-    add(o, "%016llx\t%s\t%s%s\t", s->id, s->address, roles[s->role % 3],
-        s->id == leader ? ", leader" : "");
+    text_addf(o, "%016llx\t%s\t%s%s\t", s->id, s->address, roles[s->role % 3],
+              s->id == leader ? ", leader" : "");
     if (!me && !leads) {
-        add(o, "?\t?\t?\n");
+        text_addf(o, "?\t?\t?\n");
         return;
     }
     const struct raft_progress *p = me ? NULL : &n->raft.leader_state.progress[i];
     raft_index index = p ? p->match_index : last;
-    add(o, "%llu\t%llu\t%s\n", index, last > index ? last - index : 0,
-        me || status_heard(n, i) ? "yes" : "NO");
+    text_addf(o, "%llu\t%llu\t%s\n", index, last > index ? last - index : 0,
+              me || status_heard(n, i) ? "yes" : "NO");
 }
 
-static size_t status_lines(struct node *n, struct out *o, raft_id leader)
+static void status_lines(struct node *n, struct text *o, raft_id leader)
 {
     if (leader == 0)
-        add(o, "NO LEADER that this member knows of; ");
-    add(o,
+        text_addf(o, "NO LEADER that this member knows of; ");
+    text_addf(
+        o,
         "term %llu, index %llu, committed %llu, %zu registers, snapshot at %llu, cluster %016" PRIx64
         "\n",
         n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index, n->fsm.map.count,
         n->raft.log.snapshot.last_index, n->fsm.incarnation);
     for (unsigned i = 0; i < n->raft.configuration.n; i++)
         add_line(o, n, i, leader);
-    return o->len;
 }
 
 static uint64_t sum_now(struct node *n)
@@ -100,33 +84,34 @@ static uint64_t sum_now(struct node *n)
     return n->applied.digest.sum;
 }
 
-size_t node_status(struct node *n, bool lines, char *to, size_t cap)
+void node_status(struct node *n, bool lines, struct text *o)
 {
     static const char *const states[] = { "unavailable", "follower", "candidate", "leader" };
-    struct out o = { to, 0, cap };
     raft_id leader = 0;
     const char *address = NULL;
     raft_leader(&n->raft, &leader, &address);
     if (n->shield.leader
             .silent) /* without a vote it begins no election, and would name its last one for ever */
         leader = 0;
-    if (lines)
-        return status_lines(n, &o, leader);
-    add(&o, "{\"cluster\":\"%016" PRIx64 "\",\"answered_by\":\"%016" PRIx64 "\",\"state\":\"%s\"",
-        n->fsm.incarnation, n->self.id, states[raft_state(&n->raft) & 3]);
+    if (lines) {
+        status_lines(n, o, leader);
+        return;
+    }
+    text_addf(o,
+              "{\"cluster\":\"%016" PRIx64 "\",\"answered_by\":\"%016" PRIx64 "\",\"state\":\"%s\"",
+              n->fsm.incarnation, n->self.id, states[raft_state(&n->raft) & 3]);
     if (leader)
-        add(&o, ",\"leader\":\"%016llx\"", leader);
+        text_addf(o, ",\"leader\":\"%016llx\"", leader);
     else
-        add(&o, ",\"leader\":null");
-    add(&o, ",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu", n->raft.current_term,
-        raft_last_index(&n->raft), n->raft.commit_index);
-    add(&o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
-        raft_last_applied(&n->raft), n->fsm.map.count, sum_now(n));
-    add(&o, ",\"registers_differ\":%s", check_differs(n) ? "true" : "false");
-    add(&o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
-        n->raft.log.snapshot.last_index, n->applied.snapshots);
+        text_addf(o, ",\"leader\":null");
+    text_addf(o, ",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu", n->raft.current_term,
+              raft_last_index(&n->raft), n->raft.commit_index);
+    text_addf(o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
+              raft_last_applied(&n->raft), n->fsm.map.count, sum_now(n));
+    text_addf(o, ",\"registers_differ\":%s", check_differs(n) ? "true" : "false");
+    text_addf(o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
+              n->raft.log.snapshot.last_index, n->applied.snapshots);
     for (unsigned i = 0; i < n->raft.configuration.n; i++)
-        add_member(&o, n, i, leader);
-    add(&o, "]}");
-    return o.len;
+        add_member(o, n, i, leader);
+    text_addf(o, "]}");
 }

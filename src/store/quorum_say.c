@@ -1,6 +1,6 @@
 #include "store/quorum_say.h"
+#include "wire/text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 enum { REASON_LEAST = 24 }; /* shorter ones tell nothing */
@@ -117,30 +117,14 @@ unsigned quorum_server_of(const struct acceptor *a, unsigned n, unsigned i)
 
 /* ---- the sentence ---- */
 
-struct text {
-    char *p;
-    size_t len, size;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(t->p + t->len, t->size - t->len, fmt, args);
-    va_end(args);
-    t->len += n > 0 ? (size_t)n : 0;
-    if (t->len >= t->size)
-        t->len = t->size - 1;
-}
-
 /* In `room` bytes: the beginning and the end, where the cause and the cure stand. */
 static void add_squeezed(struct text *t, const char *reason, size_t room)
 {
     size_t len = strlen(reason), head = room / 3;
     if (len <= room)
-        add(t, "%s", reason);
+        text_addf(t, "%s", reason);
     else
-        add(t, "%.*s ... %s", (int)head, reason, reason + len - (room - head - 5));
+        text_addf(t, "%.*s ... %s", (int)head, reason, reason + len - (room - head - 5));
 }
 
 /* Bits of the stores that have this reason. */
@@ -160,26 +144,26 @@ static void name_stores(const struct acceptor *a, unsigned n, unsigned set, stru
     for (unsigned i = 0; i < n; i++)
         count += set >> i & 1;
     if (count == n) {
-        add(t, "all %u", n);
+        text_addf(t, "all %u", n);
         return;
     }
-    add(t, count == 1 ? "store " : "stores ");
+    text_addf(t, count == 1 ? "store " : "stores ");
     for (unsigned place = 1; place <= n; place++)
         for (unsigned i = 0; i < n; i++)
             if ((set >> i & 1) && a[i].place == place)
-                add(t, "%s%u", said++ ? ", " : "", place);
+                text_addf(t, "%s%u", said++ ? ", " : "", place);
 }
 
 static void add_reason(const struct acceptor *a, unsigned n, unsigned set, const char *reason,
                        struct text *t)
 {
     char who[64];
-    struct text w = { who, 0, sizeof who };
+    struct text w = { .p = who, .cap = sizeof who };
     name_stores(a, n, set, &w);
-    size_t room = t->size - t->len - 1, need = w.len + 4;
+    size_t room = t->cap - t->len - 1, need = w.len + 4;
     if (room < need + REASON_LEAST)
         return;
-    add(t, "; %s: ", who);
+    text_addf(t, "; %s: ", who);
     add_squeezed(t, reason, room - need);
 }
 
@@ -194,11 +178,11 @@ static unsigned rank(const struct acceptor *a)
 void quorum_say(const struct acceptor *a, unsigned n, char *out, size_t size)
 {
     char reason[PAXOS_ACCEPTORS_MAX][QUORUM_REASON_BUF];
-    struct text t = { out, 0, size };
+    struct text t = { .p = out, .cap = size };
     unsigned told = 0;
     for (unsigned i = 0; i < n; i++)
         quorum_reason(a, n, i, true, reason[i]);
-    add(&t, "%u of %u stores take part, %u are needed", quorum_together(a, n), n, n / 2 + 1);
+    text_addf(&t, "%u of %u stores take part, %u are needed", quorum_together(a, n), n, n / 2 + 1);
     for (unsigned r = 0; r < 3; r++)
         for (unsigned i = 0; i < n; i++) {
             if (rank(&a[i]) != r || !reason[i][0] || (told >> i & 1) || (r == 2 && told))

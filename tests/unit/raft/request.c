@@ -145,10 +145,9 @@ void membership_change(struct node *n, struct request *q)
     (void)n, (void)q;
 }
 
-size_t node_status(struct node *n, bool lines, char *to, size_t cap)
+void node_status(struct node *n, bool lines, struct text *to)
 {
-    (void)n, (void)lines, (void)to, (void)cap;
-    return 0;
+    (void)n, (void)lines, (void)to;
 }
 
 /* ---- the member, and who asked it ---- */
