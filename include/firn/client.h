@@ -8,18 +8,21 @@
  *
  * Three modes behind one call:
  *   remote    one request a call, over connections that are kept: every ID is as fresh as can be
- *   prefetch  blocks of Snowflake IDs or of range tickets, fetched ahead and handed out in nanoseconds
- *   leased    a server lends this process a worker slot and a window of timestamps: IDs are made here
- * A server that dies is not noticed as long as another one answers: calls go on with the next, servers that
- * fail are left alone for a while and come back by themselves. No ID is ever given out twice, whatever
- * servers, networks, clocks and fork() do (docs/client.md has the argument).
+ *   prefetch  blocks of Snowflake IDs or of range tickets, fetched ahead and handed out in
+ *             nanoseconds
+ *   leased    a server lends this process a worker slot and a window of timestamps: IDs are made
+ *             here
+ * A server that dies is not noticed as long as another one answers: calls go on with the next,
+ * servers that fail are left alone for a while and come back by themselves. No ID is ever given out
+ * twice, whatever servers, networks, clocks and fork() do (docs/client.md has the argument).
  *
- * Every function but firn_client_close() may be called from any thread. The library starts no thread unless
- * the URL says background=1: blocks and windows are renewed by the calls that use them. In the child of a
- * fork() the handle works on, with connections, blocks and a lease of its own.
+ * Every function but firn_client_close() may be called from any thread. The library starts no
+ * thread unless the URL says background=1: blocks and windows are renewed by the calls that use
+ * them. In the child of a fork() the handle works on, with connections, blocks and a lease of its
+ * own.
  *
- * The URL: firn://HOST[:PORT][,HOST[:PORT]...][/][?OPTION=VALUE[&...]], or firns:// for TLS. PORT is 9001
- * unless said otherwise. libfirn-client(3) lists the options.
+ * The URL: firn://HOST[:PORT][,HOST[:PORT]...][/][?OPTION=VALUE[&...]], or firns:// for TLS. PORT
+ * is 9001 unless said otherwise. libfirn-client(3) lists the options.
  */
 #ifndef FIRN_CLIENT_H
 #define FIRN_CLIENT_H
@@ -35,20 +38,22 @@ extern "C" {
 
 struct firn_client; /* opaque */
 
-/* Understands the URL; nobody is asked yet, so a server may be started later. FIRN_EINVAL, FIRN_EFORMAT,
- * FIRN_ERANGE: the URL; diag says what and where. FIRN_EIO: a file of the URL cannot be read. */
+/* Understands the URL; nobody is asked yet, so a server may be started later. FIRN_EINVAL,
+ * FIRN_EFORMAT, FIRN_ERANGE: the URL; diag says what and where. FIRN_EIO: a file of the URL cannot
+ * be read. */
 FIRN_API FIRN_MUSTUSE int firn_client_open(const char *url, struct firn_client **out,
                                            struct firn_diag *diag);
 
-/* Gives a lease back if it can be done in a moment. No other thread may be in a call. NULL does nothing. */
+/* Gives a lease back if it can be done in a moment. No other thread may be in a call. NULL does
+ * nothing. */
 FIRN_API void firn_client_close(struct firn_client *c);
 
 /* --- calls that wait --- */
 
 /* The next ID, in any mode. Errors come after all retries, or at the deadline:
  * FIRN_EIO        no server could be reached, or none gave an answer in time
- * FIRN_EUNKNOWN   a server may have taken a number of a gapless sequence, and the answer is lost: asking
- *                 again would leave a hole that nobody sees. Use firn_client_next_keyed()
+ * FIRN_EUNKNOWN   a server may have taken a number of a gapless sequence, and the answer is lost:
+ *                 asking again would leave a hole that nobody sees. Use firn_client_next_keyed()
  * FIRN_EAGAIN     the servers answer, but cannot make an ID at the moment
  * FIRN_EAUTH      the token, or its scope
  * FIRN_ENOENT     no such kind or sequence;  FIRN_EOVERFLOW  the sequence has no number left
@@ -59,8 +64,9 @@ FIRN_API FIRN_MUSTUSE int firn_client_next(struct firn_client *c, uint64_t *out_
 /* `n` of them, all or none. */
 FIRN_API FIRN_MUSTUSE int firn_client_next_n(struct firn_client *c, uint64_t *ids, size_t n);
 
-/* The number that `key` stands for: the same each time, on every server, for as long as the servers keep
- * keys (a day). One request in every mode. FIRN_EREUSED: the key was used for something else. */
+/* The number that `key` stands for: the same each time, on every server, for as long as the
+ * servers keep keys (a day). One request in every mode. FIRN_EREUSED: the key was used for
+ * something else. */
 FIRN_API FIRN_MUSTUSE int firn_client_next_keyed(struct firn_client *c, const char *key,
                                                  uint64_t *out_id);
 
@@ -70,8 +76,8 @@ FIRN_API FIRN_MUSTUSE int firn_client_next_keyed(struct firn_client *c, const ch
 FIRN_API FIRN_MUSTUSE int firn_client_next_text(struct firn_client *c, const char *key, char *out,
                                                 size_t cap);
 
-/* Why this thread's last call failed, in a sentence: which servers were tried and what each answered. Never
- * NULL; good until this thread's next call. */
+/* Why this thread's last call failed, in a sentence: which servers were tried and what each
+ * answered. Never NULL; good until this thread's next call. */
 FIRN_API const char *firn_client_trouble(void);
 
 /* --- calls that do not wait, for event loops --- */
@@ -102,8 +108,9 @@ FIRN_API FIRN_MUSTUSE int firn_client_submit(struct firn_client *c,
 /* An answer that is there, in no order. FIRN_EAGAIN: none is at the moment. */
 FIRN_API FIRN_MUSTUSE int firn_client_take(struct firn_client *c, struct firn_client_answer *out);
 
-/* A descriptor for poll(), epoll, libuv ...: when it shows firn_client_events(), call firn_client_pump(), then
- * take. It stays the same until firn_client_close(); in a forked child ask for it again. Negative: FIRN_E... */
+/* A descriptor for poll(), epoll, libuv ...: when it shows firn_client_events(), call
+ * firn_client_pump(), then take. It stays the same until firn_client_close(); in a forked child ask
+ * for it again. Negative: FIRN_E... */
 FIRN_API int firn_client_fd(struct firn_client *c);
 FIRN_API short firn_client_events(const struct firn_client *c);
 

@@ -1,7 +1,8 @@
 /*
  * firn/error.h - what every firn function can answer, and how it says why.
- * 0 is success, negative an error, positive only where a count is documented. The list only grows at
- * its end, so a number never changes its meaning. All functions here may be called from any thread.
+ * 0 is success, negative an error, positive only where a count is documented. The list only grows
+ * at its end, so a number never changes its meaning. All functions here may be called from any
+ * thread.
  */
 #ifndef FIRN_ERROR_H
 #define FIRN_ERROR_H
@@ -28,7 +29,7 @@ extern "C" {
     X(ENOTSUP, -10, "not supported")                                                 \
     X(ENOSPC, -11, "the buffer is too small")                                        \
     X(ENOENT, -12, "not found")                                                      \
-    X(ECONFLICT, -13, "somebody else changed it first")                              \
+    X(ECONFLICT, -13, "another writer changed it first")                             \
     X(EUNKNOWN, -14, "the outcome is not known")                                     \
     X(EIO, -15, "input or output failed")                                            \
     X(EAUTH, -16, "refused: not genuine, or not allowed")                            \

@@ -2,16 +2,16 @@
  * firn/gen.h - time-ordered 64-bit IDs of any layout.
  *
  * A generator owns a slot (its identity within the layout) and a window of ticks [from, until). It
- * stamps only inside that window, and its pair (tick, sequence number) only ever rises, whatever the
- * clock does; so two generators that never share a slot and a tick never issue the same ID.
- * - Where slots are leased, the lease decides the window: give `from` and `until`, and raise `until`
- *   with firn_gen_extend() after each confirmed extension.
- * - Stand-alone, the slot is a number that you chose, and the window is unbounded. That is unique only
- *   if no one else uses that number, and only if the clock is not set back between two runs.
+ * stamps only inside that window, and its pair (tick, sequence number) only ever rises, whatever
+ * the clock does; so two generators that never share a slot and a tick never issue the same ID.
+ * - Where slots are leased, the lease decides the window: give `from` and `until`, and raise
+ *   `until` with firn_gen_extend() after each confirmed extension.
+ * - Stand-alone, the slot is a number that you chose, and the window is unbounded. That is unique
+ *   only if no one else uses that number, and only if the clock is not set back between two runs.
  *
- * struct firn_gen belongs to one thread and has no atomics on its hot path. struct firn_shared may be
- * used by any number of threads and is lock-free. Lanes divide one slot among threads without sharing:
- * each takes a fixed part of the sequence range.
+ * struct firn_gen belongs to one thread and has no atomics on its hot path. struct firn_shared may
+ * be used by any number of threads and is lock-free. Lanes divide one slot among threads without
+ * sharing: each takes a fixed part of the sequence range.
  */
 #ifndef FIRN_GEN_H
 #define FIRN_GEN_H
@@ -27,10 +27,12 @@
 extern "C" {
 #endif
 
-/* What to do when the clock stepped back or the tick's sequence numbers are used up. None repeats. */
+/* What to do when the clock stepped back or the tick's sequence numbers are used up. None
+ * repeats. */
 enum firn_policy {
     FIRN_POLICY_WAIT, /* sleep until the clock allows the next ID, at most wait_max_ms */
-    FIRN_POLICY_ERROR, /* FIRN_EAGAIN for a used-up tick, FIRN_ECLOCK for a clock that stepped back */
+    /* FIRN_EAGAIN for a used-up tick, FIRN_ECLOCK for a clock that stepped back */
+    FIRN_POLICY_ERROR,
     FIRN_POLICY_BORROW /* stamp ahead of the clock, at most max_drift_ms; then FIRN_EAGAIN */
 };
 
@@ -87,20 +89,21 @@ FIRN_API FIRN_MUSTUSE int firn_gen_new(const struct firn_layout *l,
 FIRN_API void firn_gen_free(struct firn_gen *g);
 
 /* One ID, larger than every earlier one of this generator (if the layout's time is above its seq).
- * FIRN_EAGAIN: used up for now. FIRN_ECLOCK: the clock stepped back. FIRN_EWINDOW: the window's end;
- * extend it. FIRN_EEXHAUSTED: the layout's end. FIRN_ECLOSED, FIRN_EFORKED: see above. */
+ * FIRN_EAGAIN: used up for now. FIRN_ECLOCK: the clock stepped back. FIRN_EWINDOW: the window's
+ * end; extend it. FIRN_EEXHAUSTED: the layout's end. FIRN_ECLOSED, FIRN_EFORKED: see above. */
 FIRN_API FIRN_MUSTUSE int firn_gen_next(struct firn_gen *g, uint64_t *out_id);
 
-/* The same with a shard number for layouts that have a shard beside their identity. FIRN_ERANGE: there
- * is no such field, or the number does not fit. IDs rise for each shard. */
+/* The same with a shard number for layouts that have a shard beside their identity. FIRN_ERANGE:
+ * there is no such field, or the number does not fit. IDs rise for each shard. */
 FIRN_API FIRN_MUSTUSE int firn_gen_next_shard(struct firn_gen *g, uint64_t shard, uint64_t *out_id);
 
-/* Up to `n` IDs, rising; their number goes to `*out_n`. 0 if there was at least one; an error, as for
- * firn_gen_next(), only if there was none. */
+/* Up to `n` IDs, rising; their number goes to `*out_n`. 0 if there was at least one; an error, as
+ * for firn_gen_next(), only if there was none. */
 FIRN_API FIRN_MUSTUSE int firn_gen_fill(struct firn_gen *g, uint64_t *ids, size_t n, size_t *out_n);
 
-/* Make the next ID larger than one observed elsewhere. FIRN_ERANGE: that one is further ahead of the
- * clock than max_drift_ms (for the other policies: than backstep_max_ms), so it is not believed. */
+/* Make the next ID larger than one observed elsewhere. FIRN_ERANGE: that one is further ahead of
+ * the clock than max_drift_ms (for the other policies: than backstep_max_ms), so it is not
+ * believed. */
 FIRN_API FIRN_MUSTUSE int firn_gen_after(struct firn_gen *g, const struct firn_layout *l,
                                          uint64_t id);
 
@@ -109,7 +112,8 @@ FIRN_API FIRN_MUSTUSE int firn_gen_after(struct firn_gen *g, const struct firn_l
 FIRN_API void firn_gen_extend(struct firn_gen *g, uint64_t until);
 FIRN_API void firn_gen_set_floor(struct firn_gen *g, uint64_t floor_tick);
 
-/* By the owning thread: no ID comes after this. `*out_last` is the last tick that may have been used. */
+/* By the owning thread: no ID comes after this. `*out_last` is the last tick that may have been
+ * used. */
 FIRN_API void firn_gen_close(struct firn_gen *g, uint64_t *out_last);
 
 /* --- shared by threads --- */
@@ -141,8 +145,8 @@ FIRN_API FIRN_MUSTUSE int firn_shared_fill(struct firn_shared *g, uint64_t *ids,
 FIRN_API void firn_shared_extend(struct firn_shared *g, uint64_t until);
 FIRN_API void firn_shared_set_floor(struct firn_shared *g, uint64_t floor_tick);
 
-/* One atomic step with emission: no ID above `*out_last` exists, none comes later. Closing again changes
- * nothing and leaves `*out_last` alone. */
+/* One atomic step with emission: no ID above `*out_last` exists, none comes later. Closing again
+ * changes nothing and leaves `*out_last` alone. */
 FIRN_API void firn_shared_close(struct firn_shared *g, uint64_t *out_last);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * firn/ksuid.h - KSUID: 32 bits of seconds since 2014-05-13 and 128 random bits, 27 characters of base62
- * that sort by time. As segmentio/ksuid writes and reads them.
+ * firn/ksuid.h - KSUID: 32 bits of seconds since 2014-05-13 and 128 random bits, 27 characters of
+ * base62 that sort by time. As segmentio/ksuid writes and reads them.
  * Nothing here keeps state: call it from any thread, each with its own struct firn_rng.
  */
 #ifndef FIRN_KSUID_H

@@ -65,8 +65,9 @@ struct firn_preset {
     const char *name, *text, *summary;
 };
 
-/* Parse a preset's name or a layout text. `now_unix_ms` is there to refuse an epoch in the future; 0
- * leaves that check out. FIRN_EFORMAT and FIRN_ERANGE: the diag names the column and the reason. */
+/* Parse a preset's name or a layout text. `now_unix_ms` is there to refuse an epoch in the
+ * future; 0 leaves that check out. FIRN_EFORMAT and FIRN_ERANGE: the diag names the column and
+ * the reason. */
 FIRN_API FIRN_MUSTUSE int firn_layout_parse(const char *p, size_t len, int64_t now_unix_ms,
                                             struct firn_layout *out, struct firn_diag *diag);
 
@@ -92,8 +93,8 @@ FIRN_API FIRN_MUSTUSE int firn_layout_compose(const struct firn_layout *l,
 FIRN_API FIRN_MUSTUSE int firn_layout_decompose(const struct firn_layout *l, uint64_t id,
                                                 struct firn_parts *out);
 
-/* The identity that a generator needs exclusively: dc and node joined, or the shard where the layout
- * has neither. Slots are 0..count-1; a decode-only layout has 0. */
+/* The identity that a generator needs exclusively: dc and node joined, or the shard where the
+ * layout has neither. Slots are 0..count-1; a decode-only layout has 0. */
 FIRN_API uint64_t firn_layout_slots(const struct firn_layout *l);
 
 /* Where the bits of slot number `slot` go: the ID with that identity and all else 0. */
@@ -102,7 +103,8 @@ FIRN_API uint64_t firn_layout_slot_bits(const struct firn_layout *l, uint64_t sl
 /* The mask of all bits that belong to a field. */
 FIRN_API uint64_t firn_layout_mask(const struct firn_layout *l);
 
-/* Ticks from the epoch to a Unix time in microseconds, rounded down; times before the epoch give 0. */
+/* Ticks from the epoch to a Unix time in microseconds, rounded down; times before the epoch give
+ * 0. */
 FIRN_API uint64_t firn_layout_ticks(const struct firn_layout *l, int64_t unix_us);
 
 /* Unix microseconds of a tick; INT64_MAX where that is beyond the representable. */
@@ -114,8 +116,9 @@ FIRN_API int64_t firn_layout_end_us(const struct firn_layout *l);
 /* 1 if IDs sort by time: the time field is above all others. */
 FIRN_API int firn_layout_sortable(const struct firn_layout *l);
 
-/* Whether an ID of layout `a` can equal one of layout `b`, both stamped at `now_unix_us` or later. 1:
- * yes, and `*out_id` is the smallest such ID; 0: never. IDs that exist already are not considered. */
+/* Whether an ID of layout `a` can equal one of layout `b`, both stamped at `now_unix_us` or later.
+ * 1: yes, and `*out_id` is the smallest such ID; 0: never. IDs that exist already are not
+ * considered. */
 FIRN_API int firn_layout_collide(const struct firn_layout *a, const struct firn_layout *b,
                                  int64_t now_unix_us, uint64_t *out_id);
 

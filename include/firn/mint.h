@@ -1,8 +1,8 @@
 /*
  * firn/mint.h - IDs of any kind by name, as text.
- * A mint holds the state that the kinds need (a generator for snowflakes, counters for the monotonic
- * ones) on a page that is wiped in the child of a fork(): there it answers FIRN_EFORKED. It belongs to
- * one thread. For the fastest way to one kind use that kind's own header.
+ * A mint holds the state that the kinds need (a generator for snowflakes, counters for the
+ * monotonic ones) on a page that is wiped in the child of a fork(): there it answers FIRN_EFORKED.
+ * It belongs to one thread. For the fastest way to one kind use that kind's own header.
  */
 #ifndef FIRN_MINT_H
 #define FIRN_MINT_H
@@ -23,7 +23,7 @@ struct firn_mint;
 
 struct firn_mint_opts { /* start from FIRN_MINT_OPTS_INIT; zero or NULL means the default */
     uint32_t size;      /* sizeof as the caller compiled it */
-    uint32_t slot;      /* snowflake: the slot; the caller vouches that nobody else uses it */
+    uint32_t slot;      /* snowflake: the slot; the caller vouches that no other process uses it */
     uint32_t policy;    /* snowflake: enum firn_policy */
     uint32_t length;    /* nanoid, cuid2: characters; dated: digits of the counter */
     const struct firn_layout *layout; /* snowflake, copied; NULL: the preset `firn` */
@@ -42,8 +42,9 @@ struct firn_mint_opts { /* start from FIRN_MINT_OPTS_INIT; zero or NULL means th
         sizeof(struct firn_mint_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
-/* A mint for one kind (one with FIRN_KIND_MAKES; otherwise FIRN_ENOTSUP). FIRN_EINVAL, FIRN_ERANGE: an
- * option does not fit; the diag says which and how it should be. Give it back with firn_mint_free(). */
+/* A mint for one kind (one with FIRN_KIND_MAKES; otherwise FIRN_ENOTSUP). FIRN_EINVAL, FIRN_ERANGE:
+ * an option does not fit; the diag says which and how it should be. Give it back with
+ * firn_mint_free(). */
 FIRN_API FIRN_MUSTUSE int firn_mint_new(const struct firn_kind *kind,
                                         const struct firn_mint_opts *opts, struct firn_mint **out,
                                         struct firn_diag *diag);
@@ -51,13 +52,14 @@ FIRN_API void firn_mint_free(struct firn_mint *m);
 
 #define FIRN_MINT_TEXT_BUF 320 /* the longest text (a NanoID of 255 behind a prefix) with its NUL */
 
-/* The next ID as text with a NUL, its length in `*out_len`. Errors are those of the kind's generator. */
+/* The next ID as text with a NUL, its length in `*out_len`. Errors are those of the kind's
+ * generator. */
 FIRN_API FIRN_MUSTUSE int firn_mint_text(struct firn_mint *m, char out[FIRN_MINT_TEXT_BUF],
                                          size_t *out_len);
 
-/* Up to `n` IDs, each followed by `end` (such as '\n'), into `out` as long as `cap` has room for the
- * longest. `*out_len` bytes hold `*out_n` IDs. 0 if there was at least one; FIRN_ENOSPC: `cap` is
- * below FIRN_MINT_TEXT_BUF + 1. Much faster than one by one. */
+/* Up to `n` IDs, each followed by `end` (such as '\n'), into `out` as long as `cap` has room for
+ * the longest. `*out_len` bytes hold `*out_n` IDs. 0 if there was at least one; FIRN_ENOSPC: `cap`
+ * is below FIRN_MINT_TEXT_BUF + 1. Much faster than one by one. */
 FIRN_API FIRN_MUSTUSE int firn_mint_lines(struct firn_mint *m, size_t n, char end, char *out,
                                           size_t cap, size_t *out_n, size_t *out_len);
 

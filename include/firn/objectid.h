@@ -1,7 +1,7 @@
 /*
- * firn/objectid.h - MongoDB's ObjectID: seconds, 5 random bytes of the process, a counter; 24 hex digits.
- * A struct firn_objectid_gen belongs to one thread, and a child of fork() starts its copy anew;
- * everything else keeps no state: call it from any thread.
+ * firn/objectid.h - MongoDB's ObjectID: seconds, 5 random bytes of the process, a counter; 24 hex
+ * digits. A struct firn_objectid_gen belongs to one thread, and a child of fork() starts its copy
+ * anew; everything else keeps no state: call it from any thread.
  */
 #ifndef FIRN_OBJECTID_H
 #define FIRN_OBJECTID_H
@@ -37,10 +37,10 @@ struct firn_objectid_gen {
 /* Draw the 5 bytes that tell this generator from all others, and where its counter begins. */
 FIRN_API void firn_objectid_gen_init(struct firn_objectid_gen *g, struct firn_rng *rng);
 
-/* The next ObjectID. The counter wraps to 0 after FIRN_OBJECTID_COUNTER_MAX, so IDs of one second need
- * not be in order. When the clock goes back the last second is kept. FIRN_EAGAIN: this second's 2^24
- * counters are used up; ask again in the next. FIRN_ERANGE: the time is beyond 32 bits of seconds
- * (2106). */
+/* The next ObjectID. The counter wraps to 0 after FIRN_OBJECTID_COUNTER_MAX, so IDs of one second
+ * need not be in order. When the clock goes back the last second is kept. FIRN_EAGAIN: this
+ * second's 2^24 counters are used up; ask again in the next. FIRN_ERANGE: the time is beyond 32
+ * bits of seconds (2106). */
 FIRN_API FIRN_MUSTUSE int firn_objectid_next(struct firn_objectid_gen *g, uint64_t unix_ms,
                                              struct firn_objectid *out);
 

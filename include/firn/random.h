@@ -1,7 +1,7 @@
 /*
  * firn/random.h - random bits good enough for secrets, without a system call per ID.
- * A ChaCha12 generator with fast key erasure: each refill makes a new key first, and bytes that were
- * handed out are wiped, so a later look at memory tells nothing about earlier IDs.
+ * A ChaCha12 generator with fast key erasure: each refill makes a new key first, and bytes that
+ * were handed out are wiped, so a later look at memory tells nothing about earlier IDs.
  * A struct firn_rng belongs to one thread. firn_rng_thread() gives each thread its own; it survives
  * fork(): the child's page is wiped by the kernel and seeded anew before its first byte.
  */
@@ -32,9 +32,9 @@ struct firn_rng {     /* all private: complete only so that it can live in your 
  * repeat each other. For real IDs take firn_rng_thread(). */
 FIRN_API void firn_rng_init(struct firn_rng *r, const uint8_t seed[FIRN_RNG_SEED_BYTES]);
 
-/* The calling thread's generator, seeded by getrandom(2). It lives until the thread ends. Never NULL:
- * a system that gives no entropy or no memory stops the process, because an ID made without it could
- * repeat. */
+/* The calling thread's generator, seeded by getrandom(2). It lives until the thread ends. Never
+ * NULL: a system that gives no entropy or no memory stops the process, because an ID made without
+ * it could repeat. */
 FIRN_API struct firn_rng *firn_rng_thread(void);
 
 FIRN_API void firn_rng_bytes(struct firn_rng *r, void *out, size_t len);

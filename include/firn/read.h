@@ -1,6 +1,6 @@
 /*
- * firn/read.h - what a text says when it is read as an ID of a given kind, and which kinds it can be.
- * All functions are pure and may be called from any thread.
+ * firn/read.h - what a text says when it is read as an ID of a given kind, and which kinds it can
+ * be. All functions are pure and may be called from any thread.
  */
 #ifndef FIRN_READ_H
 #define FIRN_READ_H
@@ -61,16 +61,16 @@ struct firn_reading {
 };
 
 /* Read a text as one kind. `layout` matters for kind snowflake only; NULL means the default layout
- * `firn`. FIRN_EFORMAT, FIRN_ERANGE: it is not of that kind; the diag says why where there is more to
- * say than the kind's name. */
+ * `firn`. FIRN_EFORMAT, FIRN_ERANGE: it is not of that kind; the diag says why where there is more
+ * to say than the kind's name. */
 FIRN_API FIRN_MUSTUSE int firn_read(const struct firn_kind *kind, const char *p, size_t len,
                                     const struct firn_layout *layout, struct firn_reading *out,
                                     struct firn_diag *diag);
 
 /* Every kind, and for numbers every preset layout, that the text can be, best first; at most `cap`.
- * The ranking asks how special the shape is and how plausible the time: between 2006 and a day after
- * `now_unix_ms`. Nothing is guessed silently: several readings mean that the text does not tell.
- * `*out_n` may be 0. FIRN_EINVAL: a NULL argument. */
+ * The ranking asks how special the shape is and how plausible the time: between 2006 and a day
+ * after `now_unix_ms`. Nothing is guessed silently: several readings mean that the text does not
+ * tell. `*out_n` may be 0. FIRN_EINVAL: a NULL argument. */
 FIRN_API FIRN_MUSTUSE int firn_detect(const char *p, size_t len, int64_t now_unix_ms,
                                       struct firn_reading *out, size_t cap, size_t *out_n);
 

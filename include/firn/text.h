@@ -1,9 +1,9 @@
 /*
  * firn/text.h - 64- and 128-bit values as text, and back.
- * A codec is a row of one table: decimal, hex, Crockford's base32 with and without its check symbol,
- * base32hex, base36, base58, base62, base64url. Each row says whether its texts sort as the values do.
- * Decoders are strict: one value has one text, but for letter case and the look-alikes of Crockford's
- * alphabet, and for zeros left out in front where a codec pads.
+ * A codec is a row of one table: decimal, hex, Crockford's base32 with and without its check
+ * symbol, base32hex, base36, base58, base62, base64url. Each row says whether its texts sort as the
+ * values do. Decoders are strict: one value has one text, but for letter case and the look-alikes
+ * of Crockford's alphabet, and for zeros left out in front where a codec pads.
  * Nothing here keeps state: any function may be called from any thread.
  */
 #ifndef FIRN_TEXT_H
@@ -58,17 +58,18 @@ FIRN_API const struct firn_codec *firn_codec_list(size_t *n);
 FIRN_API const struct firn_codec *firn_codec_find(const char *name, size_t len);
 
 /* Write the text and a NUL to `out`, which has room for `cap` bytes, and the text's length to
- * `*out_len` (may be NULL). FIRN_ENOSPC: text and NUL do not fit; FIRN_EINVAL: not a row of the table.
- * On error nothing is written. */
+ * `*out_len` (may be NULL). FIRN_ENOSPC: text and NUL do not fit; FIRN_EINVAL: not a row of the
+ * table. On error nothing is written. */
 FIRN_API FIRN_MUSTUSE int firn_codec_encode64(const struct firn_codec *codec, uint64_t v, char *out,
                                               size_t cap, size_t *out_len);
 FIRN_API FIRN_MUSTUSE int firn_codec_encode128(const struct firn_codec *codec, struct firn_u128 v,
                                                char *out, size_t cap, size_t *out_len);
 
-/* Read a whole text. A codec that pads accepts 1 to width characters (base32hex and base64url, which
- * write bytes rather than a number, exactly the width; a check symbol is one more).
- * FIRN_EFORMAT: a character that is not in the alphabet, a wrong length, a wrong check symbol, bits set
- * behind the last byte, a zero in front of a decimal number. FIRN_ERANGE: more than 64 or 128 bits. */
+/* Read a whole text. A codec that pads accepts 1 to width characters (base32hex and base64url,
+ * which write bytes rather than a number, exactly the width; a check symbol is one more).
+ * FIRN_EFORMAT: a character that is not in the alphabet, a wrong length, a wrong check symbol, bits
+ * set behind the last byte, a zero in front of a decimal number. FIRN_ERANGE: more than 64 or 128
+ * bits. */
 FIRN_API FIRN_MUSTUSE int firn_codec_decode64(const struct firn_codec *codec, const char *p,
                                               size_t len, uint64_t *out);
 FIRN_API FIRN_MUSTUSE int firn_codec_decode128(const struct firn_codec *codec, const char *p,

@@ -1,8 +1,8 @@
 /*
- * firn/ulid.h - ULID: 48 bits of Unix milliseconds and 80 random bits, 26 characters that sort by time.
- * Follows the ULID specification. Functions without a generator keep no state: call them from any
- * thread. A struct firn_ulid_gen, like the struct firn_rng it draws from, belongs to one thread; a child
- * of fork() must start its copy anew, or it repeats the parent's IDs.
+ * firn/ulid.h - ULID: 48 bits of Unix milliseconds and 80 random bits, 26 characters that sort by
+ * time. Follows the ULID specification. Functions without a generator keep no state: call them from
+ * any thread. A struct firn_ulid_gen, like the struct firn_rng it draws from, belongs to one
+ * thread; a child of fork() must start its copy anew, or it repeats the parent's IDs.
  */
 #ifndef FIRN_ULID_H
 #define FIRN_ULID_H
@@ -42,17 +42,17 @@ struct firn_ulid_gen { /* all private: complete only so that it can live in your
         0, 0, 0, 0         \
     }
 
-/* In a new millisecond draw 80 random bits; in the same one, or when the clock went back, take the last
- * ULID plus one, so that neither its time nor its order ever goes back. FIRN_EOVERFLOW: the random
- * part cannot be counted up any more, which ends when the clock reaches a later millisecond.
+/* In a new millisecond draw 80 random bits; in the same one, or when the clock went back, take the
+ * last ULID plus one, so that neither its time nor its order ever goes back. FIRN_EOVERFLOW: the
+ * random part cannot be counted up any more, which ends when the clock reaches a later millisecond.
  * FIRN_ERANGE: unix_ms is above FIRN_ULID_MS_MAX. On error the generator is as before. */
 FIRN_API FIRN_MUSTUSE int firn_ulid_next(struct firn_ulid_gen *g, uint64_t unix_ms,
                                          struct firn_rng *rng, struct firn_ulid *out);
 
 /* 26 characters of Crockford's base32 in either case. The letters I, L, O and U are refused: the
- * specification leaves them out of its alphabet and its reference implementations do not read them as
- * 1, 1 and 0. FIRN_EFORMAT: another length or character. FIRN_ERANGE: above 7ZZZZZZZZZZZZZZZZZZZZZZZZZ,
- * that is, more than 128 bits. */
+ * specification leaves them out of its alphabet and its reference implementations do not read them
+ * as 1, 1 and 0. FIRN_EFORMAT: another length or character. FIRN_ERANGE: above
+ * 7ZZZZZZZZZZZZZZZZZZZZZZZZZ, that is, more than 128 bits. */
 FIRN_API FIRN_MUSTUSE int firn_ulid_parse(const char *p, size_t len, struct firn_ulid *out);
 
 /* Upper case, with a NUL. */

@@ -1,8 +1,8 @@
 /*
- * firn/xid.h - XID: seconds, machine, process and counter in 12 bytes, 20 characters that sort by time.
- * As rs/xid writes and reads them. A struct firn_xid_gen belongs to one thread, and no two generators
- * that live at the same time may share machine and pid; everything else keeps no state: call it from
- * any thread.
+ * firn/xid.h - XID: seconds, machine, process and counter in 12 bytes, 20 characters that sort by
+ * time. As rs/xid writes and reads them. A struct firn_xid_gen belongs to one thread, and no two
+ * generators that live at the same time may share machine and pid; everything else keeps no state:
+ * call it from any thread.
  */
 #ifndef FIRN_XID_H
 #define FIRN_XID_H
@@ -33,19 +33,21 @@ struct firn_xid_gen { /* all private: complete only so that it can live in your 
     uint8_t reserved_[7];
 };
 
-/* `counter` is the first one used; draw it at random (the low 24 bits count), so that a process that
- * gets the pid of one that died in the same second most likely begins elsewhere. */
+/* `counter` is the first one used; draw it at random (the low 24 bits count), so that a process
+ * that gets the pid of one that died in the same second most likely begins elsewhere. */
 FIRN_API void firn_xid_gen_init(struct firn_xid_gen *g, const uint8_t machine[3], uint16_t pid,
                                 uint32_t counter);
 
-/* The next XID. The counter wraps to 0 after FIRN_XID_COUNTER_MAX, so IDs of one second need not be in
- * order. When the clock goes back the last second is kept. FIRN_EAGAIN: this second's 2^24 counters
- * are used up; ask again in the next. FIRN_ERANGE: the time is beyond 32 bits of seconds (2106). */
+/* The next XID. The counter wraps to 0 after FIRN_XID_COUNTER_MAX, so IDs of one second need not be
+ * in order. When the clock goes back the last second is kept. FIRN_EAGAIN: this second's 2^24
+ * counters are used up; ask again in the next. FIRN_ERANGE: the time is beyond 32 bits of seconds
+ * (2106). */
 FIRN_API FIRN_MUSTUSE int firn_xid_next(struct firn_xid_gen *g, uint64_t unix_ms,
                                         struct firn_xid *out);
 
-/* 20 characters, 0-9 and a-v in lower case only. FIRN_EFORMAT: another length or character, or a last
- * character other than 0 and g: it carries one bit, and the four that are left over must be 0. */
+/* 20 characters, 0-9 and a-v in lower case only. FIRN_EFORMAT: another length or character, or a
+ * last character other than 0 and g: it carries one bit, and the four that are left over must be
+ * 0. */
 FIRN_API FIRN_MUSTUSE int firn_xid_parse(const char *p, size_t len, struct firn_xid *out);
 
 /* With a NUL. */

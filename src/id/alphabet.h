@@ -1,7 +1,7 @@
 /*
- * alphabet.h - from a character to its digit. Entries hold digit + 1, so that everything not named is
- * 0: "not in the alphabet". Subtracting 1 in 64 bits turns that into all ones, which a reader may OR
- * into an error word instead of branching at every character.
+ * alphabet.h - from a character to its digit. Entries hold digit + 1, so that everything not named
+ * is 0: "not in the alphabet". Subtracting 1 in 64 bits turns that into all ones, which a reader
+ * may OR into an error word instead of branching at every character.
  */
 #ifndef FIRN_ID_ALPHABET_H
 #define FIRN_ID_ALPHABET_H

@@ -1,4 +1,4 @@
-/* fnv.h - FNV-1a over words of eight bytes: for telling texts apart that nobody chose to collide. */
+/* fnv.h - FNV-1a over words of eight bytes, for tables of keys that no adversary chose. */
 #ifndef FIRN_ID_FNV_H
 #define FIRN_ID_FNV_H
 

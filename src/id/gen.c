@@ -1,9 +1,10 @@
 /*
  * The generator that one thread owns.
- * What all of this protects: (tick_, sequence number) only rises, and every tick that is entered lies
- * below until_. The clock is asked for each ID, but only to see whether it still falls into the range
- * of readings that may go on in the current tick; entering a tick is the one place with decisions.
- * The hot path looks at left_ first: it is 0 after a close and on a page wiped by fork().
+ * What all of this protects: (tick_, sequence number) only rises, and every tick that is entered
+ * lies below until_. The clock is asked for each ID, but only to see whether it still falls into
+ * the range of readings that may go on in the current tick; entering a tick is the one place with
+ * decisions. The hot path looks at left_ first: it is 0 after a close and on a page wiped by
+ * fork().
  */
 #include "firn/gen.h"
 #include "id/gen_setup.h"

@@ -1,3 +1,4 @@
+/* Checks the options of a generator and turns them into its fields. */
 #include "id/gen_setup.h"
 
 #include <string.h>

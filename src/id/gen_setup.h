@@ -23,8 +23,8 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* How long a nap was: what the clock shows, or what was planned if it does not move forward. Short naps
- * end early, so the plan alone would use up a caller's patience in no time. */
+/* How long a nap was: what the clock shows, or what was planned if it does not move forward. Short
+ * naps end early, so the plan alone would use up a caller's patience in no time. */
 static inline uint64_t firn__slept_ns(uint64_t before_ns, uint64_t after_ns, uint64_t planned_ns)
 {
     return after_ns > before_ns ? after_ns - before_ns : planned_ns;

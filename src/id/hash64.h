@@ -1,7 +1,7 @@
 /*
  * hash64.h - what MD5 and SHA-1 share: blocks of 64 bytes, then a one bit, zeros and the length in
- * bits. The message comes in two pieces, as a namespace and a name do, so that nobody has to join
- * them.
+ * bits. The message comes in two pieces, as a namespace and a name do, so that no caller has to
+ * join them.
  */
 #ifndef FIRN_ID_HASH64_H
 #define FIRN_ID_HASH64_H

@@ -40,8 +40,8 @@ static inline lanes from_base62(lanes c, lanes *bad)
                    ((lanes_bytes)lower & ('a' - 'Z' - 1)));
 }
 
-/* Two times eight digits, the first in the lowest byte, to numbers: neighbours join, then pairs, then
- * fours. */
+/* Two times eight digits, the first in the lowest byte, to numbers: neighbours join, then pairs,
+ * then fours. */
 static inline lanes_words join_16(lanes digits)
 {
 #if defined(__SSE2__)
@@ -95,8 +95,9 @@ int firn_ksuid_parse(const char *p, size_t len, struct firn_ksuid *out)
 
 #if defined(__SSE2__)
 
-/* Two numbers below 62^8 to eight characters each. Every step splits all fields in two at once; each
- * factor is the reciprocal, rounded up at a width where no field of its step shows the error. */
+/* Two numbers below 62^8 to eight characters each. Every step splits all fields in two at once;
+ * each factor is the reciprocal, rounded up at a width where no field of its step shows the
+ * error. */
 static inline lanes write_16(uint64_t a, uint64_t b)
 {
     uint64_t a4 = a / RADIX_4, b4 = b / RADIX_4;

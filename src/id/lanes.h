@@ -1,7 +1,7 @@
 /*
- * lanes.h - sixteen digits at once, one in each byte of a vector, the first digit in the lowest byte as
- * it lies in memory. Comparing gives -1 where true, so adding a comparison subtracts 1 there: that is
- * how an alphabet with gaps becomes a few additions instead of a table.
+ * lanes.h - sixteen digits at once, one in each byte of a vector, the first digit in the lowest
+ * byte as it lies in memory. Comparing gives -1 where true, so adding a comparison subtracts 1
+ * there: that is how an alphabet with gaps becomes a few additions instead of a table.
  * Only operators that gcc and clang lower to plain SSE2 or NEON: no shuffles, which baseline x86-64
  * does not have.
  */

@@ -293,7 +293,8 @@ int firn_layout_parse(const char *p, size_t len, int64_t now_unix_ms, struct fir
     return r;
 }
 
-/* The field whose highest bit is just below `top`, or -1: the bits down to the next field are unused. */
+/* The field whose highest bit is just below `top`, or -1: the bits down to the next field are
+ * unused. */
 static int field_below(const struct firn_layout *l, unsigned top, unsigned *next_top)
 {
     *next_top = 0;

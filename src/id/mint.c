@@ -1,6 +1,6 @@
 /*
- * Any kind by name: one row a kind, with how to set it up and how to make the next text. The state of
- * all kinds lies side by side in struct firn_mint; a mint uses the part of its kind.
+ * Any kind by name: one row a kind, with how to set it up and how to make the next text. The state
+ * of all kinds lies side by side in struct firn_mint; a mint uses the part of its kind.
  */
 #include "id/mint.h"
 #include "firn/ksuid.h"
@@ -391,7 +391,8 @@ static const struct {
     { "dated", setup_dated, make_dated },
 };
 
-/* A TypeID's type is its own; for every other kind the prefix stands in front with an underscore. */
+/* A TypeID's type is its own; for every other kind the prefix stands in front with an
+ * underscore. */
 static int setup_prefix(struct firn_mint *m, const char *kind, const char *prefix,
                         struct firn_diag *diag)
 {

@@ -1,8 +1,8 @@
 /*
  * radix.h - digits of long numbers in a radix that is no power of two.
- * A number is cut into chunks of as many digits as 64 bits hold, by division with a reciprocal computed
- * by the compiler (Moeller and Granlund, "Improved division by invariant integers", algorithm 4): two
- * multiplications instead of a division instruction that takes ten times as long.
+ * A number is cut into chunks of as many digits as 64 bits hold, by division with a reciprocal
+ * computed by the compiler (Moeller and Granlund, "Improved division by invariant integers",
+ * algorithm 4): two multiplications instead of a division instruction that takes ten times as long.
  */
 #ifndef FIRN_ID_RADIX_H
 #define FIRN_ID_RADIX_H
@@ -42,8 +42,8 @@ static inline uint64_t radix_div_2by1(uint64_t high, uint64_t low, const struct 
     return quotient;
 }
 
-/* Cut the lowest chunk off the number top * 2^128 + *v, for a `top` below radix^digits: `*v` becomes
- * the rest of the number, the answer is the chunk. */
+/* Cut the lowest chunk off the number top * 2^128 + *v, for a `top` below radix^digits: `*v`
+ * becomes the rest of the number, the answer is the chunk. */
 static inline uint64_t radix_cut(uint64_t top, radix_u128 *v, const struct radix *r)
 {
     radix_u128 high = (((radix_u128)top << 64) | (uint64_t)(*v >> 64)) << r->shift;
@@ -61,10 +61,10 @@ static inline uint64_t radix_cut(uint64_t top, radix_u128 *v, const struct radix
     return rest >> r->shift;
 }
 
-/* Five digits of v < radix^5, as a fixed-point fraction: v / radix^4 with 56 bits behind the point has
- * the first digit before it, and each multiplication by the radix moves up the next. The fraction is
- * too large by less than v / 2^56, which after four multiplications is still less than one digit for
- * every radix up to 62 (62^9 < 2^56). */
+/* Five digits of v < radix^5, as a fixed-point fraction: v / radix^4 with 56 bits behind the point
+ * has the first digit before it, and each multiplication by the radix moves up the next. The
+ * fraction is too large by less than v / 2^56, which after four multiplications is still less than
+ * one digit for every radix up to 62 (62^9 < 2^56). */
 static inline __attribute__((always_inline)) void radix_write5(uint32_t v, unsigned radix,
                                                                const char *alphabet, char *out)
 {
@@ -74,8 +74,8 @@ static inline __attribute__((always_inline)) void radix_write5(uint32_t v, unsig
         out[i] = alphabet[f >> 56];
 }
 
-/* Write `n` digits of `v`. With a constant radix the divisions become multiplications, and runs of five
- * do not wait for one another. */
+/* Write `n` digits of `v`. With a constant radix the divisions become multiplications, and runs of
+ * five do not wait for one another. */
 static inline __attribute__((always_inline)) void radix_write(uint64_t v, unsigned radix,
                                                               unsigned n, const char *alphabet,
                                                               char *out)

@@ -1,6 +1,7 @@
 /*
- * One table of kinds, each with a reader that turns a text into a struct firn_reading: canonical text,
- * bytes, time and fields with their places. What the CLI draws and the server answers comes from here.
+ * One table of kinds, each with a reader that turns a text into a struct firn_reading: canonical
+ * text, bytes, time and fields with their places. What the CLI draws and the server answers comes
+ * from here.
  */
 #include "firn/read.h"
 #include "firn/cuid2.h"
@@ -102,7 +103,8 @@ static void set_text(struct firn_reading *r, const char *p, size_t len)
 
 /* --- readers --- */
 
-/* The fields of each version, in the order of their bits; variant and version stand in all of them. */
+/* The fields of each version, in the order of their bits; variant and version stand in all of
+ * them. */
 static void uuid_fields(const struct firn_uuid *u, int version, struct firn_reading *r)
 {
     uint64_t ms, ticks;
@@ -537,8 +539,8 @@ int firn_read(const struct firn_kind *kind, const char *p, size_t len,
     return e;
 }
 
-/* A prefix says what the ID is of, not which kind it is: the rest is read as the first kind that fits,
- * in this order, from the most to the least particular. */
+/* A prefix says what the ID is of, not which kind it is: the rest is read as the first kind that
+ * fits, in this order, from the most to the least particular. */
 static int read_prefixed(const char *p, size_t len, const struct firn_layout *l,
                          struct firn_reading *out, struct firn_diag *diag)
 {

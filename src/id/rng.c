@@ -1,7 +1,7 @@
 /*
- * ChaCha12 with fast key erasure (D. J. Bernstein's construction): one refill computes 16 blocks under
- * the current key with counters 0..15, takes the first 32 bytes as the next key and hands out the
- * rest. The key is used once, so no nonce is needed.
+ * ChaCha12 with fast key erasure (D. J. Bernstein's construction): one refill computes 16 blocks
+ * under the current key with counters 0..15, takes the first 32 bytes as the next key and hands out
+ * the rest. The key is used once, so no nonce is needed.
  * Blocks are computed side by side in vectors: word i of all blocks is one vector. gcc and clang
  * lower the vector type to what the target has, so one body serves SSE2, AVX2 and AVX-512.
  */

@@ -1,6 +1,7 @@
 /*
  * rng_take.h - the hot path of firn/random.h, inlined into formats that draw a few bytes per ID.
- * firn__entropy() is the one thing src/id asks of the platform: bytes from the kernel, or no return.
+ * firn__entropy() is the one thing src/id asks of the platform: bytes from the kernel, or no
+ * return.
  */
 #ifndef FIRN_ID_RNG_TAKE_H
 #define FIRN_ID_RNG_TAKE_H

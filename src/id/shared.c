@@ -1,10 +1,10 @@
 /*
  * The generator that threads share. (tick, seq) of the next ID is one atomic word, so that a
  * sequence number that overflows carries into the tick by itself: the common path is one clock read
- * and one fetch_add. A number that was taken and may not be used (its tick is stale, too far ahead or
- * beyond the window) is given back, or burned if others drew since; neither repeats anything.
- * Closing exchanges the word with CLOSED. Later additions keep it at or above CLOSED, and whoever drew
- * a number before the exchange drew one that the closer's `last` covers.
+ * and one fetch_add. A number that was taken and may not be used (its tick is stale, too far ahead
+ * or beyond the window) is given back, or burned if others drew since; neither repeats anything.
+ * Closing exchanges the word with CLOSED. Later additions keep it at or above CLOSED, and a
+ * thread that drew a number before the exchange drew one that the closer's `last` covers.
  */
 #include "firn/gen.h"
 #include "id/gen_setup.h"
@@ -87,7 +87,7 @@ static int take_slowly(struct firn_shared *g, size_t n, uint64_t *out_word, size
         }
         if (r != FIRN_EAGAIN && r != FIRN_ECLOCK)
             return r;
-        /* Until the clock gets there, nobody needs to try the fast path. */
+        /* Until the clock gets there, no thread needs to try the fast path. */
         uint64_t resume_ns = g->epoch_ns_ +
                              (tick - (tick < g->drift_ ? tick : g->drift_)) * g->tick_ns_;
         if (r == FIRN_EAGAIN)
@@ -114,7 +114,8 @@ int firn_shared_next(struct firn_shared *g, uint64_t *out_id)
             *out_id = make_id(g, word);
             return 0;
         }
-        /* Give the number back if nobody drew one since: nobody can hold it or a higher one. */
+        /* Give the number back if no thread drew one since: then none can hold it or a higher
+         * one. */
         uint64_t after = word + 1;
         if (word < CLOSED)
             __atomic_compare_exchange_n(&g->word_, &after, word, false, __ATOMIC_ACQ_REL,

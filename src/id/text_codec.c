@@ -1,9 +1,10 @@
 /*
  * The codecs: one public table for the reader, one private table of rules beside it, row by row.
  * There are two ways to write a value. As a number: digits of the radix, zeros in front up to the
- * width, which is what keeps texts in order. As bytes (RFC 4648: base32hex, base64url): groups of bits
- * from the front, so the last character ends in zero bits; other libraries write these two that way.
- * Where the radix is a power of two both are the same shifts, with a `tail` of zero bits or without.
+ * width, which is what keeps texts in order. As bytes (RFC 4648: base32hex, base64url): groups of
+ * bits from the front, so the last character ends in zero bits; other libraries write these two
+ * that way. Where the radix is a power of two both are the same shifts, with a `tail` of zero bits
+ * or without.
  */
 #include "firn/text.h"
 #include "id/alphabet.h"
@@ -39,8 +40,8 @@ static const struct firn_codec codecs[] = {
 
 enum { CODECS = sizeof codecs / sizeof codecs[0], DECIMAL = 0 };
 
-/* The digits of `v` in a radix that is no power of two; one function per radix, so that the compiler
- * knows the divisor. */
+/* The digits of `v` in a radix that is no power of two; one function per radix, so that the
+ * compiler knows the divisor. */
 typedef void write_fn(u128 v, unsigned width, const char *alphabet, char *out);
 
 #define WRITE_FN(radix_, chunk_, digits_, shift_)                                       \
@@ -128,8 +129,8 @@ static int read_number(const struct rule *rule, const char *p, size_t len, u128 
     return 0;
 }
 
-/* Bytes: the last character ends in `tail` bits that belong to no byte. The others are fewer than 128
- * bits, so this cannot overflow. */
+/* Bytes: the last character ends in `tail` bits that belong to no byte. The others are fewer than
+ * 128 bits, so this cannot overflow. */
 static int read_bytes(const struct rule *rule, unsigned tail, const char *p, size_t len, u128 *out)
 {
     uint64_t last = alphabet_digit(rule->digits, p[len - 1]);

@@ -1,6 +1,6 @@
 /*
- * Decimal numbers, eight digits at a time inside one 64-bit word: the first digit is the lowest byte,
- * as it lies in memory on a little-endian machine.
+ * Decimal numbers, eight digits at a time inside one 64-bit word: the first digit is the lowest
+ * byte, as it lies in memory on a little-endian machine.
  */
 #include "firn/text.h"
 #include "id/bytes.h"
@@ -9,8 +9,8 @@
 
 enum { E4 = 10000, E8 = 100000000 };
 
-/* Below 10^8 to eight digits as bytes 0..9: halves, then quarters, then single digits, the quotient of
- * each field by a multiplication wide enough for it, all fields of a step at once. */
+/* Below 10^8 to eight digits as bytes 0..9: halves, then quarters, then single digits, the quotient
+ * of each field by a multiplication wide enough for it, all fields of a step at once. */
 static inline uint64_t digits_of(uint32_t v)
 {
     uint64_t q4 = v / E4;
@@ -27,8 +27,8 @@ static inline void store_digits(char *out, uint64_t digits)
     memcpy(out, &digits, sizeof digits);
 }
 
-/* Two numbers below 10^8 to sixteen characters: the same steps in the 16-bit lanes of a vector, where a
- * division by a constant is a multiplication that keeps the high half. */
+/* Two numbers below 10^8 to sixteen characters: the same steps in the 16-bit lanes of a vector,
+ * where a division by a constant is a multiplication that keeps the high half. */
 static inline void store_16(char *out, uint32_t high, uint32_t low)
 {
     typedef uint16_t vec16 __attribute__((vector_size(16)));
@@ -85,8 +85,8 @@ size_t firn_u64_format(uint64_t v, char out[FIRN_U64_TEXT_BUF])
     return n;
 }
 
-/* Not zero if a byte of `text` is no digit: it must be 0x30..0x3f, and stay so when 6 is added. A carry
- * out of a byte needs a byte above 0xf9, which is found by itself. */
+/* Not zero if a byte of `text` is no digit: it must be 0x30..0x3f, and stay so when 6 is added. A
+ * carry out of a byte needs a byte above 0xf9, which is found by itself. */
 static inline uint64_t not_digits(uint64_t text)
 {
     return ((text & EACH_BYTE(0xf0)) ^ EACH_BYTE('0')) |

@@ -1,7 +1,7 @@
 /*
- * ULID. Text is written and read 40 bits, eight characters, at a time. 26 is no multiple of 8, but its
- * parts are near: the 80 random bits are exactly 16 characters, and the 10 of the time are two groups
- * of eight that overlap in six.
+ * ULID. Text is written and read 40 bits, eight characters, at a time. 26 is no multiple of 8, but
+ * its parts are near: the 80 random bits are exactly 16 characters, and the 10 of the time are two
+ * groups of eight that overlap in six.
  */
 #include "firn/ulid.h"
 #include "id/bytes.h"
@@ -12,7 +12,8 @@
 
 _Static_assert(sizeof(struct firn_ulid_gen) == 32, "ABI: use reserved_ when adding a field");
 
-/* 0123456789ABCDEFGHJKMNPQRSTVWXYZ: seven characters are skipped before A, one each for I, L, O, U. */
+/* 0123456789ABCDEFGHJKMNPQRSTVWXYZ: seven characters are skipped before A, one each for I, L, O,
+ * U. */
 static inline lanes to_crockford(lanes v)
 {
     return v + '0' + ((v > 9) & ('A' - '9' - 1)) - (v > 17) - (v > 19) - (v > 21) - (v > 26);

@@ -1,6 +1,6 @@
 /*
- * XID. 96 bits are 19 characters and one bit, which the last character carries on top of four zeros:
- * characters 0..15 hold the first 80 bits, 12..19 the last 36 and those zeros.
+ * XID. 96 bits are 19 characters and one bit, which the last character carries on top of four
+ * zeros: characters 0..15 hold the first 80 bits, 12..19 the last 36 and those zeros.
  */
 #include "firn/xid.h"
 #include "id/bytes.h"

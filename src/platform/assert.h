@@ -4,8 +4,8 @@
  *     firn_assert(from <= until);
  *     firn_assert(from <= until, "slot=%u from=%" PRIu64 " until=%" PRIu64, slot, from, until);
  *
- * A broken invariant would become a duplicate, a hole or a corrupt record, so the process prints the
- * expression, its place and the values, and aborts. Input is never asserted: it gets an error.
+ * A broken invariant would become a duplicate, a hole or a corrupt record, so the process prints
+ * the expression, its place and the values, and aborts. Input is never asserted: it gets an error.
  */
 #ifndef FIRN_PLATFORM_ASSERT_H
 #define FIRN_PLATFORM_ASSERT_H

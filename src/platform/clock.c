@@ -15,9 +15,9 @@
 /* Inlined and without a canary: this is most of what an ID costs. */
 #define HOT __attribute__((no_stack_protector))
 
-/* The kernel's own function in the vDSO where it can be found: the C library's wrapper around it is a
- * fifth of what the coarse clock costs. Set when a clock is first asked for. Under LD_PRELOAD it is left
- * alone: libfaketime and its like must keep their say. */
+/* The kernel's own function in the vDSO where it can be found: the C library's wrapper around it is
+ * a fifth of what the coarse clock costs. Set when a clock is first asked for. Under LD_PRELOAD it
+ * is left alone: libfaketime and its like must keep their say. */
 static int (*read_clock)(clockid_t id, struct timespec *out) = clock_gettime;
 
 static void find_vdso_once(void)
@@ -58,8 +58,8 @@ HOT static uint64_t coarse_ns(const struct firn_clock *c)
     return read_ns(CLOCK_REALTIME_COARSE);
 }
 
-/* Wake-ups come late by 50 us and more: sleep short of the goal; for the rest the caller asks again and
- * spins through here. */
+/* Wake-ups come late by 50 us and more: sleep short of the goal; for the rest the caller asks again
+ * and spins through here. */
 static void sleep_ns(const struct firn_clock *c, uint64_t ns)
 {
     enum { LATE_NS = 80000 };

@@ -1,4 +1,5 @@
-/* A mint on a page of its own, wiped in the child of a fork(), on the system's clocks and entropy. */
+/* A mint on a page of its own, wiped in the child of a fork(), on the system's clocks and
+ * entropy. */
 #include "id/mint.h"
 #include "platform/wipe_page.h"
 

@@ -1,6 +1,7 @@
 /*
- * Entropy from the kernel, and one generator a thread on a page that the kernel wipes in the child of
- * a fork: a wiped struct firn_rng has nothing left and is not seeded, so its next draw seeds it anew.
+ * Entropy from the kernel, and one generator per thread on a page that the kernel wipes in the
+ * child of a fork: a wiped struct firn_rng has nothing left and is not seeded, so its next draw
+ * seeds it anew.
  */
 #include "firn/random.h"
 #include "id/rng_take.h"

@@ -1,3 +1,5 @@
+/* Pages that the kernel wipes in the child of a fork(), so that a child cannot repeat its
+ * parent. */
 #include "platform/wipe_page.h"
 
 #include <string.h>
