@@ -3,7 +3,7 @@
  * are made from these rows, and tests compare the man page and the example file with them. Settings of
  * a section stand together; a default that is computed may use only what stands above it, or has a preset.
  */
-#include "server/config_table.h"
+#include "server/config.h"
 #include "firn/layout.h"
 #include "id/diag.h"
 #include "store/store.h"
@@ -21,17 +21,17 @@ static int check_layout(const char *value, struct firn_diag *why)
 {
     struct firn_layout l;
     struct firn_diag cause = { 0 };
-    char text[SHOWN_BUF];
+    char text[CONFIG_SHOWN_BUF];
     int64_t now_ms = (int64_t)time(NULL) * 1000;
     int r = firn_layout_parse(value, strlen(value), now_ms < CLOCK_SET_MS ? 0 : now_ms, &l, &cause);
     if (r)
-        return firn__diag(why, r, cause.column, "'%s' is no layout: %s", shown(value, text),
+        return firn__diag(why, r, cause.column, "'%s' is no layout: %s", config_shown(value, text),
                           cause.text);
     if (l.flags & FIRN_LAYOUT_DECODE_ONLY)
         return firn__diag(why, FIRN_ENOTSUP, 0,
                           "'%s' can only be read: it has no identity to issue under; take one that "
                           "has a node, dc or shard",
-                          shown(value, text));
+                          config_shown(value, text));
     return 0;
 }
 
@@ -50,20 +50,20 @@ static int check_store(const char *value, struct firn_diag *why)
 static int check_peer(const char *value, struct firn_diag *why)
 {
     const char *colon = strrchr(value, ':');
-    char text[SHOWN_BUF];
+    char text[CONFIG_SHOWN_BUF];
     unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
     bool ok = colon && colon > value && port > 0 && port <= 65535 &&
               strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(value) <= 255;
     return ok ? 0
               : firn__diag(why, FIRN_EFORMAT, 0,
                            "'%s' is no address; give host:port, as in 10.0.0.1:9003",
-                           shown(value, text));
+                           config_shown(value, text));
 }
 
 /* The name goes into store records, logs and metrics: what a host name may contain, and '_'. */
 static int check_name(const char *value, struct firn_diag *why)
 {
-    char text[SHOWN_BUF];
+    char text[CONFIG_SHOWN_BUF];
     size_t n = strlen(value);
     bool ok = n <= 63;
     for (size_t i = 0; i < n; i++)
@@ -71,40 +71,42 @@ static int check_name(const char *value, struct firn_diag *why)
     return ok ? 0
               : firn__diag(why, FIRN_EFORMAT, 0,
                            "'%s' is no name; give up to 63 letters, digits, '-', '_' and '.'",
-                           shown(value, text));
+                           config_shown(value, text));
 }
 
 /* systemd names the directory that it made for us; of several, ours is the first. */
-static char *compute_state_dir(const struct config *c)
+static char *compute_state_dir(const void *config)
 {
-    (void)c;
+    (void)config;
     const char *dir = getenv("STATE_DIRECTORY");
     return dir && *dir && *dir != ':' ? strndup(dir, strcspn(dir, ":")) : strdup("./var");
 }
 
-static char *compute_store(const struct config *c)
+static char *compute_store(const void *config)
 {
+    const struct config *c = config;
     char *store;
     if (config_cluster_asked(c)) /* with a file of its own each member would count by itself */
         return strdup("raft:");
     return asprintf(&store, "sqlite:%s/firn.db", c->state_dir) < 0 ? NULL : store;
 }
 
-static char *compute_cluster_address(const struct config *c)
+static char *compute_cluster_address(const void *config)
 {
-    return strdup(c->cluster.listen);
+    return strdup(((const struct config *)config)->cluster.listen);
 }
 
-static char *compute_cluster_dir(const struct config *c)
+static char *compute_cluster_dir(const void *config)
 {
+    const struct config *c = config;
     char *dir;
     return asprintf(&dir, "%s/raft", c->state_dir) < 0 ? NULL : dir;
 }
 
 /* Host names are what check_name() takes; should one be not, a fixed name is better than no start. */
-static char *compute_name(const struct config *c)
+static char *compute_name(const void *config)
 {
-    (void)c;
+    (void)config;
     char host[256] = "";
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0' || check_name(host, NULL) != 0)
         return strdup("firn");
@@ -115,7 +117,7 @@ static char *compute_name(const struct config *c)
 #define RANGE(a, b) .min = (a), .max = (b)
 #define YEAR_MS     (UINT64_C(366) * 24 * 3600 * 1000)
 
-const struct setting settings[] = {
+static const struct setting settings[] = {
     { "state_dir", SETTING_STRING, 0, AT(state_dir), .compute = compute_state_dir,
       .preset_note = "$STATE_DIRECTORY, else ./var",
       .help = "directory for what must survive a restart" },
@@ -217,8 +219,8 @@ const struct setting settings[] = {
     { "tls.client_ca", SETTING_FILE, SETTING_RELOAD, AT(tls.client_ca),
       .help = "PEM file: demand client certificates signed by these" },
 
-    { "auth.tokens", SETTING_TOKENS, SETTING_RELOAD, AT(auth.tokens),
-      .help = "who may mint what; see firnd.yaml(5)" },
+    { "auth.tokens", SETTING_ENTRIES, SETTING_RELOAD, AT(auth.tokens),
+      .entries = &config_tokens_type, .help = "who may mint what; see firnd.yaml(5)" },
 
     { "rate.per_client", SETTING_UINT, SETTING_RELOAD, AT(rate.per_client), "0",
       RANGE(0, 1000000000), .help = "requests per second and client; 0: no limit" },
@@ -226,73 +228,16 @@ const struct setting settings[] = {
       .help = "requests that a client may send at once, above its rate" },
 };
 
-const size_t settings_n = sizeof settings / sizeof settings[0];
 _Static_assert(sizeof settings / sizeof settings[0] <= CONFIG_SETTINGS_MAX, "raise the bound");
 
-size_t setting_section_len(const char *name)
-{
-    const char *dot = strchr(name, '.');
-    return dot ? (size_t)(dot - name) : 0;
-}
-
-void setting_env(const struct setting *s, char out[SETTING_NAME_BUF])
-{
-    size_t n = (size_t)snprintf(out, SETTING_NAME_BUF, "FIRN_%s", s->name);
-    for (size_t i = 5; i < n && i < SETTING_NAME_BUF; i++)
-        out[i] = out[i] == '.' ? '_' : (char)toupper((unsigned char)out[i]);
-}
-
-void setting_flag(const struct setting *s, char out[SETTING_NAME_BUF])
-{
-    size_t n = (size_t)snprintf(out, SETTING_NAME_BUF, "--%s", s->name);
-    for (size_t i = 2; i < n && i < SETTING_NAME_BUF; i++)
-        if (out[i] == '.' || out[i] == '_')
-            out[i] = '-';
-}
-
-/* Insertions, deletions and replacements that turn one word into the other (Levenshtein). */
-static size_t edits(const char *a, const char *b)
-{
-    size_t row[SETTING_NAME_BUF + 1], n = strlen(b);
-    if (n > SETTING_NAME_BUF)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < n; j++) {
-            size_t best = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j + 1] + 1 < best)
-                best = row[j + 1] + 1;
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
-}
-
-const char *nearest_name(const char *word, const char *const *names, size_t n)
-{
-    size_t len = strlen(word), near = SIZE_MAX;
-    const char *found = NULL;
-    if (len == 0 || len > SETTING_NAME_BUF)
-        return NULL;
-    for (size_t i = 0; i < n;
-         i++) { /* `snowflake` for listen.snowflake: the section was forgotten */
-        size_t section = setting_section_len(names[i]);
-        if (section && strcmp(names[i] + section + 1, word) == 0)
-            return names[i];
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t distance = edits(word, names[i]);
-        if (distance < near) {
-            near = distance;
-            found = names[i];
-        }
-    }
-    size_t bound = len < 6 ? 1 + len / 3 : 3; /* beyond that a guess is noise */
-    return near <= bound ? found : NULL;
-}
+const struct config_program firnd_config = {
+    .name = "firnd",
+    .about = "Serves Snowflake IDs and ticket numbers over HTTP and the Redis protocol.\n",
+    .file = "/etc/firn/firnd.yaml",
+    .prefix = "FIRN_",
+    .flag_example = "listen.home",
+    .settings = settings,
+    .settings_n = sizeof settings / sizeof settings[0],
+    .size = sizeof(struct config),
+    .check = config_check,
+};

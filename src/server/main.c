@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LISTENERS_MAX = 16, LOOPS_MAX = 64, EXIT_USAGE = 2 };
+enum { LISTENERS_MAX = 16, LOOPS_MAX = 64 };
 
 struct runner { /* one loop's thread */
     pthread_t thread;
@@ -330,7 +330,7 @@ static void reload(void)
     struct firn_diag d = { 0, "" };
     size_t n;
     systemd_reloading();
-    int r = config_reload(&app.config, &next, change, &n, &d);
+    int r = config_reload(&app.config.base, &next.base, change, &n, &d);
     if (r) {
         log_error("reload_failed", "cause=%s cure=%s", d.text,
                   "mend it and send SIGHUP again; firnd goes on with the settings as they were");
@@ -342,7 +342,7 @@ static void reload(void)
         reload_guard(&next);
         log_info("reloaded", "changes=%zu", n);
         /* Handlers read no setting that a reload may change, so the old one can go. */
-        config_free(&app.config);
+        config_free(&app.config.base);
         app.config = next;
     }
     systemd_ready("serving");
@@ -432,7 +432,7 @@ static void stop(const sigset_t *set, int sig)
     guard_free(app.guard);
     tls_server_free(app.tls);
     board_done(&app.board);
-    config_free(&app.config);
+    config_free(&app.config.base);
     log_info("ended", "clean=yes");
     log_flush();
 }
@@ -485,28 +485,6 @@ static int run(void)
 
 int main(int argc, char **argv)
 {
-    struct firn_diag d = { 0, "" };
-    int r = config_load(&app.config, argc, argv, &d);
-    if (r) {
-        fprintf(stderr, "firnd: %s\n", d.text[0] ? d.text : firn_error_message(r));
-        return EXIT_USAGE;
-    }
-    switch (app.config.action) {
-    case CONFIG_HELP:
-        config_help(stdout);
-        return 0;
-    case CONFIG_VERSION:
-        puts("firnd " FIRN_VERSION);
-        return 0;
-    case CONFIG_PRINT:
-        config_print(&app.config, stdout);
-        return 0;
-    case CONFIG_CHECK:
-        printf("%s: ok\n", app.config.file ? app.config.file : "settings");
-        return 0;
-    case CONFIG_RUN:
-        break;
-    }
-    config_warnings(stderr);
-    return run();
+    int status = config_begin(&app.config.base, &firnd_config, argc, argv);
+    return status < 0 ? run() : status;
 }

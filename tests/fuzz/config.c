@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/config.h"
-#include "server/config_table.h"
+#include "daemon/config_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,19 +21,19 @@ static char *values(const struct config *c)
     size_t size;
     FILE *f = open_memstream(&text, &size);
     check(f != NULL);
-    for (size_t i = 0; i < settings_n; i++) {
-        if (c->source[i].from != CONFIG_FILE)
+    for (size_t i = 0; i < firnd_config.settings_n; i++) {
+        if (c->base.source[i].from != CONFIG_FILE)
             continue;
-        const char *name = settings[i].name;
+        const char *name = firnd_config.settings[i].name;
         size_t len = setting_section_len(name);
         bool first = len > 0;
         for (size_t k = 0; k < i && first; k++)
-            first = c->source[k].from != CONFIG_FILE ||
-                    strncmp(settings[k].name, name, len + 1) != 0;
+            first = c->base.source[k].from != CONFIG_FILE ||
+                    strncmp(firnd_config.settings[k].name, name, len + 1) != 0;
         if (first)
             fprintf(f, "%.*s:\n", (int)len, name);
         fprintf(f, len ? "  %s: " : "%s: ", name + (len ? len + 1 : 0));
-        setting_write(c, &settings[i], f);
+        setting_write(&c->base, &firnd_config.settings[i], f);
         fputc('\n', f);
     }
     check(fclose(f) == 0);
@@ -42,20 +42,22 @@ static char *values(const struct config *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct config c = { .file = strdup("fuzz.yaml") }, again = { .file = strdup("fuzz.yaml") };
+    struct config c = { .base = { .program = &firnd_config, .file = strdup("fuzz.yaml") } },
+                  again = c;
+    again.base.file = strdup("fuzz.yaml");
     struct firn_diag diag = { 0 };
-    int r = config_yaml_read(&c, (const char *)data, size, &diag);
+    int r = config_yaml_read(&c.base, (const char *)data, size, &diag);
     if (r != 0) {
         check(r < 0 && diag.text[0] != '\0');
     } else {
         char *first = values(&c);
-        check(config_yaml_read(&again, first, strlen(first), &diag) == 0);
+        check(config_yaml_read(&again.base, first, strlen(first), &diag) == 0);
         char *second = values(&again);
         check(strcmp(first, second) == 0);
         free(first);
         free(second);
     }
-    config_free(&c);
-    config_free(&again);
+    config_free(&c.base);
+    config_free(&again.base);
     return 0;
 }

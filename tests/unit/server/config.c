@@ -3,7 +3,7 @@
 #include "t.h"
 
 #include "server/config.h"
-#include "server/config_table.h"
+#include "daemon/config_in.h"
 #include "daemon/log.h"
 
 #include <stdlib.h>
@@ -24,9 +24,9 @@ static void remove_dir(void)
 /* A clean world: none of the variables, a folder for the file. */
 __attribute__((constructor)) static void begin(void)
 {
-    for (size_t i = 0; i < settings_n; i++) {
+    for (size_t i = 0; i < firnd_config.settings_n; i++) {
         char name[SETTING_NAME_BUF];
-        setting_env(&settings[i], name);
+        setting_env(&firnd_config, &firnd_config.settings[i], name);
         unsetenv(name);
     }
     unsetenv("STATE_DIRECTORY");
@@ -68,7 +68,7 @@ static int load(struct config *c, const char *a, const char *b, const char *d)
         if (flags[i])
             argv[argc++] = (char *)(uintptr_t)flags[i];
     diag.text[0] = '\0';
-    return config_load(c, argc, argv, &diag);
+    return config_load(&c->base, &firnd_config, argc, argv, &diag);
 }
 
 static int load_yaml(struct config *c, const char *yaml)
@@ -79,9 +79,9 @@ static int load_yaml(struct config *c, const char *yaml)
 
 static const struct config_source *source(const struct config *c, const char *name)
 {
-    for (size_t i = 0; i < settings_n; i++)
-        if (strcmp(settings[i].name, name) == 0)
-            return &c->source[i];
+    for (size_t i = 0; i < firnd_config.settings_n; i++)
+        if (strcmp(firnd_config.settings[i].name, name) == 0)
+            return &c->base.source[i];
     T_OK(false, "no setting %s", name);
     return NULL;
 }
@@ -91,7 +91,7 @@ static char *printed(const struct config *c)
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
-    config_print(c, f);
+    config_print(&c->base, f);
     fclose(f);
     return text;
 }
@@ -100,7 +100,7 @@ T_TEST(config_defaults)
 {
     struct config c;
     T_EQ(load(&c, "--no-config", NULL, NULL), 0, "%s", diag.text);
-    T_EQ(c.action, CONFIG_RUN);
+    T_EQ(c.base.action, CONFIG_RUN);
     T_EQ(c.listen.home.n, 1);
     T_STR(c.listen.home.v[0].host, "127.0.0.1");
     T_EQ(c.listen.home.v[0].port, 9000);
@@ -126,10 +126,10 @@ T_TEST(config_defaults)
     T_OK(!c.tls.cert && !c.tls.key && !c.tls.client_ca);
     T_EQ(c.auth.tokens.n, 0);
     T_EQ(c.rate.per_client, 0);
-    T_OK(!c.file);
+    T_OK(!c.base.file);
     T_OK(!config_exposed(&c));
-    config_free(&c);
-    config_free(&c);
+    config_free(&c.base);
+    config_free(&c.base);
     T_EQ(CONFIG_LOG_JSON, LOG_FORMAT_JSON);
 }
 
@@ -162,7 +162,7 @@ T_TEST(config_flag_beats_env_beats_file_beats_default)
     T_OK(strstr(text, "# default\n") && strstr(text, "firnd.yaml:2\n"), "%s", text);
     T_OK(strstr(text, "# FIRN_LIMITS_CONNECTIONS\n") && strstr(text, "# --limits-header-ms\n"));
     free(text);
-    config_free(&c);
+    config_free(&c.base);
 }
 
 T_TEST(config_state_dir)
@@ -172,14 +172,14 @@ T_TEST(config_state_dir)
     T_EQ(load(&c, "--no-config", NULL, NULL), 0, "%s", diag.text);
     T_STR(c.state_dir, "/var/lib/firn");
     T_STR(c.store, "sqlite:/var/lib/firn/firn.db");
-    config_free(&c);
+    config_free(&c.base);
     setenv("FIRN_STATE_DIR", "/data", 1);
     T_EQ(load(&c, "--no-config", NULL, NULL), 0, "%s", diag.text);
     unsetenv("FIRN_STATE_DIR");
     unsetenv("STATE_DIRECTORY");
     T_STR(c.state_dir, "/data");
     T_STR(c.store, "sqlite:/data/firn.db");
-    config_free(&c);
+    config_free(&c.base);
 }
 
 T_TEST(config_a_member_has_no_store_of_its_own)
@@ -190,9 +190,9 @@ T_TEST(config_a_member_has_no_store_of_its_own)
     for (size_t i = 0; i < T_LEN(asks); i++) {
         T_EQ(load(&c, "--no-config", asks[i], NULL), 0, "%s", diag.text);
         T_STR(c.store, "raft:", "%s", asks[i]);
-        config_free(&c);
+        config_free(&c.base);
         T_EQ(load(&c, "--no-config", asks[i], "--store=raft:"), 0, "%s", diag.text);
-        config_free(&c);
+        config_free(&c.base);
         T_EQ(load(&c, "--no-config", asks[i], "--store=sqlite:x.db"), FIRN_EINVAL);
         T_OK(strstr(diag.text, "leave the store out"), "%s", diag.text);
         T_OK(strncmp(diag.text, asks[i], 14) == 0, "%s", diag.text);
@@ -204,16 +204,16 @@ T_TEST(config_flags)
     struct config c;
     T_EQ(load(&c, "--no-config", "--loops", "3"), 0, "%s", diag.text);
     T_EQ(c.loops, 3);
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load(&c, "--no-config", "--accept-clock", "--store=memory:"), 0, "%s", diag.text);
     T_OK(c.accept_clock);
     T_STR(c.store, "memory:");
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load(&c, "--no-config", "--accept-clock", "--no-accept-clock"), 0, "%s", diag.text);
     T_OK(!c.accept_clock);
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load(&c, "--no-config", "--accept-clock=no", "--tls-cert="), 0, "%s", diag.text);
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load(&c, "--no-config", "--listen-home=[::1]:0, localhost:80,*:1", "--listen-ticket=none"),
          0, "%s", diag.text);
     T_EQ(c.listen.home.n, 3);
@@ -223,7 +223,7 @@ T_TEST(config_flags)
     T_STR(c.listen.home.v[2].host, "*");
     T_EQ(c.listen.ticket.n, 0);
     T_OK(config_exposed(&c));
-    config_free(&c);
+    config_free(&c.base);
 
     static const struct {
         const char *flag;
@@ -235,30 +235,32 @@ T_TEST(config_flags)
                     { "--check-config", CONFIG_CHECK } };
     for (size_t i = 0; i < T_LEN(actions); i++) {
         T_EQ(load(&c, "--no-config", actions[i].flag, NULL), 0, "%s", diag.text);
-        T_EQ(c.action, actions[i].action, "%s", actions[i].flag);
-        config_free(&c);
+        T_EQ(c.base.action, actions[i].action, "%s", actions[i].flag);
+        config_free(&c.base);
     }
 }
 
 /* Every name gives one flag and one variable, and no two give the same. */
 T_TEST(config_names_are_distinct)
 {
-    for (size_t i = 0; i < settings_n; i++) {
+    for (size_t i = 0; i < firnd_config.settings_n; i++) {
         char flag[SETTING_NAME_BUF], env[SETTING_NAME_BUF], other[SETTING_NAME_BUF];
-        setting_flag(&settings[i], flag);
-        setting_env(&settings[i], env);
+        setting_flag(&firnd_config.settings[i], flag);
+        setting_env(&firnd_config, &firnd_config.settings[i], env);
         for (size_t j = 0; j < i; j++) {
-            setting_flag(&settings[j], other);
+            setting_flag(&firnd_config.settings[j], other);
             T_OK(strcmp(flag, other) != 0, "%s", flag);
-            setting_env(&settings[j], other);
+            setting_env(&firnd_config, &firnd_config.settings[j], other);
             T_OK(strcmp(env, other) != 0, "%s", env);
         }
         if (i > 0) { /* sections stand together: the schema relies on it */
-            size_t len = setting_section_len(settings[i].name);
+            size_t len = setting_section_len(firnd_config.settings[i].name);
             for (size_t j = 0; j + 1 < i && len; j++)
-                if (strncmp(settings[j].name, settings[i].name, len + 1) == 0)
-                    T_OK(strncmp(settings[i - 1].name, settings[i].name, len + 1) == 0, "%s",
-                         settings[i].name);
+                if (strncmp(firnd_config.settings[j].name, firnd_config.settings[i].name,
+                            len + 1) == 0)
+                    T_OK(strncmp(firnd_config.settings[i - 1].name, firnd_config.settings[i].name,
+                                 len + 1) == 0,
+                         "%s", firnd_config.settings[i].name);
         }
     }
 }
@@ -331,7 +333,7 @@ T_TEST(config_bad_values)
         T_EQ(load(&c, "--no-config", bad[i].flag, NULL), bad[i].error, "%s: %s", bad[i].flag,
              diag.text);
         T_OK(strstr(diag.text, bad[i].says), "%s: %s", bad[i].flag, diag.text);
-        T_OK(!c.layout && !c.file, "%s leaves nothing behind", bad[i].flag);
+        T_OK(!c.layout && !c.base.file, "%s leaves nothing behind", bad[i].flag);
     }
     struct config c;
     T_EQ(load(&c, "--no-config", "--tls-cert=/nonexistent/x", "--tls-key=/dev/null"), FIRN_ENOENT);
@@ -416,7 +418,7 @@ T_TEST(config_bad_yaml)
         struct config c;
         T_EQ(load_yaml(&c, bad[i].yaml), bad[i].error, "%s: %s", bad[i].yaml, diag.text);
         T_OK(strstr(diag.text, bad[i].says), "%s says: %s", bad[i].yaml, diag.text);
-        T_OK(!c.layout && !c.file);
+        T_OK(!c.layout && !c.base.file);
     }
 }
 
@@ -447,7 +449,7 @@ T_TEST(config_cluster_goes_together)
         if (c[i].why)
             T_OK(strstr(diag.text, c[i].why), "%s: %s", c[i].yaml, diag.text);
         else
-            config_free(&got);
+            config_free(&got.base);
     }
 }
 #endif
@@ -472,7 +474,7 @@ T_TEST(config_empty_yaml)
         T_EQ(load_yaml(&c, empty[i]), 0, "'%s': %s", empty[i], diag.text);
         T_EQ(c.listen.home.n, 1, "'%s'", empty[i]);
         T_OK(c.name && c.name[0]);
-        config_free(&c);
+        config_free(&c.base);
     }
 }
 
@@ -524,10 +526,10 @@ T_TEST(config_yaml_values)
 
     /* What is printed can be loaded, and prints the same but for the origins. */
     char *first = printed(&c);
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load_yaml(&c, first), 0, "%s\n%s", diag.text, first);
     char *second = printed(&c);
-    config_free(&c);
+    config_free(&c.base);
     char *a = first, *b = second;
     while (*a && *b) {
         size_t n = strcspn(a, "#\n"), m = strcspn(b, "#\n");
@@ -545,18 +547,18 @@ T_TEST(config_exposed_says_why)
     struct config c;
     T_EQ(load(&c, "--no-config", "--listen-home=*:9000", NULL), 0);
     T_OK(strstr(config_exposed(&c), "auth.tokens"));
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load(&c, "--no-config", "--listen-home=127.evil.example:9000", NULL), 0);
     T_OK(config_exposed(&c));
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load(&c, "--no-config", "--listen-home=localhost:1,[::1]:1,127.9.9.9:1", NULL), 0);
     T_OK(!config_exposed(&c));
-    config_free(&c);
+    config_free(&c.base);
     T_EQ(load_yaml(&c, "listen: { home: [10.0.0.1:1] }\nauth:\n  tokens:\n    - { name: x, "
                        "token_sha256: " SHA_OF_TEST ", kinds: [ulid] }\n"),
          0, "%s", diag.text);
     T_OK(strstr(config_exposed(&c), "unencrypted"));
-    config_free(&c);
+    config_free(&c.base);
 }
 
 T_TEST(config_reload_applies_what_it_can)
@@ -566,15 +568,15 @@ T_TEST(config_reload_applies_what_it_can)
     size_t n = 99;
     T_EQ(load_yaml(&old, "log: { level: info }\nlisten: { home: [127.0.0.1:1] }\nname: a\n"), 0);
 
-    T_EQ(config_reload(&old, &next, change, &n, &diag), 0, "%s", diag.text);
+    T_EQ(config_reload(&old.base, &next.base, change, &n, &diag), 0, "%s", diag.text);
     T_EQ(n, 0);
-    config_free(&next);
+    config_free(&next.base);
 
     write_file("log: { level: debug }\nlisten: { home: [127.0.0.1:2, 127.0.0.1:3] }\nname: b\n"
                "loops: 7\naccept_clock: true\ntickets: { default_mode: range }\n"
                "tls: { cert: /dev/null, key: /dev/null }\n"
                "auth:\n  tokens: [{ name: x, token_sha256: " SHA_OF_TEST ", kinds: ['*'] }]\n");
-    T_EQ(config_reload(&old, &next, change, &n, &diag), 0, "%s", diag.text);
+    T_EQ(config_reload(&old.base, &next.base, change, &n, &diag), 0, "%s", diag.text);
     static const struct config_change expect[] = {
         { "name", false },
         { "loops", false },
@@ -600,15 +602,15 @@ T_TEST(config_reload_applies_what_it_can)
     T_EQ(next.tickets.default_mode, CONFIG_TICKET_GAPLESS);
     T_STR(next.tls.cert, "/dev/null");
     T_EQ(next.auth.tokens.n, 1);
-    config_free(&next);
+    config_free(&next.base);
 
     write_file("log: { level: loud }\n");
     n = 99;
-    T_EQ(config_reload(&old, &next, change, &n, &diag), FIRN_EFORMAT);
+    T_EQ(config_reload(&old.base, &next.base, change, &n, &diag), FIRN_EFORMAT);
     T_OK(strstr(diag.text, "firnd.yaml:1: log.level: 'loud'"), "%s", diag.text);
     T_EQ(n, 99);
     T_EQ(old.log.level, LOG_LEVEL_INFO);
-    config_free(&old);
+    config_free(&old.base);
 }
 
 T_TEST(config_warns_of_near_misses)
@@ -619,7 +621,7 @@ T_TEST(config_warns_of_near_misses)
     setenv("FIRN_LISTN_HOME", "x", 1);
     setenv("FIRN_SERVICE_HOST", "10.0.0.1", 1); /* Kubernetes, for a service named firn */
     setenv("FIRN_PORT_9000_TCP_ADDR", "10.0.0.1", 1);
-    T_EQ(config_warnings(f), 1);
+    T_EQ(config_warnings(&firnd_config, f), 1);
     unsetenv("FIRN_LISTN_HOME");
     unsetenv("FIRN_SERVICE_HOST");
     unsetenv("FIRN_PORT_9000_TCP_ADDR");
@@ -633,13 +635,15 @@ T_TEST(config_help_names_every_flag)
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
-    config_help(f);
+    config_help(&firnd_config, f);
     fclose(f);
-    for (size_t i = 0; i < settings_n; i++) {
+    for (size_t i = 0; i < firnd_config.settings_n; i++) {
         char flag[SETTING_NAME_BUF];
-        setting_flag(&settings[i], flag);
-        T_OK(strstr(text, settings[i].type == SETTING_TOKENS ? settings[i].name : flag), "%s",
-             flag);
+        setting_flag(&firnd_config.settings[i], flag);
+        T_OK(strstr(text, firnd_config.settings[i].type == SETTING_ENTRIES
+                              ? firnd_config.settings[i].name
+                              : flag),
+             "%s", flag);
     }
     free(text);
 }
@@ -660,7 +664,7 @@ T_TEST(config_example_has_every_default)
     }
     free(a);
     free(b);
-    config_free(&c);
+    config_free(&c.base);
 
     char *text = read_text(TREE "/deploy/firnd.yaml"), *to = text;
     for (char *p = text; *p; p++) {
@@ -669,12 +673,13 @@ T_TEST(config_example_has_every_default)
             *to++ = *p;
     }
     *to = '\0';
-    c = (struct config){ 0 };
-    T_EQ(config_yaml_read(&c, text, strlen(text), &diag), 0, "%s", diag.text);
-    for (size_t i = 0; i < settings_n; i++)
-        T_EQ(c.source[i].from, CONFIG_FILE, "%s is missing in the example", settings[i].name);
-    config_free(&c);
-    config_free(&defaults);
+    c = (struct config){ .base.program = &firnd_config };
+    T_EQ(config_yaml_read(&c.base, text, strlen(text), &diag), 0, "%s", diag.text);
+    for (size_t i = 0; i < firnd_config.settings_n; i++)
+        T_EQ(c.base.source[i].from, CONFIG_FILE, "%s is missing in the example",
+             firnd_config.settings[i].name);
+    config_free(&c.base);
+    config_free(&defaults.base);
 }
 
 /* The man page has a line "*name*: ..." for each setting and for nothing else, and says which of them
@@ -688,21 +693,22 @@ T_TEST(config_man_page_is_complete)
         size_t len = strcspn(p, "*\n"), i = 0;
         if (p[len] != '*' || p[len + 1] != ':')
             continue;
-        while (i < settings_n &&
-               (strlen(settings[i].name) != len || memcmp(settings[i].name, p, len) != 0))
+        while (i < firnd_config.settings_n && (strlen(firnd_config.settings[i].name) != len ||
+                                               memcmp(firnd_config.settings[i].name, p, len) != 0))
             i++;
-        T_OK(i < settings_n, "the page describes %.*s, which does not exist", (int)len, p);
+        T_OK(i < firnd_config.settings_n, "the page describes %.*s, which does not exist", (int)len,
+             p);
         const char *end = strstr(p, "\n\n");
         const char *mark = strstr(p, "_reload_");
-        T_EQ(mark && mark < end, (settings[i].flags & SETTING_RELOAD) != 0, "%s: reload",
-             settings[i].name);
-        if (settings[i].preset) { /* and the default */
+        T_EQ(mark && mark < end, (firnd_config.settings[i].flags & SETTING_RELOAD) != 0,
+             "%s: reload", firnd_config.settings[i].name);
+        if (firnd_config.settings[i].preset) { /* and the default */
             char value[64];
-            snprintf(value, sizeof value, "Default: %s", settings[i].preset);
+            snprintf(value, sizeof value, "Default: %s", firnd_config.settings[i].preset);
             const char *says = strstr(p, value);
-            T_OK(says && says < end, "%s: %s", settings[i].name, value);
+            T_OK(says && says < end, "%s: %s", firnd_config.settings[i].name, value);
         }
         found++;
     }
-    T_EQ(found, settings_n);
+    T_EQ(found, firnd_config.settings_n);
 }

@@ -2,7 +2,7 @@
  * One value of one setting: from text, back to text, freed. Every way in (file, environment, flag,
  * default) comes through setting_set(), so a value means the same wherever it is written.
  */
-#include "server/config_table.h"
+#include "daemon/config_in.h"
 #include "id/diag.h"
 
 #include <ctype.h>
@@ -16,23 +16,18 @@ enum {
     HOST_MAX = 255,    /* what DNS allows */
 };
 
-const char *shown(const char *text, char out[SHOWN_BUF])
+const char *config_shown(const char *text, char out[CONFIG_SHOWN_BUF])
 {
     size_t n = 0;
-    for (; text[n] && n < SHOWN_BUF - 4; n++)
+    for (; text[n] && n < CONFIG_SHOWN_BUF - 4; n++)
         out[n] = isprint((unsigned char)text[n]) ? text[n] : '?';
     memcpy(out + n, text[n] ? "..." : "", text[n] ? 4 : 1);
     return out;
 }
 
-static void *field(const struct config *c, const struct setting *s)
-{
-    return (char *)(uintptr_t)c + s->offset;
-}
-
 static int set_string(char **at, const struct setting *s, const char *text, struct firn_diag *why)
 {
-    char show[SHOWN_BUF];
+    char show[CONFIG_SHOWN_BUF];
     size_t n = strlen(text);
     if (n == 0 && s->type == SETTING_FILE) { /* an empty value takes the setting back */
         free(*at);
@@ -42,12 +37,12 @@ static int set_string(char **at, const struct setting *s, const char *text, stru
     if (n == 0)
         return firn__diag(why, FIRN_EFORMAT, 0, "the value is empty; leave it out for the default");
     if (n > STRING_MAX)
-        return firn__diag(why, FIRN_ERANGE, 0, "'%s' has more than %d bytes", shown(text, show),
-                          STRING_MAX);
+        return firn__diag(why, FIRN_ERANGE, 0, "'%s' has more than %d bytes",
+                          config_shown(text, show), STRING_MAX);
     for (size_t i = 0; i < n; i++)
         if (iscntrl((unsigned char)text[i]))
             return firn__diag(why, FIRN_EFORMAT, i + 1, "'%s' has a control character in it",
-                              shown(text, show));
+                              config_shown(text, show));
     int r = s->check ? s->check(text, why) : 0;
     if (r)
         return r;
@@ -62,7 +57,7 @@ static int set_string(char **at, const struct setting *s, const char *text, stru
 /* Digits, with '_' between them where that helps to read. */
 static int set_uint(uint64_t *at, const struct setting *s, const char *text, struct firn_diag *why)
 {
-    char show[SHOWN_BUF];
+    char show[CONFIG_SHOWN_BUF];
     uint64_t v = 0;
     bool digits = isdigit((unsigned char)text[0]), over = false;
     for (const char *p = text; *p && digits; p++) {
@@ -75,11 +70,11 @@ static int set_uint(uint64_t *at, const struct setting *s, const char *text, str
     if (!digits)
         return firn__diag(why, FIRN_EFORMAT, 0,
                           "'%s' is not a whole number; give one from %" PRIu64 " to %" PRIu64,
-                          shown(text, show), s->min, s->max);
+                          config_shown(text, show), s->min, s->max);
     if (over || v < s->min || v > s->max)
         return firn__diag(why, FIRN_ERANGE, 0,
                           "'%s' is out of bounds; give a number from %" PRIu64 " to %" PRIu64,
-                          shown(text, show), s->min, s->max);
+                          config_shown(text, show), s->min, s->max);
     *at = v;
     return 0;
 }
@@ -87,19 +82,20 @@ static int set_uint(uint64_t *at, const struct setting *s, const char *text, str
 static int set_bool(bool *at, const char *text, struct firn_diag *why)
 {
     static const char *const words[] = { "false", "true", "no", "yes", "off", "on", "0", "1" };
-    char show[SHOWN_BUF];
+    char show[CONFIG_SHOWN_BUF];
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcasecmp(text, words[i]) == 0) {
             *at = i & 1;
             return 0;
         }
     }
-    return firn__diag(why, FIRN_EFORMAT, 0, "'%s' is neither true nor false", shown(text, show));
+    return firn__diag(why, FIRN_EFORMAT, 0, "'%s' is neither true nor false",
+                      config_shown(text, show));
 }
 
 static int set_choice(int *at, const struct setting *s, const char *text, struct firn_diag *why)
 {
-    char show[SHOWN_BUF];
+    char show[CONFIG_SHOWN_BUF];
     size_t n = strlen(text);
     int i = 0;
     for (const char *p = s->choices;; i++) {
@@ -113,7 +109,7 @@ static int set_choice(int *at, const struct setting *s, const char *text, struct
         p += len + 1;
     }
     return firn__diag(why, FIRN_EFORMAT, 0, "'%s' is none of the choices; give one of %s",
-                      shown(text, show), s->choices);
+                      config_shown(text, show), s->choices);
 }
 
 static void free_addrs(struct config_addrs *a)
@@ -127,21 +123,21 @@ static void free_addrs(struct config_addrs *a)
 /* host:port or [IPv6]:port. */
 static int parse_addr(const char *text, struct config_addr *out, struct firn_diag *why)
 {
-    char show[SHOWN_BUF];
+    char show[CONFIG_SHOWN_BUF];
     const char *host = text, *colon = strrchr(text, ':');
     size_t host_len = colon ? (size_t)(colon - text) : 0;
     bool brackets = host_len >= 2 && host[0] == '[' && host[host_len - 1] == ']';
     if (!colon || host_len == 0)
         return firn__diag(why, FIRN_EFORMAT, 0,
                           "'%s' is no address; give HOST:PORT, as in 127.0.0.1:9000",
-                          shown(text, show));
+                          config_shown(text, show));
     if (brackets) {
         host++;
         host_len -= 2;
     } else if (memchr(host, ':', host_len)) {
         return firn__diag(why, FIRN_EFORMAT, 0,
                           "'%s' has several colons; give IPv6 in brackets, as in [::1]:9000",
-                          shown(text, show));
+                          config_shown(text, show));
     }
     bool ok = host_len >= 1 && host_len <= HOST_MAX;
     for (size_t i = 0; i < host_len && ok; i++)
@@ -149,14 +145,14 @@ static int parse_addr(const char *text, struct config_addr *out, struct firn_dia
              (host[i] == '*' && host_len == 1);
     if (!ok)
         return firn__diag(why, FIRN_EFORMAT, 0, "'%s' has no usable host before its port",
-                          shown(text, show));
+                          config_shown(text, show));
     uint32_t port = 0;
     size_t digits = 0;
     for (const char *p = colon + 1; isdigit((unsigned char)*p) && digits < 6; p++, digits++)
         port = port * 10 + (uint32_t)(*p - '0');
     if (digits == 0 || colon[1 + digits] || port > 65535)
         return firn__diag(why, FIRN_ERANGE, 0, "'%s' has no port from 0 to 65535 at its end",
-                          shown(text, show));
+                          config_shown(text, show));
     out->port = (uint16_t)port;
     out->host = strndup(host, host_len);
     return out->host ? 0 : firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
@@ -164,7 +160,7 @@ static int parse_addr(const char *text, struct config_addr *out, struct firn_dia
 
 static int set_addrs(struct config_addrs *at, const char *text, struct firn_diag *why)
 {
-    struct config_addrs a = { calloc(ADDRS_MAX, sizeof *a.v), 0 };
+    struct config_addrs a = { calloc(CONFIG_ADDRS_MAX, sizeof *a.v), 0 };
     int r = a.v ? 0 : firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
     const char *p = text + strspn(text, " ");
     if (strcmp(p, "none") == 0)
@@ -175,8 +171,9 @@ static int set_addrs(struct config_addrs *at, const char *text, struct firn_diag
         while (used > 0 && p[used - 1] == ' ')
             used--;
         snprintf(one, sizeof one, "%.*s", used < STRING_MAX ? (int)used : STRING_MAX, p);
-        if (a.n == ADDRS_MAX)
-            r = firn__diag(why, FIRN_ERANGE, 0, "there are more than %d addresses", ADDRS_MAX);
+        if (a.n == CONFIG_ADDRS_MAX)
+            r = firn__diag(why, FIRN_ERANGE, 0, "there are more than %d addresses",
+                           CONFIG_ADDRS_MAX);
         else
             r = parse_addr(one, &a.v[a.n], why);
         a.n += r == 0;
@@ -196,9 +193,10 @@ static int set_addrs(struct config_addrs *at, const char *text, struct firn_diag
     return 0;
 }
 
-int setting_set(struct config *c, const struct setting *s, const char *text, struct firn_diag *why)
+int setting_set(struct config_base *c, const struct setting *s, const char *text,
+                struct firn_diag *why)
 {
-    void *at = field(c, s);
+    void *at = setting_at(c, s);
     switch (s->type) {
     case SETTING_STRING:
     case SETTING_FILE:
@@ -211,42 +209,36 @@ int setting_set(struct config *c, const struct setting *s, const char *text, str
         return set_choice(at, s, text, why);
     case SETTING_ADDRS:
         return set_addrs(at, text, why);
-    case SETTING_TOKENS:
+    case SETTING_ENTRIES:
         break;
     }
     return firn__diag(why, FIRN_EINVAL, 0, "this can only be set in the file");
 }
 
-static void free_strings(struct config_strings *s)
+void config_strings_free(struct config_strings *s)
 {
     for (size_t i = 0; i < s->n; i++)
         free(s->v[i]);
     free(s->v);
+    *s = (struct config_strings){ 0 };
 }
 
-void setting_free(struct config *c, const struct setting *s)
+void setting_free(struct config_base *c, const struct setting *s)
 {
-    void *at = field(c, s);
+    void *at = setting_at(c, s);
     if (s->type == SETTING_STRING || s->type == SETTING_FILE) {
         free(*(char **)at);
         *(char **)at = NULL;
     } else if (s->type == SETTING_ADDRS) {
         free_addrs(at);
-    } else if (s->type == SETTING_TOKENS) {
-        struct config_tokens *t = at;
-        for (size_t i = 0; i < t->n; i++) {
-            free(t->v[i].name);
-            free_strings(&t->v[i].kinds);
-            free_strings(&t->v[i].sequences);
-        }
-        free(t->v);
-        *t = (struct config_tokens){ 0 };
+    } else if (s->type == SETTING_ENTRIES) {
+        s->entries->free(at);
     }
 }
 
 static int copy_addrs(struct config_addrs *at, const struct config_addrs *from)
 {
-    struct config_addrs a = { calloc(ADDRS_MAX, sizeof *a.v), 0 };
+    struct config_addrs a = { calloc(CONFIG_ADDRS_MAX, sizeof *a.v), 0 };
     for (; a.v && a.n < from->n; a.n++) {
         a.v[a.n] = (struct config_addr){ strdup(from->v[a.n].host), from->v[a.n].port };
         if (!a.v[a.n].host)
@@ -261,11 +253,11 @@ static int copy_addrs(struct config_addrs *at, const struct config_addrs *from)
     return 0;
 }
 
-int setting_copy(struct config *to, const struct config *from, const struct setting *s,
+int setting_copy(struct config_base *to, const struct config_base *from, const struct setting *s,
                  struct firn_diag *why)
 {
-    char **text = field(to, s);
-    char *const *from_text = field(from, s);
+    char **text = setting_at(to, s);
+    char *const *from_text = setting_at(from, s);
     int r = 0;
     switch (s->type) {
     case SETTING_STRING:
@@ -275,26 +267,25 @@ int setting_copy(struct config *to, const struct config *from, const struct sett
         r = *from_text && !*text ? FIRN_ENOMEM : 0;
         break;
     case SETTING_UINT:
-        memcpy(field(to, s), field(from, s), sizeof(uint64_t));
+        memcpy(setting_at(to, s), setting_at(from, s), sizeof(uint64_t));
         break;
     case SETTING_BOOL:
-        memcpy(field(to, s), field(from, s), sizeof(bool));
+        memcpy(setting_at(to, s), setting_at(from, s), sizeof(bool));
         break;
     case SETTING_CHOICE:
-        memcpy(field(to, s), field(from, s), sizeof(int));
+        memcpy(setting_at(to, s), setting_at(from, s), sizeof(int));
         break;
     case SETTING_ADDRS:
-        r = copy_addrs(field(to, s), field(from, s));
+        r = copy_addrs(setting_at(to, s), setting_at(from, s));
         break;
-    case SETTING_TOKENS:
+    case SETTING_ENTRIES:
         r = FIRN_ENOTSUP;
         break;
     }
     return r ? firn__diag(why, r, 0, "%s: %s", s->name, firn_error_message(r)) : 0;
 }
 
-/* Bare where YAML reads it back as the same text, in double quotes otherwise. */
-static void write_string(const char *text, FILE *out)
+void config_write_string(const char *text, FILE *out)
 {
     static const char *const reserved[] = {
         "null", "~", "true", "false", "yes", "no", "on", "off"
@@ -314,18 +305,6 @@ static void write_string(const char *text, FILE *out)
     fputc('"', out);
 }
 
-static void write_strings(const char *key, const struct config_strings *s, FILE *out)
-{
-    if (s->n == 0)
-        return;
-    fprintf(out, ", %s: [", key);
-    for (size_t i = 0; i < s->n; i++) {
-        fputs(i ? ", " : "", out);
-        write_string(s->v[i], out);
-    }
-    fputc(']', out);
-}
-
 static void write_addrs(const struct config_addrs *a, FILE *out)
 {
     fputc('[', out);
@@ -334,36 +313,19 @@ static void write_addrs(const struct config_addrs *a, FILE *out)
         bool v6 = strchr(a->v[i].host, ':') != NULL;
         snprintf(text, sizeof text, v6 ? "[%s]:%u" : "%s:%u", a->v[i].host, a->v[i].port);
         fputs(i ? ", " : "", out);
-        write_string(text, out);
+        config_write_string(text, out);
     }
     fputc(']', out);
 }
 
-static void write_tokens(const struct config_tokens *t, FILE *out)
+void setting_write(const struct config_base *c, const struct setting *s, FILE *out)
 {
-    fputc('[', out);
-    for (size_t i = 0; i < t->n; i++) {
-        fputs(i ? ", { name: " : "{ name: ", out);
-        write_string(t->v[i].name, out);
-        fputs(", token_sha256: \"", out);
-        for (size_t k = 0; k < sizeof t->v[i].sha256; k++)
-            fprintf(out, "%02x", t->v[i].sha256[k]);
-        fputc('"', out);
-        write_strings("kinds", &t->v[i].kinds, out);
-        write_strings("sequences", &t->v[i].sequences, out);
-        fputs(" }", out);
-    }
-    fputc(']', out);
-}
-
-void setting_write(const struct config *c, const struct setting *s, FILE *out)
-{
-    const void *at = field(c, s);
+    const void *at = setting_at(c, s);
     switch (s->type) {
     case SETTING_STRING:
     case SETTING_FILE:
         if (*(char *const *)at)
-            write_string(*(char *const *)at, out);
+            config_write_string(*(char *const *)at, out);
         break;
     case SETTING_UINT:
         fprintf(out, "%" PRIu64, *(const uint64_t *)at);
@@ -381,8 +343,8 @@ void setting_write(const struct config *c, const struct setting *s, FILE *out)
     case SETTING_ADDRS:
         write_addrs(at, out);
         break;
-    case SETTING_TOKENS:
-        write_tokens(at, out);
+    case SETTING_ENTRIES:
+        s->entries->write(at, out);
         break;
     }
 }
