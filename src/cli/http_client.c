@@ -5,7 +5,7 @@
  */
 #include "cli/http_client.h"
 #include "wire/http_response.h"
-#include "cli/json_scan.h"
+#include "wire/json_read.h"
 #include "platform/mono.h"
 
 #include <errno.h>
@@ -226,7 +226,7 @@ static int refused(struct http_client *c, unsigned status, const char *body, siz
 {
     int error = status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP;
     c->why[0] = '\0';
-    if (json_scan(body, len, take_detail, c) == 0 && c->why[0])
+    if (json_each(body, len, take_detail, c) == 0 && c->why[0])
         return error;
     return fail(c, error, "status %u", status);
 }

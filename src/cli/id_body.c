@@ -1,5 +1,7 @@
+/* Reads the IDs in a server's answer: JSON, lines, integers, replies of the Redis protocol. */
 #include "cli/id_body.h"
 #include "id/bytes.h"
+#include "wire/json_read.h"
 
 #include <string.h>
 
@@ -24,85 +26,48 @@ static bool number(const char *p, size_t len, uint64_t *out)
 
 /* ---- JSON: just the two shapes ---- */
 
-struct json_at {
-    const char *p, *end;
-};
-
-static void blanks(struct json_at *j)
+/* A string without escapes, or the digits of a number; borrowed. */
+static bool value(struct json_reader *j, struct slice *out)
 {
-    while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\r' || *j->p == '\t'))
-        j->p++;
-}
-
-static bool mark(struct json_at *j, char c)
-{
-    blanks(j);
-    if (j->p == j->end || *j->p != c)
-        return false;
-    j->p++;
-    return true;
-}
-
-static bool string(struct json_at *j, const char **out_p, size_t *out_len)
-{
-    if (!mark(j, '"'))
-        return false;
-    const char *start = j->p;
-    for (; j->p < j->end && *j->p != '"'; j->p++)
-        if (*j->p < ' ' || *j->p > '~' || *j->p == '\\')
-            return false;
-    if (j->p == j->end)
-        return false;
-    *out_p = start;
-    *out_len = (size_t)(j->p++ - start);
-    return true;
-}
-
-/* A string, or the digits of a number. */
-static bool value(struct json_at *j, const char **out_p, size_t *out_len)
-{
-    blanks(j);
-    if (j->p < j->end && *j->p == '"')
-        return string(j, out_p, out_len);
     uint64_t n;
-    const char *start = j->p;
-    while (j->p < j->end && *j->p >= '0' && *j->p <= '9')
-        j->p++;
-    *out_p = start;
-    *out_len = (size_t)(j->p - start);
-    return number(start, *out_len, &n);
+    if (json_next(j) != JSON_STRING)
+        return json_number(j, out) == 0 && number(out->p, out->len, &n);
+    return json_slice(j, out) == 0;
 }
 
-static bool key(struct json_at *j, const char *want)
+/* Printable ASCII, of a length that an ID may have. */
+static bool is_text(const char *p, size_t len)
 {
-    const char *name;
-    size_t len;
-    return mark(j, '{') && string(j, &name, &len) && len == strlen(want) &&
-           memcmp(name, want, len) == 0 && mark(j, ':');
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)(p[i] - ' ') > '~' - ' ')
+            return false;
+    return len > 0 && len <= ID_BODY_TEXT_MAX;
 }
 
-static bool ends(struct json_at *j)
+static bool ends(struct json_reader *j)
 {
-    if (!mark(j, '}'))
-        return false;
-    blanks(j);
-    return j->p == j->end;
+    char none[1];
+    return json_member(j, none, sizeof none) == 0 && json_finish(j) == 0;
 }
 
-static bool one(const char *p, size_t len, const char **out_p, size_t *out_len)
+/* Steps into an object whose first member is `id` or `ids`; 0: it is neither. */
+static int key(struct json_reader *j)
 {
-    struct json_at j = { p, p + len };
-    return key(&j, "id") && value(&j, out_p, out_len) && ends(&j);
+    char name[4];
+    if (json_object(j) != 0 || json_member(j, name, sizeof name) != 1)
+        return 0;
+    return strcmp(name, "id") == 0 ? 1 : strcmp(name, "ids") == 0 ? 2 : 0;
 }
 
 int id_body_one(const char *p, size_t len, char out[ID_BODY_TEXT_BUF])
 {
-    const char *text;
-    size_t text_len;
-    if (!one(p, len, &text, &text_len) || text_len == 0 || text_len > ID_BODY_TEXT_MAX)
+    struct json_reader j;
+    struct slice s;
+    json_start(&j, p, len, NULL);
+    if (key(&j) != 1 || !value(&j, &s) || !ends(&j) || !is_text(s.p, s.len))
         return FIRN_EFORMAT;
-    memcpy(out, text, text_len);
-    out[text_len] = '\0';
+    memcpy(out, s.p, s.len);
+    out[s.len] = '\0';
     return 0;
 }
 
@@ -128,20 +93,25 @@ static bool show(const struct seer *s, const char *p, size_t len)
     return true;
 }
 
+static bool show_json(const struct seer *s, struct slice id)
+{
+    return (!s->text || is_text(id.p, id.len)) && show(s, id.p, id.len);
+}
+
 static int each_json(const char *p, size_t len, const struct seer *s)
 {
-    const char *text;
-    size_t text_len;
-    if (one(p, len, &text, &text_len))
-        return show(s, text, text_len) ? 0 : FIRN_EFORMAT;
-    struct json_at j = { p, p + len };
-    if (!key(&j, "ids") || !mark(&j, '['))
+    struct json_reader j;
+    struct slice id;
+    json_start(&j, p, len, NULL);
+    int which = key(&j), more, n = 0;
+    if (which == 1)
+        return value(&j, &id) && ends(&j) && show_json(s, id) ? 0 : FIRN_EFORMAT;
+    if (which == 0 || json_array(&j) != 0)
         return FIRN_EFORMAT;
-    do {
-        if (!value(&j, &text, &text_len) || !show(s, text, text_len))
+    for (; (more = json_element(&j)) > 0; n = 1)
+        if (!value(&j, &id) || !show_json(s, id))
             return FIRN_EFORMAT;
-    } while (mark(&j, ','));
-    return mark(&j, ']') && ends(&j) ? 0 : FIRN_EFORMAT;
+    return n == 1 && more == 0 && ends(&j) ? 0 : FIRN_EFORMAT;
 }
 
 /* ---- lines and integers ---- */

@@ -33,7 +33,7 @@ void json_begin(struct json *j, const char *key, char bracket)
 {
     before(j, key);
     putc(bracket, j->out);
-    assert(j->depth + 1 < JSON_DEPTH_MAX);
+    assert(j->depth + 1 < JSON_OUT_DEPTH_MAX);
     j->more[++j->depth] = false;
 }
 

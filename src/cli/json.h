@@ -11,12 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { JSON_DEPTH_MAX = 8 };
+enum { JSON_OUT_DEPTH_MAX = 8 };
 
 struct json {
     FILE *out; /* borrowed */
     unsigned depth;
-    bool more[JSON_DEPTH_MAX]; /* per depth: something stands there already */
+    bool more[JSON_OUT_DEPTH_MAX]; /* per depth: something stands there already */
 };
 
 void json_init(struct json *j, FILE *out);

@@ -4,6 +4,7 @@
  */
 #include "client/parts.h"
 #include "platform/mono.h"
+#include "wire/json_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,26 +54,37 @@ static void add(struct core *c, const struct server_name *name)
     pthread_mutex_unlock(&c->desk);
 }
 
-/* {"nodes":[{...},{...}]}: flat objects, one behind the other. */
+static int read_node(struct json_reader *j, struct core *c)
+{
+    struct slice kind = { NULL, 0 }, state = kind, address = kind;
+    struct server_name server;
+    char name[32];
+    int r = json_object(j);
+    while (r == 0 && (r = json_member(j, name, sizeof name)) > 0) {
+        struct slice *to = strcmp(name, "kind") == 0      ? &kind
+                           : strcmp(name, "state") == 0   ? &state
+                           : strcmp(name, "address") == 0 ? &address
+                                                          : NULL;
+        r = to && json_next(j) == JSON_STRING ? json_slice(j, to) : FIRN_ENOTSUP;
+        if (r == FIRN_ENOTSUP) /* not for us, or with an escape: no address of a server has one */
+            r = json_skip(j);
+    }
+    if (r == 0 && slice_is(kind, "firnd") && slice_is(state, "up") && address.p &&
+        read_address(address.p, address.len, &server))
+        add(c, &server);
+    return r;
+}
+
+/* {"nodes":[{...},{...}]}; what cannot be read is ignored, and asked for again later. */
 static void read_nodes(struct core *c, const char *p, size_t len)
 {
-    const char *end = p + len;
-    for (p = memchr(p, '[', len); p && (p = memchr(p, '{', (size_t)(end - p))); p++) {
-        const char *stop = memchr(p, '}', (size_t)(end - p));
-        struct server_name name;
-        size_t n;
-        if (!stop)
+    struct json_reader j;
+    json_start(&j, p, len, NULL);
+    if (json_object(&j) != 0 || json_find(&j, "nodes") != 1 || json_array(&j) != 0)
+        return;
+    while (json_element(&j) > 0)
+        if (read_node(&j, c) != 0)
             return;
-        size_t object = (size_t)(stop - p) + 1;
-        const char *kind = json_pick(p, object, "kind", &n);
-        bool server = kind && n == 5 && memcmp(kind, "firnd", 5) == 0;
-        const char *state = json_pick(p, object, "state", &n);
-        bool up = state && n == 2 && memcmp(state, "up", 2) == 0;
-        const char *address = json_pick(p, object, "address", &n);
-        if (server && up && address && read_address(address, n, &name))
-            add(c, &name);
-        p = stop;
-    }
 }
 
 void discover_tend(struct core *c)

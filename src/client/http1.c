@@ -3,6 +3,7 @@
  * that nobody gets is a hole. Bodies come with a Content-Length, as firnd always sends it.
  */
 #include "client/http1.h"
+#include "wire/json_read.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -189,22 +190,21 @@ static void copy_text(struct answer_in *out, const char *p, size_t len)
     out->text[len] = '\0';
 }
 
-/* What problem+json says in "detail", in the server's own words. */
+/* The status, and the "detail" of problem+json if there is one. */
 static void copy_detail(struct answer_in *out, const char *p, size_t len, int status)
 {
-    static const char name[] = "\"detail\":\"";
-    const char *at = memmem(p, len, name, sizeof name - 1), *end = p + len;
-    size_t n = (size_t)snprintf(out->text, sizeof out->text, "%d: ", status);
-    if (!at) {
-        out->text[n - 2] = '\0';
+    struct json_reader j;
+    char detail[1024];
+    json_start(&j, p, len, NULL);
+    if (json_object(&j) != 0 || json_find(&j, "detail") != 1 ||
+        json_string(&j, detail, sizeof detail, NULL) != 0) {
+        snprintf(out->text, sizeof out->text, "%d", status);
         return;
     }
-    for (at += sizeof name - 1; at < end && *at != '"' && n + 1 < sizeof out->text; at++) {
-        if (*at == '\\' && at + 1 < end)
-            at++;
-        out->text[n++] = (unsigned char)*at < ' ' ? ' ' : *at;
-    }
-    out->text[n] = '\0';
+    for (char *c = detail; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    snprintf(out->text, sizeof out->text, "%d: %.300s", status, detail);
 }
 
 static void hear_refusal(const struct head *h, const char *body, struct answer_in *out)

@@ -15,6 +15,7 @@
 #include "coord/lease_ticks.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
+#include "wire/json_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,24 +161,37 @@ struct grant {
     struct firn_layout layout;
 };
 
+/* Members that are not known here are skipped: a newer server may say more. */
 static int read_grant(const char *p, size_t len, struct grant *g)
 {
-    size_t n;
-    struct firn_diag d;
-    const char *layout = json_pick(p, len, "layout", &n);
-    int r = 0;
     const struct {
         const char *name;
         uint64_t *to;
     } numbers[] = { { "slot", &g->slot },     { "from", &g->from },        { "until", &g->until },
                     { "now", &g->now },       { "window_ms", &g->window }, { "floor", &g->floor },
                     { "drift_ms", &g->drift } };
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && r == 0; i++)
-        r = json_pick_u64(p, len, numbers[i].name, numbers[i].to);
-    if (r || !layout || g->from >= g->until || g->slot > UINT32_MAX || g->drift > UINT32_MAX ||
-        g->window == 0)
+    enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
+    struct json_reader j;
+    struct slice layout = { NULL, 0 };
+    char name[32];
+    unsigned seen = 0;
+    json_start(&j, p, len, NULL);
+    int r = json_object(&j);
+    while (r == 0 && (r = json_member(&j, name, sizeof name)) > 0) {
+        unsigned i = 0;
+        while (i < NUMBERS && strcmp(name, numbers[i].name) != 0)
+            i++;
+        if (i < NUMBERS)
+            r = json_u64(&j, numbers[i].to);
+        else
+            r = strcmp(name, "layout") == 0 ? json_slice(&j, &layout) : json_skip(&j);
+        if (i < NUMBERS)
+            seen |= 1u << i;
+    }
+    if (r || json_finish(&j) != 0 || seen != (1u << NUMBERS) - 1 || !layout.p ||
+        g->from >= g->until || g->slot > UINT32_MAX || g->drift > UINT32_MAX || g->window == 0)
         return FIRN_EFORMAT;
-    return firn_layout_parse(layout, n, 0, &g->layout, &d);
+    return firn_layout_parse(layout.p, layout.len, 0, &g->layout, NULL);
 }
 
 static void failed(struct lending *l, int error, const char *text)

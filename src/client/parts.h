@@ -81,11 +81,4 @@ void core_tend(struct core *c);
 enum { CORE_TRIPS = 3 };
 size_t core_trips(struct core *c, struct trip *out[CORE_TRIPS]);
 
-/* --- json_pick.c --- */
-
-/* The text of member `name` of a flat object, without quotes; NULL: there is none. Enough for what firnd
- * writes: no escapes in the values that are looked for. */
-const char *json_pick(const char *p, size_t len, const char *name, size_t *out_len);
-FIRN_MUSTUSE int json_pick_u64(const char *p, size_t len, const char *name, uint64_t *out);
-
 #endif

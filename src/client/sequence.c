@@ -3,6 +3,7 @@
  * client asks what the sequence is like; a mode never changes.
  */
 #include "client/parts.h"
+#include "wire/json_read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +16,12 @@ void sequence_question(const struct core *c, struct question *out)
 
 enum sequence sequence_read(const char *body, size_t len)
 {
-    size_t n;
-    const char *mode = json_pick(body, len, "mode", &n);
-    return mode && n == 5 && memcmp(mode, "range", 5) == 0 ? SEQUENCE_RANGE : SEQUENCE_GAPLESS;
+    struct json_reader j;
+    struct slice mode = { NULL, 0 };
+    json_start(&j, body, len, NULL);
+    if (json_object(&j) != 0 || json_find(&j, "mode") != 1 || json_slice(&j, &mode) != 0)
+        return SEQUENCE_GAPLESS; /* the careful assumption */
+    return slice_is(mode, "range") ? SEQUENCE_RANGE : SEQUENCE_GAPLESS;
 }
 
 int sequence_learn(struct core *c)

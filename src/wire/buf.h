@@ -18,6 +18,12 @@ struct slice {
     size_t len;
 };
 
+/* Byte for byte the same as a text; an absent slice is none. */
+static inline bool slice_is(struct slice s, const char *text)
+{
+    return s.p && s.len == strlen(text) && memcmp(s.p, text, s.len) == 0;
+}
+
 /* How often `self` comes again at the start of `rest`, byte for byte; at most `max`. */
 size_t slice_repeats(struct slice self, struct slice rest, size_t max);
 

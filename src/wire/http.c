@@ -156,7 +156,7 @@ static inline bool name_is(const char *p, const char *word, size_t len)
     return differ == 0;
 }
 
-static bool slice_is(struct slice s, const char *word)
+static bool slice_is_word(struct slice s, const char *word)
 {
     if (s.len != strlen(word))
         return false;
@@ -325,9 +325,9 @@ static int split_absolute(struct slice target, struct http_request *req, struct 
                           struct http_error *err)
 {
     size_t at = 0;
-    if (target.len >= 7 && slice_is((struct slice){ target.p, 7 }, "http://"))
+    if (target.len >= 7 && slice_is_word((struct slice){ target.p, 7 }, "http://"))
         at = 7;
-    else if (target.len >= 8 && slice_is((struct slice){ target.p, 8 }, "https://"))
+    else if (target.len >= 8 && slice_is_word((struct slice){ target.p, 8 }, "https://"))
         at = 8;
     else
         return refuse(err, 400, "the request target begins neither with '/' nor with http://");
@@ -668,7 +668,7 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
         return refuse(err, 400, "both Content-Length and Transfer-Encoding are there");
     if (coded && req->minor == 0)
         return refuse(err, 400, "HTTP/1.0 has no Transfer-Encoding");
-    if (coded && !slice_is(h->transfer_encoding, "chunked"))
+    if (coded && !slice_is_word(h->transfer_encoding, "chunked"))
         return refuse(err, 501, "the only transfer coding known here is chunked");
     uint64_t length = 0;
     int r = h->content_length.p ? http_u64(h->content_length, UINT64_MAX, &length) : 0;
@@ -684,7 +684,7 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
     req->keep_alive = v.keep_alive;
 
     if (h->expect.p && req->minor == 1) {
-        if (!slice_is(h->expect, "100-continue"))
+        if (!slice_is_word(h->expect, "100-continue"))
             return refuse(err, 417, "the only expectation known here is 100-continue");
         req->expect_continue = len == h->end; /* with the first bytes of a body: no need to ask */
     }

@@ -1,4 +1,4 @@
-/* libfirn-client's readers: a URL, an answer over HTTP, an answer over RESP, and a member of a JSON object. */
+/* libfirn-client's readers: a URL, an answer over HTTP, an answer over RESP, and a sequence as JSON. */
 #include "client/http1.h"
 #include "client/parts.h"
 #include "client/resp2.h"
@@ -20,7 +20,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p[size - 1] = '\0';
     struct client_opts *o = malloc(sizeof *o);
     struct firn_diag d;
-    uint64_t n;
     long used = 0;
     switch (data[0] >> 3 & 3) {
     case 0:
@@ -35,8 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             used = resp2_hear(p, size - 1, data[0] & 32, &q, &a);
         break;
     default:
-        if (json_pick_u64(p, size - 1, "until", &n) == 0)
-            used = 0;
+        sequence_read(p, size - 1);
         break;
     }
     if (used > (long)size - 1 || a.numbers.numbers > q.n)

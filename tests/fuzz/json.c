@@ -49,6 +49,13 @@ static int walk(struct json_reader *j)
     return r;
 }
 
+static void look(void *user, const char *path, const char *value, bool string)
+{
+    (void)user;
+    (void)string;
+    check(strlen(path) <= JSON_PATH_MAX && strlen(value) <= JSON_TEXT_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -61,5 +68,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         r = json_finish(&j);
     check(r <= 0);
     check(r == 0 || d.text[0]);
+    /* What one way of reading takes, the others take. */
+    json_start(&j, (const char *)data, size, &d);
+    int skipped = json_skip(&j);
+    if (skipped == 0)
+        skipped = json_finish(&j);
+    check(r != 0 || skipped == 0);
+    check(json_each((const char *)data, size, look, NULL) != 0 || skipped == 0);
     return 0;
 }

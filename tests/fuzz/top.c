@@ -1,7 +1,6 @@
 /* Any bytes as a server's answers to firn top: they are refused, or what is read ends within its room;
  * and whatever was read can be drawn. */
 #include "cli/duration.c"
-#include "cli/json_scan.c"
 #include "cli/watch/top_frame.c"
 #include "cli/watch/top_node.c"
 
@@ -17,7 +16,7 @@ static void look(void *user, const char *path, const char *text, bool quoted)
 {
     (void)user;
     (void)quoted;
-    check(strlen(path) <= JSON_SCAN_PATH_MAX && strlen(text) <= JSON_SCAN_TEXT_MAX);
+    check(strlen(path) <= JSON_PATH_MAX && strlen(text) <= JSON_TEXT_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *p = (const char *)data;
     char *text = NULL;
     size_t len;
-    int any = json_scan(p, size, look, NULL);
+    int any = json_each(p, size, look, NULL);
     check(any == 0 || any == FIRN_EFORMAT);
     int node = top_read_node(p, size, &s), metrics = top_read_metrics(p, size, &s);
     check(node == 0 || node == FIRN_EFORMAT);

@@ -1,7 +1,7 @@
 /* firn cluster: who belongs to a Raft cluster of firnds, and changes of that. Any member is asked, over HTTP. */
 #include "cli/commands.h"
 #include "cli/http_client.h"
-#include "cli/json_scan.h"
+#include "wire/json_read.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -93,7 +93,7 @@ static bool has_leader(bool json, const char *text, size_t len)
     bool led = false;
     if (!json)
         return strstr(text, ", leader\t") != NULL;
-    return json_scan(text, len, take_leader, &led) == 0 && led;
+    return json_each(text, len, take_leader, &led) == 0 && led;
 }
 
 static int status(const struct cluster *o, struct http_client *c)

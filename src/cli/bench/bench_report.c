@@ -1,7 +1,7 @@
 #include "cli/bench/bench_report.h"
 #include "cli/duration.h"
 #include "cli/json.h"
-#include "cli/json_scan.h"
+#include "wire/json_read.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -314,7 +314,7 @@ static int saved_read(const char *path, struct saved *out)
     size_t len = text ? fread(text, 1, FILE_BYTES_MAX, f) : 0;
     fclose(f);
     *out = (struct saved){ 0 };
-    bool good = text && json_scan(text, len, take_figure, out) == 0 && out->has[0];
+    bool good = text && json_each(text, len, take_figure, out) == 0 && out->has[0];
     free(text);
     return good ? -1 : say_trouble("%s: this is no file that firn bench --save wrote", shown);
 }

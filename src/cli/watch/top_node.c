@@ -1,5 +1,5 @@
 #include "cli/watch/top_node.h"
-#include "cli/json_scan.h"
+#include "wire/json_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ int top_read_node(const char *p, size_t len, struct top_sample *out)
 {
     struct reading r = { .out = out };
     out->slot = -1;
-    if (json_scan(p, len, take, &r) != 0 || r.found < 3)
+    if (json_each(p, len, take, &r) != 0 || r.found < 3)
         return FIRN_EFORMAT;
     return 0;
 }

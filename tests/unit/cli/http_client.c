@@ -1,7 +1,6 @@
 /* The blocking client: kept connections, stale ones, every framing, retries. */
 #include "cli/url.c"
 #include "wire/http_response.c"
-#include "cli/json_scan.c"
 #include "cli/http_client.c"
 #include "stub_server.h"
 

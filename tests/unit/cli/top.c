@@ -1,6 +1,5 @@
 /* firn top: what it reads, and pictures for screens of all sizes. */
 #include "cli/duration.c"
-#include "cli/json_scan.c"
 #undef GOOD
 #include "cli/watch/top_frame.c"
 #include "cli/watch/top_node.c"

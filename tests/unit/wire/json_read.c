@@ -1,7 +1,9 @@
+/* The JSON reader: values, objects, arrays, every scalar with its path, and what it refuses. */
 #include "wire/json_read.h"
 #include "t.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 T_TEST(strings)
 {
@@ -136,7 +138,6 @@ T_TEST(objects)
         { "{\"a\":1}x", FIRN_EFORMAT, 1 },
         { "{\"b\":[]}", FIRN_EFORMAT, 0 },
         { "{\"longnames\":1}", FIRN_ENOSPC, 0 },
-        { "{\"b\":{\"b\":{\"b\":{\"b\":{\"b\":{\"b\":{\"b\":{\"b\":{}}}}}}}}}", FIRN_EFORMAT, 0 },
         { "[1]", FIRN_EFORMAT, 0 },
         { "", FIRN_EFORMAT, 0 },
     };
@@ -151,4 +152,153 @@ T_TEST(objects)
         T_EQ(r, rows[i].result, "%s: %s", rows[i].in, d.text);
         T_EQ(v, rows[i].out, "%s", rows[i].in);
     }
+}
+
+/* Arrays, borrowed strings, what may be skipped, and members by name. */
+T_TEST(arrays_and_members)
+{
+    static const char text[] = "{\"skip\":{\"a\":[1,{\"b\":null},[[]],\"\\u00e9\"],\"t\":true},"
+                               "\"esc\\u0061ped\":0,\"ids\":[\"1\",22 , \"a\\n\"],\"yes\":true}";
+    struct json_reader j;
+    struct slice s = { NULL, 0 };
+    char out[8];
+    bool yes = false;
+    json_start(&j, text, sizeof text - 1, NULL);
+    T_EQ(json_next(&j), JSON_OBJECT);
+    T_EQ(json_object(&j), 0);
+    T_EQ(json_find(&j, "ids"), 1);
+    T_EQ(json_next(&j), JSON_ARRAY);
+    T_EQ(json_array(&j), 0);
+    T_EQ(json_element(&j), 1);
+    T_EQ(json_slice(&j, &s), 0);
+    T_OK(s.len == 1 && *s.p == '1');
+    T_EQ(json_element(&j), 1);
+    T_EQ(json_next(&j), JSON_NUMBER);
+    T_EQ(json_number(&j, &s), 0);
+    T_OK(s.len == 2 && memcmp(s.p, "22", 2) == 0);
+    T_EQ(json_element(&j), 1);
+    T_EQ(json_slice(&j, &s), FIRN_ENOTSUP);
+    T_EQ(json_string(&j, out, sizeof out, NULL), 0);
+    T_STR(out, "a\n");
+    T_EQ(json_element(&j), 0);
+    T_EQ(json_find(&j, "yes"), 1);
+    T_EQ(json_boolean(&j, &yes), 0);
+    T_OK(yes);
+    T_EQ(json_find(&j, "more"), 0);
+    T_EQ(json_finish(&j), 0);
+}
+
+T_TEST(skip_is_strict)
+{
+    static const char *const bad[] = { "[1,]", "{\"a\":1,}", "[1 2]", "{\"a\"}",
+                                       "nul",  "[\"\\x\"]",  "-",     "[01]",
+                                       "]",    "",           "{1:2}" };
+    struct json_reader j;
+    for (size_t i = 0; i < T_LEN(bad); i++) {
+        struct firn_diag d = { 0, "" };
+        json_start(&j, bad[i], strlen(bad[i]), &d);
+        T_EQ(json_skip(&j), FIRN_EFORMAT, "%s", bad[i]);
+        T_OK(d.text[0] && d.column > 0, "%s", bad[i]);
+    }
+    json_start(&j, "[{\"a\":[1,2]}] 7", 15, NULL);
+    T_EQ(json_skip(&j), 0);
+    T_EQ(json_skip(&j), 0);
+    T_EQ(json_finish(&j), 0);
+}
+
+/* ---- every scalar with its path ---- */
+
+static char seen[4096];
+
+static void note(void *user, const char *path, const char *v, bool quoted)
+{
+    size_t at = strlen(seen);
+    (void)user;
+    snprintf(seen + at, sizeof seen - at, "%s=%s%s;", path, quoted ? "'" : "", v);
+}
+
+static int each(const char *text)
+{
+    seen[0] = '\0';
+    return json_each(text, strlen(text), note, NULL);
+}
+
+T_TEST(paths_and_values)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        { "7", "=7;" },
+        { " {} ", "" },
+        { "{\"a\":{\"b\":1,\"c\":[true,null,\"x\"]},\"d\":-1.5e+3}",
+          "a.b=1;a.c.0=true;a.c.1=null;a.c.2='x;d=-1.5e+3;" },
+        { "[[1],[],[2,3]]", "0.0=1;2.0=2;2.1=3;" },
+        { "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20ac\\ud83d\\ude00\"",
+          "='\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80;" },
+        { "{\"p99.9\":0}", "p99.9=0;" },
+    };
+    for (size_t i = 0; i < T_LEN(cases); i++) {
+        T_EQ(each(cases[i].text), 0, "%s", cases[i].text);
+        T_STR(seen, cases[i].want);
+    }
+}
+
+T_TEST(refusals)
+{
+    static const char *const bad[] = {
+        "",
+        " ",
+        "{",
+        "}",
+        "[1,]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{a:1}",
+        "01",
+        "1.",
+        ".5",
+        "+1",
+        "1e",
+        "tru",
+        "nulll",
+        "\"",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"\\ud800\"",
+        "\"\\ude00\"",
+        "\"\\u0000\"",
+        "\"\n\"",
+        "[1 2]",
+        "{} {}",
+        "-",
+        "[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]",
+    };
+    for (size_t i = 0; i < T_LEN(bad); i++)
+        T_EQ(each(bad[i]), FIRN_EFORMAT, "%s", bad[i]);
+}
+
+/* Wherever a text is cut, it is refused, and nothing beyond its end is read. */
+T_TEST(every_cut)
+{
+    static const char text[] = "{\"a\":[1,\"\\u00e9\",{\"b\":false}],\"c\":1.5e3}";
+    for (size_t n = 0; n < sizeof text - 1; n++) {
+        char *copy = malloc(n ? n : 1);
+        memcpy(copy, text, n);
+        seen[0] = '\0';
+        T_EQ(json_each(copy, n, note, NULL), FIRN_EFORMAT, "cut at %zu", n);
+        free(copy);
+    }
+}
+
+T_TEST(bounds)
+{
+    static char text[3 * JSON_TEXT_MAX];
+    memset(text, 'x', sizeof text);
+    text[0] = text[JSON_TEXT_MAX + 1] = '"';
+    T_EQ(json_each(text, JSON_TEXT_MAX + 2, note, NULL), 0);
+    text[JSON_TEXT_MAX + 1] = 'x';
+    text[JSON_TEXT_MAX + 2] = '"';
+    T_EQ(json_each(text, JSON_TEXT_MAX + 3, note, NULL), FIRN_EFORMAT);
+    int n = snprintf(text, sizeof text, "{\"%0300d\":1}", 0);
+    T_EQ(json_each(text, (size_t)n, note, NULL), FIRN_EFORMAT);
 }

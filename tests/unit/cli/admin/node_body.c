@@ -50,8 +50,9 @@ T_TEST(other_things)
         "{\"nodes\":[{\"number\":1},]}",
         "{\"nodes\":[{\"number\":1,}]}",
         "{\"nodes\":[{\"number\":99999999999999999999}]}",
-        "{\"nodes\":[{\"name\":\"\\u0041\"}]}",
         "{\"nodes\":[{\"name\":\"a\nb\"}]}",
+        "{\"nodes\":[{\"name\":\"a\\nb\"}]}",
+        "{\"nodes\":[{\"name\":\"\\u001b[2J\"}]}",
         "{\"nodes\":[{\"name\":\"\033[2J\"}]}",
         "{\"nodes\":[{\"state\":\"a state of more than fifteen letters\"}]}",
     };
