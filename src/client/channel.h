@@ -1,20 +1,23 @@
 /*
- * channel.h - a connection to one server, plain or TLS, that never blocks but for looking up a name. Whoever
- * took it out of the pool (core.h) owns it; it has no lock.
+ * channel.h - a connection to one server, plain or TLS, that never blocks except to look up
+ * a name. The trip that took it out of the pool (core.h) owns it; it has no lock.
  */
 #ifndef FIRN_CLIENT_CHANNEL_H
 #define FIRN_CLIENT_CHANNEL_H
 
-#include <openssl/ssl.h>
 #include <stdbool.h>
 
 #include "client/url.h"
+#include "wire/tls.h"
 
 struct addrinfo;
 
 struct channel {
     int fd;
-    SSL *ssl; /* NULL: plain */
+    struct tls *tls; /* NULL: plain */
+    struct buf out;  /* TLS: sealed and not yet sent */
+    size_t sealing;  /* TLS: how much of what channel_send() was given is in `out` */
+    bool ended;      /* TLS: the server said that no more will come */
     enum { CHANNEL_CONNECTING, CHANNEL_GREETING, CHANNEL_OPEN } state;
     short wants;  /* POLLIN or POLLOUT: what the last step waits for */
     bool resp;    /* which protocol is spoken on it */
@@ -26,25 +29,20 @@ struct channel {
     size_t in_len, in_cap;
     struct addrinfo *found, *at; /* addresses of the name, and the one in hand */
     struct channel *next;        /* in the pool */
-    char host[HOST_BUF];
 };
 
 enum { WHY_BUF = 160 };
 
-/* The client's side of TLS: who is trusted (`ca`, or the system's authorities), and our certificate if there
- * is one. FIRN_EIO: a file cannot be used. */
-FIRN_MUSTUSE int channel_tls_new(const struct client_opts *o, SSL_CTX **out, struct firn_diag *d);
-
 /* Begins to connect. `tls` NULL: plain. FIRN_EIO: `why` says what is wrong; FIRN_ENOMEM. */
-FIRN_MUSTUSE int channel_open(const struct server_name *to, SSL_CTX *tls, struct channel **out,
-                              char why[WHY_BUF]);
+FIRN_MUSTUSE int channel_open(const struct server_name *to, struct tls_context *tls,
+                              struct channel **out, char why[WHY_BUF]);
 void channel_close(
     struct channel *c); /* without last words: in a child of fork() it is the parent's, too */
 
 /* Goes on connecting. 0: open. FIRN_EAGAIN: wait for `wants`. FIRN_EIO: `why`. */
 FIRN_MUSTUSE int channel_ready(struct channel *c, char why[WHY_BUF]);
 
-/* How many bytes went, FIRN_EAGAIN or FIRN_EIO. */
+/* How many bytes went, FIRN_EAGAIN (call again with the same bytes), FIRN_EIO or FIRN_ENOMEM. */
 FIRN_MUSTUSE long channel_send(struct channel *c, const char *p, size_t len, char why[WHY_BUF]);
 
 /* Appends what there is to `in`. 0: there is more now. FIRN_EAGAIN, FIRN_ECLOSED (by the server), FIRN_EIO,

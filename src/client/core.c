@@ -162,7 +162,9 @@ int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d
     c->opts = o;
     c->era = fork_era();
     if (o->tls) {
-        int r = channel_tls_new(o, &c->tls, d);
+        struct tls_files files = { o->cert[0] ? o->cert : NULL, o->key[0] ? o->key : NULL,
+                                   o->ca[0] ? o->ca : NULL, NULL };
+        int r = tls_context_open(TLS_CLIENT, &files, &c->tls, d);
         if (r) {
             free(c);
             return r;
@@ -209,7 +211,7 @@ void core_free(struct core *c)
                 channel_close(ch);
             }
     block_pool_done(&c->pool);
-    SSL_CTX_free(c->tls);
+    tls_context_free(c->tls);
     pthread_cond_destroy(&c->news);
     pthread_mutex_destroy(&c->desk);
     pthread_mutex_destroy(&c->mutex);

@@ -44,8 +44,8 @@ struct failure {
 
 struct core {
     const struct client_opts *opts;
-    uint64_t era; /* fork_era() of the process that it belongs to */
-    SSL_CTX *tls;
+    uint64_t era;            /* fork_era() of the process that it belongs to */
+    struct tls_context *tls; /* NULL: plain */
 
     pthread_mutex_t desk;
     struct server server[SERVERS_MAX];

@@ -382,7 +382,7 @@ static bool conn_begin(struct conn *c, size_t n)
 {
     struct loop *l = c->loop;
     c->begun = true;
-    if (!tls_server_on(l->opts.tls))
+    if (!tls_context_on(l->opts.tls))
         return true;
     c->plain = (unsigned char)l->in[0] != TLS_FIRST_BYTE;
     if (c->plain)
@@ -391,7 +391,7 @@ static bool conn_begin(struct conn *c, size_t n)
     if (c->refused) /* a handshake would cost us more than a polite answer is worth */
         stat_add(&l->stats.refused, 1);
     else
-        r = tls_open(l->opts.tls, &c->tls);
+        r = tls_accept(l->opts.tls, &c->tls);
     if (r == FIRN_ENOENT) /* turned off in this moment */
         return true;
     if (r) {

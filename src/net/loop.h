@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
-struct tls_server; /* wire/tls.h */
+struct tls_context; /* wire/tls_context.h */
 
 struct loop_opts {         /* zero means the default */
     uint32_t conns_max;    /* on all loops together; default 10,000 */
@@ -27,7 +27,7 @@ struct loop_opts {         /* zero means the default */
     uint32_t out_low_bytes;      /* ... until it is down to this; 64 KiB */
     uint32_t out_max_bytes;      /* hard bound on one connection's unsent bytes; 16 MiB */
     uint64_t loop_out_max_bytes; /* ... on those of all connections of a loop; 256 MiB */
-    struct tls_server
+    struct tls_context
         *tls; /* borrowed; NULL: no TLS. While it has a certificate, plaintext is refused */
 };
 

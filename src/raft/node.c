@@ -6,7 +6,7 @@
  * libraft tells nobody when the lead changes: a tick looks.
  */
 #include "raft/node_in.h"
-#include "store/link.h"
+#include "wire/tls_context.h"
 #include "id/diag.h"
 
 #include <errno.h>
@@ -133,12 +133,8 @@ static void on_wake(uv_async_t *a)
     n->inbox.first = NULL;
     n->inbox.last = &n->inbox.first;
     bool stop = n->inbox.stop;
-    struct wire_tls *fresh = n->inbox.fresh_tls;
-    n->inbox.fresh_tls = NULL;
     pthread_mutex_unlock(&n->inbox.mutex);
     io_order_run(n);
-    if (fresh)
-        wire_tls_renew(n->net.tls, fresh);
     while (h) {
         struct hand_in *next = h->next;
         if (n->loop.closing || stop)
@@ -282,6 +278,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
 }
 
+#define TLS_AREA     "cluster.tls: "
 #define TLS_SETTINGS "cluster.tls_cert, cluster.tls_key and cluster.tls_ca"
 
 int node_check(const struct node_opts *o, struct firn_diag *d)
@@ -316,8 +313,7 @@ static void node_free(struct node *n)
     if (n->self.lock_fd >= 0)
         close(n->self.lock_fd);
     fsm_done(&n->fsm);
-    wire_tls_free(n->net.tls);
-    wire_tls_free(n->inbox.fresh_tls);
+    tls_context_free(n->net.tls);
     pthread_mutex_destroy(&n->inbox.mutex);
     pthread_mutex_destroy(&n->published.mutex);
     free(n->self.address);
@@ -381,7 +377,8 @@ int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d
     n->loop.wake.data = n->loop.tick.data = n;
     bool uv = false;
     if (o->cert)
-        r = wire_tls_new(o->cert, o->key, o->ca, &n->net.tls, d);
+        r = tls_context_open(TLS_MEMBER, &(struct tls_files){ o->cert, o->key, o->ca, TLS_AREA },
+                             &n->net.tls, d);
     if (r == 0)
         r = identity_open(n, d);
     if (r == 0)
@@ -423,21 +420,11 @@ void node_stop(struct node *n)
 int node_renew_tls(struct node *n, const char *cert, const char *key, const char *ca,
                    struct firn_diag *d)
 {
-    struct wire_tls *fresh = NULL;
     if (!n->net.tls)
         return firn__diag(d, FIRN_EINVAL, 0, TLS_SETTINGS " take effect after a restart");
     if (!cert || !key || !ca)
         return firn__diag(d, FIRN_EINVAL, 0, "TLS needs all three: " TLS_SETTINGS);
-    int r = wire_tls_new(cert, key, ca, &fresh, d);
-    if (r != 0)
-        return r;
-    pthread_mutex_lock(&n->inbox.mutex);
-    struct wire_tls *unused = n->inbox.fresh_tls;
-    n->inbox.fresh_tls = fresh;
-    pthread_mutex_unlock(&n->inbox.mutex);
-    wire_tls_free(unused);
-    uv_async_send(&n->loop.wake);
-    return 0;
+    return tls_context_load(n->net.tls, &(struct tls_files){ cert, key, ca, TLS_AREA }, d);
 }
 
 uint64_t node_id(const struct node *n)

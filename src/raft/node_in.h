@@ -83,8 +83,8 @@ struct node_loop { /* the thread that everything here belongs to */
     bool closing;
 };
 
-struct node_net {         /* the peer port, and libraft's transport on it */
-    struct wire_tls *tls; /* NULL: without TLS */
+struct node_net {            /* the peer port, and libraft's transport on it */
+    struct tls_context *tls; /* NULL: without TLS */
     uv_tcp_t listener;
     struct raft_uv_transport transport;
     raft_uv_accept_cb accept;
@@ -176,7 +176,6 @@ struct node_inbox { /* from other threads; everything is guarded by mutex */
     pthread_mutex_t mutex;
     struct hand_in *first, **last;
     bool stop;
-    struct wire_tls *fresh_tls; /* to be used from now on */
 };
 
 struct node {

@@ -1,17 +1,14 @@
 /*
- * A wire is a TCP handle with a buffer of input and, with TLS, an SSL object between two memory BIOs. libraft
- * wants a stream that it can read and write by itself; with TLS that is one end of a socket pair, and the
- * wire goes on as a pump between the other end and the network.
+ * A wire is a TCP handle with a buffer of input and, with TLS, a struct tls. libraft wants a stream that
+ * it can read and write by itself; with TLS that is one end of a socket pair, and the wire goes on as a
+ * pump between the other end and the network.
  *
  * Life: frames until gone() or wire_close(); then the handles close and the last one frees the wire.
  */
 #include "raft/wire.h"
-#include "id/diag.h"
+#include "wire/tls.h"
 
-#include <arpa/inet.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <raft.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +18,7 @@
 enum {
     CHUNK_BYTES = 64 * 1024,
     PUMP_HIGH_BYTES = 1 << 20, /* not yet sent: then nothing more is taken from libraft */
-};
-
-struct wire_tls {
-    SSL_CTX *server, *client;
+    OUT_BYTES_MAX = 2 << 20,   /* the longest frame, sealed */
 };
 
 struct wire {
@@ -33,8 +27,9 @@ struct wire {
     uv_timer_t timer; /* while it connects */
     uv_connect_t connect;
     uv_getaddrinfo_t resolve;
-    SSL *ssl;
-    const struct wire_tls *connect_tls;
+    struct tls *tls; /* NULL: plain */
+    struct buf out;  /* TLS: sealed, empty between calls */
+    struct tls_context *connect_tls;
     const struct wire_events *events;
     void *user;
     unsigned handles;                   /* still open */
@@ -54,88 +49,14 @@ struct write {
     char bytes[];
 };
 
-/* ---- the files ---- */
-
-static SSL_CTX *make_ctx(const SSL_METHOD *method, const char *cert, const char *key,
-                         const char *ca, struct firn_diag *d)
-{
-    SSL_CTX *c = SSL_CTX_new(method);
-    const char *bad = NULL;
-    bool apart = false; /* each is good, but not with the other */
-    if (!c || !SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION)) {
-        (void)firn__diag(d, FIRN_ENOMEM, 0, "OpenSSL has no TLS 1.3 for the cluster");
-        SSL_CTX_free(c);
-        return NULL;
-    }
-    if (SSL_CTX_use_certificate_chain_file(c, cert) != 1) {
-        bad = cert;
-    } else if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1) {
-        bad = key;
-        apart = ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
-    } else if (SSL_CTX_load_verify_file(c, ca) != 1) {
-        bad = ca;
-    }
-    ERR_clear_error();
-    if (bad) {
-        if (apart)
-            (void)firn__diag(d, FIRN_EIO, 0, "cluster.tls_key: %.80s does not belong to %.80s", key,
-                             cert);
-        else
-            (void)firn__diag(d, FIRN_EIO, 0,
-                             "cluster.tls_%s: %.120s is not the PEM file it should be",
-                             bad == cert  ? "cert"
-                             : bad == key ? "key"
-                                          : "ca",
-                             bad);
-        SSL_CTX_free(c);
-        return NULL;
-    }
-    SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_num_tickets(c, 0); /* a client that only writes would never read them */
-    return c;
-}
-
-int wire_tls_new(const char *cert, const char *key, const char *ca, struct wire_tls **out,
-                 struct firn_diag *d)
-{
-    struct wire_tls *t = calloc(1, sizeof *t);
-    if (!t)
-        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    t->server = make_ctx(TLS_server_method(), cert, key, ca, d);
-    t->client = t->server ? make_ctx(TLS_client_method(), cert, key, ca, d) : NULL;
-    if (!t->client) {
-        wire_tls_free(t);
-        return FIRN_EIO;
-    }
-    *out = t;
-    return 0;
-}
-
-void wire_tls_free(struct wire_tls *t)
-{
-    if (!t)
-        return;
-    SSL_CTX_free(t->server);
-    SSL_CTX_free(t->client);
-    free(t);
-}
-
-void wire_tls_renew(struct wire_tls *t, struct wire_tls *fresh)
-{
-    struct wire_tls old = *t;
-    *t = *fresh;
-    *fresh = old; /* sessions hold on to their own */
-    wire_tls_free(fresh);
-}
-
 /* ---- the end ---- */
 
 static void maybe_free(struct wire *w)
 {
     if (w->handles > 0 || w->resolving)
         return;
-    SSL_free(w->ssl);
+    tls_free(w->tls);
+    buf_done(&w->out);
     free(w->in);
     free(w);
 }
@@ -243,32 +164,19 @@ static void write_to(struct wire *w, uv_stream_t *to, const char *p, size_t len)
     }
 }
 
-/* What OpenSSL wants to say goes out. */
 static void tls_flush(struct wire *w)
 {
-    char some[16 * 1024];
-    int n;
-    while (!w->closing && (n = BIO_read(SSL_get_wbio(w->ssl), some, sizeof some)) > 0)
-        write_to(w, (uv_stream_t *)w->tcp, some, (size_t)n);
-}
-
-static void tls_broken(struct wire *w)
-{
-    long verify = SSL_get_verify_result(w->ssl);
-    unsigned long e = ERR_peek_last_error();
-    const char *why = verify != X509_V_OK ? X509_verify_cert_error_string(verify)
-                      : e                 ? ERR_reason_error_string(e)
-                                          : NULL;
-    ERR_clear_error();
-    tls_flush(w); /* the alert says why to the other side */
-    fail_later(w, why ? why : "TLS was broken off");
+    if (w->out.failed)
+        fail_later(w, "out of memory");
+    else if (!w->closing && w->out.len > 0)
+        write_to(w, (uv_stream_t *)w->tcp, w->out.p, w->out.len);
+    w->out.len = 0;
 }
 
 static void seal(struct wire *w, const char *p, size_t len)
 {
-    ERR_clear_error();
-    if (len && SSL_write(w->ssl, p, (int)len) != (int)len)
-        tls_broken(w);
+    if (tls_write(w->tls, p, len, &w->out) != 0)
+        fail_later(w, tls_why(w->tls));
     else
         tls_flush(w);
 }
@@ -279,7 +187,7 @@ void wire_send(struct wire *w, const char *p, size_t len)
         return;
     if (w->tcp->write_queue_size > WIRE_OUT_BYTES_MAX)
         fail_later(w, "it does not read what it is sent");
-    else if (w->ssl)
+    else if (w->tls)
         seal(w, p, len);
     else
         write_to(w, (uv_stream_t *)w->tcp, p, len);
@@ -327,33 +235,26 @@ static void take_plain(struct wire *w, const char *p, size_t len)
 /* The handshake of a client is over with the server's last word of it. */
 static void stand(struct wire *w)
 {
-    if (w->client && !w->up && !w->silent && (!w->ssl || SSL_is_init_finished(w->ssl))) {
+    if (w->client && !w->up && !w->silent && (!w->tls || tls_ready(w->tls))) {
         w->up = true;
         w->events->up(w);
     }
 }
 
+/* At most TLS_READ_BYTES; none begin the handshake of a client. */
 static void take_sealed(struct wire *w, const char *p, size_t len)
 {
-    if (BIO_write(SSL_get_rbio(w->ssl), p, (int)len) != (int)len) {
-        end(w, "out of memory");
-        return;
-    }
-    char some[16 * 1024];
-    ERR_clear_error();
-    for (int n = 1; n > 0 && !w->closing;) {
-        n = SSL_read(w->ssl, some, sizeof some);
-        if (n > 0) {
-            take_plain(w, some, (size_t)n);
-            if (!w->inner)
-                frames(w);
-        } else if (SSL_get_error(w->ssl, n) != SSL_ERROR_WANT_READ) {
-            tls_broken(w);
-        }
-    }
-    if (!w->closing)
-        tls_flush(w);
-    if (!w->closing)
+    char plain[TLS_PLAIN_BYTES];
+    size_t n = 0;
+    int r = tls_read(w->tls, p, len, plain, sizeof plain, &n, &w->out);
+    tls_flush(w); /* an alert, too: it tells the peer why */
+    if (n > 0)
+        take_plain(w, plain, n);
+    if (n > 0 && !w->inner && !w->closing)
+        frames(w);
+    if (r != 0)
+        fail_later(w, tls_why(w->tls));
+    else if (!w->closing)
         stand(w);
 }
 
@@ -373,12 +274,16 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
     }
     if (n == 0)
         return;
-    if (w->ssl) {
-        take_sealed(w, b->base, (size_t)n);
+    if (!w->tls) {
+        take_plain(w, b->base, (size_t)n);
+        frames(w);
         return;
     }
-    take_plain(w, b->base, (size_t)n);
-    frames(w);
+    size_t len = (size_t)n;
+    for (size_t at = 0, part; at < len && !w->closing && !w->why; at += part) {
+        part = len - at < TLS_READ_BYTES ? len - at : TLS_READ_BYTES;
+        take_sealed(w, b->base + at, part);
+    }
 }
 
 /* What is sent and not acknowledged, or not taken by the other side, for so long ends the connection. Else the kernel
@@ -392,7 +297,7 @@ static void give_up_in_time(uv_tcp_t *tcp)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-static int start(struct wire *w, const struct wire_tls *tls)
+static int start(struct wire *w, struct tls_context *tls)
 {
     uv_tcp_nodelay(w->tcp, 1);
     uv_tcp_keepalive(w->tcp, 1, 5);
@@ -400,27 +305,11 @@ static int start(struct wire *w, const struct wire_tls *tls)
     int r = uv_read_start((uv_stream_t *)w->tcp, give_chunk, on_read);
     if (r < 0 || !tls)
         return r;
-    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
-    w->ssl = SSL_new(w->client ? tls->client : tls->server);
-    if (!w->ssl || !in || !out) {
-        BIO_free(in);
-        BIO_free(out);
-        return UV_ENOMEM;
-    }
-    SSL_set_bio(w->ssl, in, out);
-    if (!w->client) {
-        SSL_set_accept_state(w->ssl);
-        return 0;
-    }
-    unsigned char address[16];
-    bool literal = inet_pton(AF_INET, w->host, address) == 1 ||
-                   inet_pton(AF_INET6, w->host, address) == 1;
-    SSL_set_connect_state(w->ssl);
-    if (literal ? !X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(w->ssl), w->host)
-                : !SSL_set1_host(w->ssl, w->host) || !SSL_set_tlsext_host_name(w->ssl, w->host))
-        return UV_EINVAL;
-    SSL_do_handshake(w->ssl);
-    tls_flush(w);
+    int e = w->client ? tls_connect(tls, w->host, &w->tls) : tls_accept(tls, &w->tls);
+    if (e)
+        return e == FIRN_EINVAL ? UV_EINVAL : UV_ENOMEM;
+    if (w->client)
+        take_sealed(w, NULL, 0);
     return 0;
 }
 
@@ -435,6 +324,7 @@ static struct wire *wire_new(uv_loop_t *loop, const struct wire_events *e, void 
         raft_free(tcp);
         return NULL;
     }
+    buf_init(&w->out, OUT_BYTES_MAX);
     w->events = e;
     w->user = user;
     w->tcp = tcp;
@@ -446,7 +336,7 @@ static struct wire *wire_new(uv_loop_t *loop, const struct wire_events *e, void 
     return w;
 }
 
-struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
+struct wire *wire_accept(uv_stream_t *listener, struct tls_context *tls,
                          const struct wire_events *e, void *user)
 {
     struct wire *w = wire_new(listener->loop, e, user);
@@ -510,7 +400,7 @@ static bool split(const char *address, char host[256], char port[8])
     return true;
 }
 
-struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
+struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_context *tls,
                           const struct wire_events *e, void *user)
 {
     struct wire *w = wire_new(loop, e, user);
@@ -596,7 +486,7 @@ static uv_stream_t *pair(struct wire *w)
 uv_stream_t *wire_hand_over(struct wire *w)
 {
     uv_timer_stop(&w->timer);
-    if (w->ssl)
+    if (w->tls)
         return pair(w);
     uv_stream_t *s = (uv_stream_t *)w->tcp;
     uv_read_stop(s);

@@ -11,15 +11,7 @@
 #include "store/raft_frame.h"
 
 struct wire;
-struct wire_tls; /* certificate, key and authority of a member; outlives its wires */
-
-/* PEM files, all three. FIRN_EIO: `d` names the one that cannot be used. */
-FIRN_MUSTUSE int wire_tls_new(const char *cert, const char *key, const char *ca,
-                              struct wire_tls **out, struct firn_diag *d);
-void wire_tls_free(struct wire_tls *t);
-
-/* From now on what `fresh` has, which is used up. Wires that stand keep what they have. */
-void wire_tls_renew(struct wire_tls *t, struct wire_tls *fresh);
+struct tls_context; /* wire/tls_context.h, with the role TLS_MEMBER; outlives its wires */
 
 struct wire_events {
     /* A wire that was to be connected stands: from now on frames can be sent. NULL for accepted ones. */
@@ -32,12 +24,12 @@ struct wire_events {
 
 /* Connect to "host:port". It ends when it does not stand, with a first frame from there, after
  * WIRE_SILENT_MS. NULL: no memory, or no address. */
-struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
+struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_context *tls,
                           const struct wire_events *e, void *user);
 
 /* Take the next connection of a listening handle; it has WIRE_GREETING_MS for its first frame. NULL: there
  * is none after all. */
-struct wire *wire_accept(uv_stream_t *listener, const struct wire_tls *tls,
+struct wire *wire_accept(uv_stream_t *listener, struct tls_context *tls,
                          const struct wire_events *e, void *user);
 
 void *wire_user(const struct wire *w);

@@ -28,7 +28,7 @@ struct app {
     struct coordinator *coordinator;
     struct node *cluster; /* this process as a member; NULL with other stores */
     struct guard *guard;
-    struct tls_server *tls;
+    struct tls_context *tls;
     struct service_ctx *ctx; /* one for each loop */
     size_t loops;
     uint64_t started_ms; /* Unix ms */

@@ -107,7 +107,7 @@ static int plan_layout(struct firn_diag *d)
 
 static struct tls_files tls_files(const struct config *c)
 {
-    return (struct tls_files){ c->tls.cert, c->tls.key, c->tls.client_ca };
+    return (struct tls_files){ c->tls.cert, c->tls.key, c->tls.client_ca, NULL };
 }
 
 static int start_guard(struct firn_diag *d)
@@ -115,8 +115,8 @@ static int start_guard(struct firn_diag *d)
     struct tls_files files = tls_files(&app.config);
     int r = guard_new(&app.config, &app.guard);
     if (r == 0)
-        r = tls_server_new(&app.tls);
-    return r ? r : tls_server_load(app.tls, &files, d);
+        r = tls_context_new(TLS_SERVER, &app.tls);
+    return r ? r : tls_context_load(app.tls, &files, d);
 }
 
 static int start_loops(struct firn_diag *d)
@@ -276,7 +276,7 @@ static void greet(void)
                  app.address[PORT_SNOWFLAKE], app.address[PORT_TICKET], app.loops);
         return;
     }
-    const char *s = tls_server_on(app.tls) ? "s" : "";
+    const char *s = tls_context_on(app.tls) ? "s" : "";
     fprintf(stderr,
             "\nfirnd serves\n"
             "    http%s://%-22s this server: page, API, metrics\n"
@@ -309,7 +309,7 @@ static void reload_guard(const struct config *next)
     static const char cure[] = "mend it and send SIGHUP again; firnd goes on with what it had";
     struct firn_diag d = { 0, "" };
     struct tls_files files = tls_files(next);
-    int r = tls_server_load(app.tls, &files, &d);
+    int r = tls_context_load(app.tls, &files, &d);
     if (r)
         log_error("tls_reload_failed", "cause=%s cure=%s",
                   d.text[0] ? d.text : firn_error_message(r), cure);
@@ -430,7 +430,7 @@ static void stop(const sigset_t *set, int sig)
     }
     free(app.ctx);
     guard_free(app.guard);
-    tls_server_free(app.tls);
+    tls_context_free(app.tls);
     board_done(&app.board);
     config_free(&app.config.base);
     log_info("ended", "clean=yes");

@@ -1,19 +1,14 @@
-/*
- * The socket never blocks; poll() waits, with what is left of the time. TLS works on memory: OpenSSL
- * would write to the socket without MSG_NOSIGNAL, and a server that went away must not end us.
- */
+/* A client's byte stream with deadlines. The socket never blocks; poll() waits for the time left. */
 #include "store/link.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 #include "store/now.h"
+#include "wire/tls.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 16 * 1024 };
-
-struct link_tls {
-    SSL_CTX *ctx;
+enum {
+    CHUNK_BYTES = 16 * 1024,    /* plaintext that is sealed at once: a record */
+    SEALED_BYTES_MAX = 1 << 20, /* a chunk, sealed; a flight of the handshake */
 };
 
 struct link {
     int fd;
-    SSL *ssl; /* NULL: plain */
     char peer[80];
+    struct tls *tls;   /* NULL: plain */
+    struct buf sealed; /* to be sent within the call that made it */
+    char *plain;       /* TLS_PLAIN_BYTES, of which plain_at..plain_len are not yet taken */
+    size_t plain_at, plain_len;
 };
 
 static int broken(const struct link *l, struct firn_diag *d, const char *why)
@@ -96,105 +93,61 @@ static int plain_recv(struct link *l, char *p, size_t cap, size_t *out_n, int64_
 
 /* ---- TLS ---- */
 
+static int flush(struct link *l, int64_t until_ms, struct firn_diag *d)
+{
+    if (l->sealed.failed)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    int r = plain_send(l, l->sealed.p, l->sealed.len, until_ms, d);
+    l->sealed.len = 0;
+    return r;
+}
+
 static int tls_error(const struct link *l, struct firn_diag *d)
 {
-    long verify = SSL_get_verify_result(l->ssl);
-    unsigned long e = ERR_peek_last_error();
-    const char *why = verify != X509_V_OK ? X509_verify_cert_error_string(verify)
-                      : e                 ? ERR_reason_error_string(e)
-                                          : NULL;
-    ERR_clear_error();
-    return firn__diag(d, FIRN_EIO, 0, "%s: TLS: %.100s", l->peer, why ? why : "broken off");
+    return firn__diag(d, FIRN_EIO, 0, "%s: TLS: %.100s", l->peer, tls_why(l->tls));
 }
 
-/* What OpenSSL wants to say goes out. */
-static int tls_flush(struct link *l, int64_t until_ms, struct firn_diag *d)
+/* Hand bytes of the server to TLS, send its reply, and keep the plaintext for link_recv(). */
+static int unseal(struct link *l, const char *p, size_t len, int64_t until_ms, struct firn_diag *d)
 {
-    char some[CHUNK_BYTES];
-    int n, r = 0;
-    while (r == 0 && (n = BIO_read(SSL_get_wbio(l->ssl), some, sizeof some)) > 0)
-        r = plain_send(l, some, (size_t)n, until_ms, d);
-    return r;
+    firn_assert(l->plain_at == l->plain_len, "at=%zu len=%zu", l->plain_at, l->plain_len);
+    l->plain_at = l->plain_len = 0;
+    int r = tls_read(l->tls, p, len, l->plain, TLS_PLAIN_BYTES, &l->plain_len, &l->sealed);
+    int sent = flush(l, until_ms, d); /* an alert, too: it tells the server why */
+    if (r == FIRN_ECLOSED && l->plain_len == 0)
+        return broken(l, d, "closed the connection");
+    return r && r != FIRN_ECLOSED ? tls_error(l, d) : sent;
 }
 
-/* After an SSL_ call that returned `said`: send what it made and get what it wants. 0: call it again, if
- * it did not succeed. */
-static int tls_turn(struct link *l, int said, int64_t until_ms, struct firn_diag *d)
+static int tls_take(struct link *l, int64_t until_ms, struct firn_diag *d)
 {
-    int want = SSL_get_error(l->ssl, said);
-    int r = tls_flush(l, until_ms, d);
-    if (r != 0 || said > 0)
-        return r;
-    if (want != SSL_ERROR_WANT_READ)
-        return tls_error(l, d);
-    char some[CHUNK_BYTES];
+    char some[TLS_READ_BYTES];
     size_t n = 0;
-    r = plain_recv(l, some, sizeof some, &n, until_ms, d);
-    if (r == 0 && BIO_write(SSL_get_rbio(l->ssl), some, (int)n) != (int)n)
-        r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    return r;
+    int r = plain_recv(l, some, sizeof some, &n, until_ms, d);
+    return r ? r : unseal(l, some, n, until_ms, d);
 }
 
-static int tls_start(struct link *l, const struct link_tls *tls, const char *host, int64_t until_ms,
+static int tls_start(struct link *l, struct tls_context *tls, const char *host, int64_t until_ms,
                      struct firn_diag *d)
 {
-    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
-    unsigned char address[16];
-    bool literal = inet_pton(AF_INET, host, address) == 1 ||
-                   inet_pton(AF_INET6, host, address) == 1;
-    l->ssl = SSL_new(tls->ctx);
-    if (!l->ssl || !in || !out) {
-        BIO_free(in);
-        BIO_free(out);
+    l->plain = malloc(TLS_PLAIN_BYTES);
+    int r = l->plain ? tls_connect(tls, host, &l->tls) : FIRN_ENOMEM;
+    if (r == FIRN_EINVAL)
+        return broken(l, d, "TLS: the name cannot be checked");
+    if (r)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    }
-    SSL_set_bio(l->ssl, in, out);
-    if (literal ? !X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(l->ssl), host)
-                : !SSL_set1_host(l->ssl, host) || !SSL_set_tlsext_host_name(l->ssl, host))
-        return tls_error(l, d);
-    for (int said = 0; said != 1;) {
-        ERR_clear_error();
-        said = SSL_connect(l->ssl);
-        int r = tls_turn(l, said, until_ms, d);
-        if (r != 0)
-            return r;
-    }
-    return 0;
+    r = unseal(l, NULL, 0, until_ms, d); /* begins the handshake */
+    while (r == 0 && !tls_ready(l->tls))
+        r = tls_take(l, until_ms, d);
+    return r;
 }
 
-int link_tls_new(const char *ca, const char *cert, const char *key, struct link_tls **out,
+int link_tls_new(const char *ca, const char *cert, const char *key, struct tls_context **out,
                  struct firn_diag *d)
 {
-    struct link_tls *t = calloc(1, sizeof *t);
-    int r = 0;
-    if (!t || !(t->ctx = SSL_CTX_new(TLS_client_method())))
-        r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    else if (!SSL_CTX_set_min_proto_version(t->ctx, TLS1_2_VERSION))
-        r = firn__diag(d, FIRN_ENOTSUP, 0, "OpenSSL has no TLS 1.2");
-    else if (ca ? !SSL_CTX_load_verify_file(t->ctx, ca) : !SSL_CTX_set_default_verify_paths(t->ctx))
-        r = firn__diag(d, FIRN_EIO, 0, "ca=%.120s is no readable PEM file of certificates",
-                       ca ? ca : "(the system's)");
-    else if (!cert != !key)
-        r = firn__diag(d, FIRN_EFORMAT, 0, "cert= and key= belong together: give both or none");
-    else if (cert && SSL_CTX_use_certificate_chain_file(t->ctx, cert) != 1)
-        r = firn__diag(d, FIRN_EIO, 0, "cert=%.120s is no readable PEM certificate", cert);
-    else if (key && SSL_CTX_use_PrivateKey_file(t->ctx, key, SSL_FILETYPE_PEM) != 1)
-        r = firn__diag(d, FIRN_EIO, 0, "key=%.120s is no readable PEM key for cert=", key);
-    ERR_clear_error();
-    if (r != 0) {
-        link_tls_free(t);
-        return r;
-    }
-    SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
-    *out = t;
-    return 0;
-}
-
-void link_tls_free(struct link_tls *t)
-{
-    if (t)
-        SSL_CTX_free(t->ctx);
-    free(t);
+    if (!cert != !key)
+        return firn__diag(d, FIRN_EFORMAT, 0, "cert= and key= belong together: give both or none");
+    return tls_context_open(TLS_CLIENT, &(struct tls_files){ cert, key, ca, NULL }, out, d);
 }
 
 /* ---- the link ---- */
@@ -226,7 +179,7 @@ static int connect_to(struct link *l, const struct addrinfo *a, int64_t until_ms
     return r;
 }
 
-int link_open(const char *host, uint16_t port, const struct link_tls *tls, int64_t until_ms,
+int link_open(const char *host, uint16_t port, struct tls_context *tls, int64_t until_ms,
               struct link **out, struct firn_diag *d)
 {
     struct addrinfo want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV }, *found, *a;
@@ -235,6 +188,7 @@ int link_open(const char *host, uint16_t port, const struct link_tls *tls, int64
     if (!l)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     l->fd = -1;
+    buf_init(&l->sealed, SEALED_BYTES_MAX);
     snprintf(l->peer, sizeof l->peer, "%.70s:%u", host, port);
     snprintf(service, sizeof service, "%u", port);
     int error = getaddrinfo(host, service, &want, &found);
@@ -261,7 +215,9 @@ void link_close(struct link *l)
 {
     if (!l)
         return;
-    SSL_free(l->ssl);
+    tls_free(l->tls);
+    buf_done(&l->sealed);
+    free(l->plain);
     if (l->fd >= 0)
         close(l->fd);
     free(l);
@@ -269,19 +225,13 @@ void link_close(struct link *l)
 
 int link_send(struct link *l, const char *p, size_t len, int64_t until_ms, struct firn_diag *d)
 {
-    if (!l->ssl)
+    if (!l->tls)
         return plain_send(l, p, len, until_ms, d);
-    while (len > 0) {
-        int some = len < CHUNK_BYTES ? (int)len : CHUNK_BYTES;
-        ERR_clear_error();
-        int said = SSL_write(l->ssl, p, some);
-        int r = tls_turn(l, said, until_ms, d);
+    for (size_t some; len > 0; p += some, len -= some) {
+        some = len < CHUNK_BYTES ? len : CHUNK_BYTES;
+        int r = tls_write(l->tls, p, some, &l->sealed) ? tls_error(l, d) : flush(l, until_ms, d);
         if (r != 0)
             return r;
-        if (said > 0) {
-            p += said;
-            len -= (size_t)said;
-        }
     }
     return 0;
 }
@@ -289,23 +239,22 @@ int link_send(struct link *l, const char *p, size_t len, int64_t until_ms, struc
 int link_recv(struct link *l, char *p, size_t cap, size_t *out_n, int64_t until_ms,
               struct firn_diag *d)
 {
-    if (!l->ssl)
+    if (!l->tls)
         return plain_recv(l, p, cap, out_n, until_ms, d);
-    for (;;) {
-        ERR_clear_error();
-        int said = SSL_read(l->ssl, p, cap < INT_MAX ? (int)cap : INT_MAX);
-        int r = tls_turn(l, said, until_ms, d);
+    while (l->plain_at == l->plain_len) {
+        int r = tls_take(l, until_ms, d);
         if (r != 0)
             return r;
-        if (said > 0) {
-            *out_n = (size_t)said;
-            return 0;
-        }
     }
+    size_t n = l->plain_len - l->plain_at;
+    *out_n = n < cap ? n : cap;
+    memcpy(p, l->plain + l->plain_at, *out_n);
+    l->plain_at += *out_n;
+    return 0;
 }
 
 bool link_quiet(const struct link *l)
 {
     struct pollfd p = { .fd = l->fd, .events = POLLIN };
-    return poll(&p, 1, 0) == 0;
+    return l->plain_at == l->plain_len && poll(&p, 1, 0) == 0;
 }

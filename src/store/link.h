@@ -13,17 +13,16 @@
 #include "firn/error.h"
 
 struct link;
-struct link_tls; /* what is trusted and shown; shared by links, which it must outlive */
+struct tls_context; /* wire/tls_context.h */
 
-/* `ca`: PEM file of the authorities to trust, NULL for the system's. `cert` and `key`: PEM files to show
- * to the server, or both NULL. FIRN_EIO: a file cannot be used, `d` names it. */
+/* A client's context (TLS_CLIENT) from the parameters of a store's URL, NULL where not given.
+ * FIRN_EFORMAT: `cert` without `key` or the reverse. FIRN_EIO: a file cannot be used, `d` names it. */
 FIRN_MUSTUSE int link_tls_new(const char *ca, const char *cert, const char *key,
-                              struct link_tls **out, struct firn_diag *d);
-void link_tls_free(struct link_tls *t);
+                              struct tls_context **out, struct firn_diag *d);
 
 /* Connect, and shake hands when `tls` is given (borrowed); the certificate must be valid for `host`.
  * FIRN_EIO: nobody there, not in time, or not trusted. */
-FIRN_MUSTUSE int link_open(const char *host, uint16_t port, const struct link_tls *tls,
+FIRN_MUSTUSE int link_open(const char *host, uint16_t port, struct tls_context *tls,
                            int64_t until_ms, struct link **out, struct firn_diag *d);
 void link_close(struct link *l);
 

@@ -6,6 +6,7 @@
 #include "store/raft.h"
 #include "id/diag.h"
 #include "store/now.h"
+#include "wire/tls_context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 struct raft_link {
     struct raft_channel base;
     struct link *link; /* NULL: connect before the next call */
-    struct link_tls *tls;
+    struct tls_context *tls;
     size_t host; /* that is, or will be, asked */
     struct store_url url;
 };
@@ -113,7 +114,7 @@ static void link_channel_close(struct raft_channel *base)
 {
     struct raft_link *c = (struct raft_link *)base;
     link_close(c->link);
-    link_tls_free(c->tls);
+    tls_context_free(c->tls);
     free(c);
 }
 

@@ -26,6 +26,7 @@
 #include "store/link.h"
 #include "id/diag.h"
 #include "store/now.h"
+#include "wire/tls_context.h"
 
 #include <ctype.h>
 #include <hiredis.h>
@@ -98,7 +99,7 @@ static const char *const script_text[SCRIPTS] = {
 struct redis {
     struct firn_store base;
     struct link *link; /* NULL: connect before the next call */
-    struct link_tls *tls;
+    struct tls_context *tls;
     redisReader *reader; /* of this link */
     size_t host;         /* that served last */
     uint32_t timeout_ms;
@@ -574,7 +575,7 @@ static void redis_close(struct firn_store *base)
 {
     struct redis *s = (struct redis *)base;
     drop(s);
-    link_tls_free(s->tls);
+    tls_context_free(s->tls);
     free(s);
 }
 

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct tls_server *server;
+static struct tls_context *server;
 static SSL_CTX *client_ctx;
 
 static void check(bool ok)
@@ -31,8 +31,8 @@ static void setup(void)
     cert_write(&ours, false, cert);
     cert_write(&ours, true, key);
     cert_write(&ca, false, authority);
-    check(tls_server_new(&server) == 0);
-    check(tls_server_load(server, &(struct tls_files){ cert, key, authority }, &d) == 0);
+    check(tls_context_new(TLS_SERVER, &server) == 0);
+    check(tls_context_load(server, &(struct tls_files){ cert, key, authority, NULL }, &d) == 0);
     unlink(cert);
     unlink(key);
     unlink(authority);
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ready = true;
     if (size == 0)
         return 0;
-    check(tls_open(server, &t) == 0);
+    check(tls_accept(server, &t) == 0);
     buf_init(&sealed, 1 << 20);
     if (data[0] & 1)
         changed(t, data + 1, size - 1, &sealed, data[0] & 2 ? TLS1_3_VERSION : TLS1_2_VERSION);

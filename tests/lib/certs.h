@@ -10,6 +10,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct cert {
@@ -25,7 +26,15 @@ static inline void certs_check(bool ok)
     }
 }
 
-/* A certificate for `name`, signed by `by`, or by itself as an authority when that is NULL. */
+static inline void cert_extend(struct cert *c, int nid, const char *value)
+{
+    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, nid, value);
+    certs_check(e && X509_add_ext(c->x509, e, -1));
+    X509_EXTENSION_free(e);
+}
+
+/* A certificate for `name`, signed by `by`, or by itself as an authority when that is NULL. One for
+ * "localhost" is good for 127.0.0.1 too. */
 static inline struct cert cert_make(const char *name, const struct cert *by)
 {
     static long serial = 1;
@@ -44,10 +53,9 @@ static inline struct cert cert_make(const char *name, const struct cert *by)
         p += len + (p[len] == '|');
     }
     X509_set_issuer_name(c.x509, by ? X509_get_subject_name(by->x509) : subject);
-    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, NID_basic_constraints,
-                                            by ? "CA:FALSE" : "critical,CA:TRUE");
-    certs_check(e && X509_add_ext(c.x509, e, -1));
-    X509_EXTENSION_free(e);
+    cert_extend(&c, NID_basic_constraints, by ? "CA:FALSE" : "critical,CA:TRUE");
+    if (strcmp(name, "localhost") == 0)
+        cert_extend(&c, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
     certs_check(X509_sign(c.x509, by ? by->key : c.key, EVP_sha256()) > 0);
     return c;
 }

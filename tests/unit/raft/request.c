@@ -99,7 +99,7 @@ int raft_barrier(struct raft *r, struct raft_barrier *req, raft_barrier_cb cb)
     return 0;
 }
 
-struct wire *wire_connect(uv_loop_t *loop, const char *address, const struct wire_tls *tls,
+struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_context *tls,
                           const struct wire_events *e, void *user)
 {
     (void)loop, (void)address, (void)tls;

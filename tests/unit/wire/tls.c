@@ -12,7 +12,7 @@ enum { CARRY_BYTES = 4096 };
 struct world {
     struct cert ca, other_ca, ours, client, stranger;
     char cert[64], key[64], client_ca[64];
-    struct tls_server *server;
+    struct tls_context *server;
 };
 
 struct client {
@@ -33,8 +33,8 @@ struct pair {
 static void load(struct world *w, bool client_certs)
 {
     struct firn_diag d = { 0, "" };
-    struct tls_files f = { w->cert, w->key, client_certs ? w->client_ca : NULL };
-    T_EQ(tls_server_load(w->server, &f, &d), 0, "%s", d.text);
+    struct tls_files f = { w->cert, w->key, client_certs ? w->client_ca : NULL, NULL };
+    T_EQ(tls_context_load(w->server, &f, &d), 0, "%s", d.text);
 }
 
 static void world_make(struct world *w, bool client_certs)
@@ -47,10 +47,10 @@ static void world_make(struct world *w, bool client_certs)
     cert_write(&w->ours, false, w->cert);
     cert_write(&w->ours, true, w->key);
     cert_write(&w->ca, false, w->client_ca);
-    T_EQ(tls_server_new(&w->server), 0);
-    T_OK(!tls_server_on(w->server));
+    T_EQ(tls_context_new(TLS_SERVER, &w->server), 0);
+    T_OK(!tls_context_on(w->server));
     load(w, client_certs);
-    T_OK(tls_server_on(w->server));
+    T_OK(tls_context_on(w->server));
 }
 
 static void world_done(struct world *w)
@@ -61,7 +61,7 @@ static void world_done(struct world *w)
     unlink(w->cert);
     unlink(w->key);
     unlink(w->client_ca);
-    tls_server_free(w->server);
+    tls_context_free(w->server);
 }
 
 static void client_make(struct client *c, const struct cert *authority, const struct cert *own)
@@ -87,7 +87,7 @@ static void pair_make(struct pair *p, struct world *w, const struct cert *author
     memset(p, 0, sizeof *p);
     buf_init(&p->sealed, 1 << 24);
     client_make(&p->c, authority, own);
-    T_EQ(tls_open(w->server, &p->t), 0);
+    T_EQ(tls_accept(w->server, &p->t), 0);
 }
 
 static void pair_done(struct pair *p)
@@ -408,27 +408,27 @@ T_TEST(tls_load_is_all_or_nothing)
     cert_write(&next, false, cert);
     cert_write(&next, true, key);
     const struct tls_files bad[] = {
-        { "/nonexistent.pem", w.key, NULL },
-        { w.cert, "/nonexistent.pem", NULL },
-        { w.cert, key, NULL },
-        { w.key, w.key, NULL },
-        { w.cert, w.cert, NULL },
-        { w.cert, w.key, "/nonexistent.pem" },
-        { w.cert, w.key, w.key },
+        { "/nonexistent.pem", w.key, NULL, NULL },
+        { w.cert, "/nonexistent.pem", NULL, NULL },
+        { w.cert, key, NULL, NULL },
+        { w.key, w.key, NULL, NULL },
+        { w.cert, w.cert, NULL, NULL },
+        { w.cert, w.key, "/nonexistent.pem", NULL },
+        { w.cert, w.key, w.key, NULL },
     };
     for (size_t i = 0; i < T_LEN(bad); i++) {
         d.text[0] = '\0';
-        T_EQ(tls_server_load(w.server, &bad[i], &d), FIRN_EIO);
+        T_EQ(tls_context_load(w.server, &bad[i], &d), FIRN_EIO);
         T_OK(strstr(d.text, "cannot be used"), "%s", d.text);
-        T_OK(tls_server_on(w.server));
+        T_OK(tls_context_on(w.server));
     }
 
     /* Connections on both sides of a load. */
     static struct pair old;
     pair_make(&old, &w, &w.ca, NULL);
     shake(&old, CARRY_BYTES);
-    struct tls_files f = { cert, key, NULL };
-    T_EQ(tls_server_load(w.server, &f, &d), 0);
+    struct tls_files f = { cert, key, NULL, NULL };
+    T_EQ(tls_context_load(w.server, &f, &d), 0);
     pair_make(&p, &w, &w.ca, NULL);
     shake(&p, CARRY_BYTES);
     T_OK(both_ready(&p));
@@ -440,10 +440,10 @@ T_TEST(tls_load_is_all_or_nothing)
     T_OK(old.plain_len == 5);
 
     struct tls_files off = { 0 };
-    T_EQ(tls_server_load(w.server, &off, &d), 0);
-    T_OK(!tls_server_on(w.server) && !tls_server_on(NULL));
+    T_EQ(tls_context_load(w.server, &off, &d), 0);
+    T_OK(!tls_context_on(w.server) && !tls_context_on(NULL));
     struct tls *none;
-    T_EQ(tls_open(w.server, &none), FIRN_ENOENT);
+    T_EQ(tls_accept(w.server, &none), FIRN_ENOENT);
     unlink(cert);
     unlink(key);
     cert_free(&next);
@@ -453,4 +453,176 @@ T_TEST(tls_load_is_all_or_nothing)
     T_OK(old.plain_len == 12);
     pair_done(&old);
     pair_done(&p);
+}
+
+/* --- the connecting side, against the accepting one --- */
+
+struct side {
+    struct tls *t;
+    struct buf sealed;
+    char plain[TLS_PLAIN_BYTES];
+    size_t plain_len;
+    int result;
+};
+
+static void side_feed(struct side *to, const char *bytes, size_t len)
+{
+    if (to->result != FIRN_EFORMAT)
+        to->result = tls_read(to->t, bytes, len, to->plain, sizeof to->plain, &to->plain_len,
+                              &to->sealed);
+}
+
+static bool side_carry(struct side *from, struct side *to, size_t step)
+{
+    bool any = from->sealed.len > 0;
+    for (size_t n; from->sealed.len > 0; buf_consume(&from->sealed, n)) {
+        n = from->sealed.len < step ? from->sealed.len : step;
+        side_feed(to, from->sealed.p, n);
+    }
+    return any;
+}
+
+static struct side near, far; /* who connects, who accepts */
+
+static void sides_make(struct tls_context *client, const char *host, struct tls_context *server)
+{
+    memset(&near, 0, sizeof near);
+    memset(&far, 0, sizeof far);
+    buf_init(&near.sealed, 1 << 20);
+    buf_init(&far.sealed, 1 << 20);
+    T_EQ(tls_connect(client, host, &near.t), 0);
+    T_EQ(tls_accept(server, &far.t), 0);
+    side_feed(&near, NULL, 0);
+    T_OK(near.sealed.len > 100); /* the ClientHello */
+    while (side_carry(&near, &far, 700) | side_carry(&far, &near, 700))
+        ;
+}
+
+static void sides_done(void)
+{
+    tls_free(near.t);
+    tls_free(far.t);
+    buf_done(&near.sealed);
+    buf_done(&far.sealed);
+}
+
+T_TEST(tls_connects_to_the_name_it_was_given)
+{
+    static const struct {
+        const char *host;
+        bool good;
+    } hosts[] = { { "localhost", true },
+                  { "127.0.0.1", true },
+                  { "other.example", false },
+                  { "127.0.0.2", false },
+                  { "::1", false } };
+    struct firn_diag d = { 0, "" };
+    struct tls_context *client;
+    world_make(&w, false);
+    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ .ca = w.client_ca }, &client, &d), 0,
+         "%s", d.text);
+    for (size_t i = 0; i < T_LEN(hosts); i++) {
+        sides_make(client, hosts[i].host, w.server);
+        T_EQ(tls_ready(near.t), hosts[i].good, "%s", hosts[i].host);
+        T_EQ(near.result, hosts[i].good ? 0 : FIRN_EFORMAT);
+        if (hosts[i].good) {
+            T_EQ(tls_write(near.t, "hello", 5, &near.sealed), 0);
+            side_carry(&near, &far, 3);
+            T_OK(far.plain_len == 5 && memcmp(far.plain, "hello", 5) == 0);
+            T_EQ(tls_write(far.t, "world", 5, &far.sealed), 0);
+            side_carry(&far, &near, 1000);
+            T_OK(near.plain_len == 5 && memcmp(near.plain, "world", 5) == 0);
+            tls_bye(far.t, &far.sealed);
+            side_carry(&far, &near, 1000);
+            T_EQ(near.result, FIRN_ECLOSED);
+        } else {
+            T_OK(strstr(tls_why(near.t), "mismatch"), "%s", tls_why(near.t));
+            T_EQ(far.result, FIRN_EFORMAT); /* it was sent an alert */
+        }
+        sides_done();
+    }
+    tls_context_free(client);
+    world_done(&w);
+}
+
+T_TEST(tls_connects_only_to_trusted_servers)
+{
+    struct firn_diag d = { 0, "" };
+    struct tls_context *client;
+    char other[64];
+    world_make(&w, false);
+    cert_write(&w.other_ca, false, other);
+    const struct tls_files untrusting[] = { { .ca = other }, { 0 } }; /* nor does the system */
+    for (size_t i = 0; i < T_LEN(untrusting); i++) {
+        T_EQ(tls_context_open(TLS_CLIENT, &untrusting[i], &client, &d), 0, "%s", d.text);
+        sides_make(client, "localhost", w.server);
+        T_OK(!tls_ready(near.t) && near.result == FIRN_EFORMAT);
+        T_OK(strstr(tls_why(near.t), "issuer certificate"), "%s", tls_why(near.t));
+        sides_done();
+        tls_context_free(client);
+    }
+    const struct tls_files bad[] = { { .ca = "/nonexistent.pem" },
+                                     { w.cert, "/nonexistent.pem", w.client_ca, NULL },
+                                     { "/nonexistent.pem", w.key, w.client_ca, NULL } };
+    for (size_t i = 0; i < T_LEN(bad); i++) {
+        T_EQ(tls_context_open(TLS_CLIENT, &bad[i], &client, &d), FIRN_EIO);
+        T_OK(strstr(d.text, "/nonexistent.pem cannot be used: No such file"), "%s", d.text);
+    }
+    unlink(other);
+    world_done(&w);
+}
+
+/* The same context on both ends, as members of a cluster have it. */
+T_TEST(tls_members_show_certificates_to_each_other)
+{
+    struct firn_diag d = { 0, "" };
+    struct tls_context *member, *bare, *stranger;
+    char cert[64], key[64];
+    world_make(&w, false);
+    struct cert foreign = cert_make("localhost", &w.other_ca);
+    cert_write(&foreign, false, cert);
+    cert_write(&foreign, true, key);
+    struct tls_files ours = { w.cert, w.key, w.client_ca, "cluster.tls: " };
+    T_EQ(tls_context_open(TLS_MEMBER, &ours, &member, &d), 0, "%s", d.text);
+    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ .ca = w.client_ca }, &bare, &d), 0);
+    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ cert, key, w.client_ca, NULL },
+                          &stranger, &d),
+         0);
+
+    sides_make(member, "localhost", member);
+    T_OK(tls_ready(near.t) && tls_ready(far.t));
+    T_STR(tls_peer_name(far.t), "localhost");
+    T_EQ(tls_context_load(member, &ours, &d), 0); /* a reload leaves what is connected */
+    T_EQ(tls_write(near.t, "hello", 5, &near.sealed), 0);
+    side_carry(&near, &far, 1000);
+    T_EQ(far.plain_len, 5);
+    sides_done();
+
+    struct tls_context *refused[] = { bare, stranger };
+    for (size_t i = 0; i < T_LEN(refused); i++) {
+        sides_make(refused[i], "localhost", member);
+        T_OK(!tls_ready(far.t) && far.result == FIRN_EFORMAT);
+        sides_done();
+    }
+    T_EQ(tls_context_load(member, &(struct tls_files){ w.cert, key, w.client_ca, "cluster.tls: " },
+                          &d),
+         FIRN_EIO);
+    T_OK(strncmp(d.text, "cluster.tls: ", 13) == 0 && strstr(d.text, "does not belong to"), "%s",
+         d.text);
+
+    pair_make(&p, &w, &w.ca, NULL); /* TLS 1.2 is refused */
+    tls_free(p.t);
+    T_EQ(tls_accept(member, &p.t), 0);
+    SSL_set_max_proto_version(p.c.ssl, TLS1_2_VERSION);
+    shake(&p, CARRY_BYTES);
+    T_EQ(p.result, FIRN_EFORMAT);
+    pair_done(&p);
+
+    tls_context_free(member);
+    tls_context_free(bare);
+    tls_context_free(stranger);
+    cert_free(&foreign);
+    unlink(cert);
+    unlink(key);
+    world_done(&w);
 }
