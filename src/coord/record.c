@@ -519,3 +519,11 @@ bool record_user_name_ok(const char *p, size_t len)
 {
     return record_name_ok(p, len) && !memchr(p, RECORD_INNER, len);
 }
+
+int record_user_name_check(const char *name, struct firn_diag *d)
+{
+    if (record_user_name_ok(name, strlen(name)))
+        return 0;
+    return firn__diag(d, FIRN_EINVAL, 0, "a name is 1 to %d of A-Z a-z 0-9 . _ : and -",
+                      RECORD_NAME_MAX);
+}

@@ -82,7 +82,7 @@ struct seq_record {
     struct seq_writer writer[SEQ_WRITERS]; /* the latest first */
 };
 
-/* Numbers that a client asked for with a key of its own (drive/keyed.h says what for). The key is known by
+/* Numbers that a client asked for with a key of its own (keyed.h says what for). The key is known by
  * 128 bits of a hash, and so is what was asked for besides, by 48. */
 struct seq_keyed {
     struct nonce key;
@@ -147,6 +147,9 @@ FIRN_MUSTUSE int slot_key_parse(const char *p, size_t len, uint32_t *out_slot);
 #define RECORD_INNER '@'
 bool record_name_ok(const char *p, size_t len);
 bool record_user_name_ok(const char *p, size_t len);
+
+/* The same for a text with NUL: 0, or FIRN_EINVAL with the rule in `d`. */
+FIRN_MUSTUSE int record_user_name_check(const char *name, struct firn_diag *d);
 
 /* FNV-1a, for the small tables that keep what was last used of names. */
 static inline uint32_t record_name_hash(const char *p, size_t len)

@@ -6,9 +6,9 @@ enum { PAUSE_MS = 20 };
 int election_open(struct election *e, struct member *member, const char *name, uint64_t next_least,
                   struct firn_diag *d)
 {
-    if (!record_user_name_ok(name, strlen(name)))
-        return firn__diag(d, FIRN_EINVAL, 0, "a name is 1 to %d of A-Z a-z 0-9 . _ : and -",
-                          RECORD_NAME_MAX);
+    int r = record_user_name_check(name, d);
+    if (r != 0)
+        return r;
     memset(e, 0, sizeof *e);
     candidate_init(&e->line, next_least);
     e->member = member;

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "coord/register.h"
 #include "firn/error.h"
 
 /* Room for the longest key and the longest record (coord/record.h), with what quorum: writes before and around
@@ -34,24 +35,10 @@
 #define STORE_VALUE_MAX   1824
 #define STORE_ID_TEXT_BUF 64
 
-struct firn_slice { /* borrowed bytes, no NUL; p NULL means "absent" where that is allowed */
-    const char *p;
-    size_t len;
-};
-
 struct firn_record { /* one register as it was read */
     size_t len;
     char value[STORE_VALUE_MAX];
     uint64_t store_ms; /* the store's own clock, Unix ms; 0 where it has none (memory, SQLite) */
-};
-
-struct firn_cas {
-    struct firn_slice key;
-    struct firn_slice old; /* the whole value to replace; p NULL: the register must be absent */
-    struct firn_slice
-        value; /* what to put there; p NULL: remove it (then old is given). Only registers that are created
-                              * and never rewritten may be removed: elsewhere a late write of the first
-                              * life could land on the second */
 };
 
 /* Called by scan for each register, keys in byte order. The slices live until it returns; it must
@@ -144,11 +131,6 @@ bool firn_store_url_shared(const char *url);
 
 /* What is wrong with a URL, without asking anybody. */
 FIRN_MUSTUSE int firn_store_url_check(const char *url, struct firn_diag *d);
-
-static inline struct firn_slice firn_slice(const char *p, size_t len)
-{
-    return (struct firn_slice){ p, len };
-}
 
 FIRN_MUSTUSE static inline int firn_store_read(struct firn_store *s, struct firn_slice key,
                                                bool fresh, struct firn_record *out,
