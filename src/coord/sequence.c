@@ -64,6 +64,16 @@ int seq_take(const struct seq_record *old, uint64_t want, const struct nonce *re
     return 0;
 }
 
+bool seq_skip(struct seq_record *r, uint64_t n, const struct nonce *req)
+{
+    uint64_t left = seq_left(r), count = n < left ? n : left;
+    if (count == 0)
+        return false;
+    r->next += count * r->step;
+    r->req = *req;
+    return true;
+}
+
 /* ---- one write in flight ---- */
 
 void seq_op_init(struct seq_op *op)

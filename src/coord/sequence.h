@@ -6,7 +6,7 @@
  * outcome. n numbers are one compare-and-set next -> next + n * step. seq_cache is the double buffer of
  * a range sequence: it belongs to one thread, which asks the coordinator for the next block in time.
  *
- * A write may also give numbers to keys (drive/keyed.h). They come behind those without a key, and the
+ * A write may also give numbers to keys (keyed.h). They come behind those without a key, and the
  * record lists them: so who knows the record knows them, whoever wrote it.
  */
 #ifndef FIRN_COORD_SEQUENCE_H
@@ -48,6 +48,9 @@ FIRN_MUSTUSE int seq_take(const struct seq_record *old, uint64_t want, const str
 
 /* How many numbers are left. */
 uint64_t seq_left(const struct seq_record *r);
+
+/* Pass over the next n numbers, or over all that are left. False: there is nothing to pass over. */
+FIRN_MUSTUSE bool seq_skip(struct seq_record *r, uint64_t n, const struct nonce *req);
 
 #define SEQ_MINE 16
 
