@@ -1,78 +1,127 @@
+/* See child.h. */
 #include "cli/child.h"
 #include "cli/say.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { STATUS_NOT_RUN = 126, POLL_MS = 10, TAIL_BYTES = 1024 };
+enum { POLL_MS = 10, TAIL_BYTES = 1024 };
 
-uint64_t child_now_ms(void)
+bool child_find(const char *name, char out[CHILD_PATH_BUF])
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    static const char *const below[] = { "", FIRN_LIBEXEC_FROM_BIN "/" };
+    char self[CHILD_PATH_BUF / 2];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+    const char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
+    for (size_t i = 0; slash && i < sizeof below / sizeof below[0]; i++) {
+        snprintf(out, CHILD_PATH_BUF, "%.*s/%s%s", (int)(slash - self), self, below[i], name);
+        if (access(out, X_OK) == 0)
+            return true;
+    }
+    snprintf(out, CHILD_PATH_BUF, "%s", name);
+    return false;
 }
 
-static void run(const struct child *c, pid_t parent, int log)
+/* In the child: never returns. */
+static void run(const struct child_spec *spec, pid_t parent, int log)
 {
-    sigset_t none;
-    int nothing = open("/dev/null", O_RDONLY);
-    sigemptyset(&none);
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (spec->group)
+        setpgid(0, 0);
+    if (spec->death_signal)
+        prctl(PR_SET_PDEATHSIG, spec->death_signal);
     if (getppid() != parent) /* it was killed before the line above */
-        _exit(STATUS_NOT_RUN);
-    dup2(nothing, STDIN_FILENO);
-    dup2(log, STDOUT_FILENO);
-    dup2(log, STDERR_FILENO);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    execvp(c->argv[0], (char *const *)(uintptr_t)c->argv);
-    fprintf(stderr, "cannot run %s: %s\n", c->argv[0], strerror(errno));
-    _exit(STATUS_NOT_RUN);
+        _exit(CHILD_NOT_RUN);
+    if (log >= 0) {
+        dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+        dup2(log, STDOUT_FILENO);
+        dup2(log, STDERR_FILENO);
+    }
+    for (const char *const *e = spec->env; e && *e; e++)
+        putenv((char *)(uintptr_t)*e);
+    if (spec->terminal)
+        tcsetpgrp(STDIN_FILENO, getpgrp());
+    signal(SIGPIPE, SIG_DFL); /* firn ignores it */
+    if (spec->mask)
+        sigprocmask(SIG_SETMASK, spec->mask, NULL);
+    execvp(spec->argv[0], (char *const *)(uintptr_t)spec->argv);
+    int error = errno;
+    say_trouble("cannot run '%s': %s", spec->argv[0], strerror(error));
+    _exit(error == ENOENT ? CHILD_NOT_FOUND : CHILD_NOT_RUN);
+}
+
+pid_t child_spawn(const struct child_spec *spec)
+{
+    int log = -1;
+    if (spec->log) {
+        log = open(spec->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+        if (log < 0) {
+            say_trouble("cannot write %s: %s", spec->log, strerror(errno));
+            return -1;
+        }
+    }
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        run(spec, parent, log);
+    if (pid < 0)
+        say_trouble("cannot start %s: %s", spec->argv[0], strerror(errno));
+    else if (spec->group)
+        setpgid(pid, pid); /* parent and child both do it: either may run first */
+    if (log >= 0)
+        close(log);
+    return pid;
+}
+
+static int shell_status(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int child_wait(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return shell_status(status);
 }
 
 int child_start(struct child *c)
 {
-    int log = open(c->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-    if (log < 0) {
-        say_trouble("cannot write %s: %s", c->log, strerror(errno));
+    sigset_t none;
+    sigemptyset(&none);
+    struct child_spec spec = {
+        .argv = c->argv, .log = c->log, .mask = &none, .death_signal = SIGTERM, .group = true
+    };
+    pid_t pid = child_spawn(&spec);
+    if (pid < 0)
         return -1;
-    }
-    pid_t parent = getpid();
-    fflush(NULL);
-    c->pid = fork();
-    if (c->pid == 0)
-        run(c, parent, log);
-    close(log);
-    if (c->pid < 0) {
-        c->pid = 0;
-        say_trouble("cannot start %s: %s", c->name, strerror(errno));
-        return -1;
-    }
-    setpgid(c->pid, c->pid); /* both do it: whoever comes first */
-    c->started_ms = child_now_ms();
+    c->pid = pid;
+    c->started_ms = mono_ms();
     return 0;
 }
 
 bool child_ended(struct child *c)
 {
-    siginfo_t info = { 0 }; /* looked at first: while it is not reaped, the group is ours */
+    siginfo_t info = { 0 }; /* until it is reaped, no other group can get its number */
     if (c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid != c->pid)
         return false;
-    kill(-c->pid, SIGKILL); /* what it started must not stay behind */
+    kill(-c->pid, SIGKILL); /* and every process that it started */
     waitpid(c->pid, &c->status, 0);
     c->pid = 0;
-    c->ended_ms = child_now_ms();
+    c->ended_ms = mono_ms();
     return true;
 }
 
@@ -120,27 +169,48 @@ static size_t running(struct child *c, size_t n)
     return left;
 }
 
-size_t child_stop(struct child *c, size_t n, uint64_t grace_ms)
+void child_stop(struct child *c, size_t n, uint64_t grace_ms)
 {
-    uint64_t end = child_now_ms() + grace_ms;
-    size_t killed = 0;
+    uint64_t end = mono_ms() + grace_ms;
     for (size_t i = 0; i < n; i++)
         if (c[i].pid != 0) {
             kill(c[i].pid, SIGTERM);
-            kill(c[i].pid, SIGCONT); /* somebody may have stopped it */
+            kill(c[i].pid, SIGCONT); /* it may be stopped */
         }
     while (running(c, n) > 0) {
         struct timespec pause = { 0, POLL_MS * 1000000 };
         nanosleep(&pause, NULL);
-        if (child_now_ms() < end)
-            continue;
-        for (size_t i = 0; i < n; i++)
-            if (c[i].pid != 0) {
-                kill(-c[i].pid, SIGKILL);
-                waitpid(c[i].pid, &c[i].status, 0);
-                c[i].pid = 0;
-                killed++;
-            }
+        for (size_t i = 0; mono_ms() >= end && i < n; i++)
+            child_kill(&c[i]);
     }
-    return killed;
+}
+
+void child_kill(struct child *c)
+{
+    if (c->pid == 0)
+        return;
+    kill(-c->pid, SIGKILL);
+    waitpid(c->pid, &c->status, 0);
+    c->pid = 0;
+    c->ended_ms = mono_ms();
+}
+
+bool child_folder(const char *prefix, char out[CHILD_FOLDER_BUF])
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(out, CHILD_FOLDER_BUF, "%.200s/%s-XXXXXX", tmp && *tmp ? tmp : "/tmp", prefix);
+    return mkdtemp(out) != NULL;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+void child_folder_remove(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }

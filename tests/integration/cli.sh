@@ -426,6 +426,10 @@ check 'the page is not whole' grep -q '</html>' page.html
 check 'the page refers to elsewhere' test -z "$(grep -oE '(src|href)="[^"d#][^"]*"|https?://[^ "<]*' page.html | grep -v 'http://www.w3.org/2000/svg')"
 run 0 lab paxos --html -; check 'differs from the file' cmp -s out page.html
 run 2 lab; says 'firn lab raft or firn lab paxos'
+ran='lab without firn-lab'; mkdir alone; cp "$firn" alone/firn
+alone/firn lab paxos >out 2>err; check 'no exit status 2' test $? = 2; says 'firn-lab is missing: install it'
+mkdir -p libexec/firn; cp "$(dirname "$firn")/firn-lab" libexec/firn; alone/firn lab paxos >out 2>err; has 'Prepare(n=1)'; rm -r alone libexec
+ran='ldd'; ldd "$firn" >out 2>err; lacks libraft; ldd "$(dirname "$firn")/firn-lab" >out 2>err; has libraft
 run 2 lab zab; says "no lab 'zab'"
 run 2 lab paxos --kill-leader; says '--kill-leader is a fault of firn lab raft'
 run 2 lab raft --duel; says '--duel is a fault of firn lab paxos'

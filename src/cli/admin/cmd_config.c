@@ -1,6 +1,7 @@
 /* firn config: values that all share, by name; get, set, and run something at every change. */
 #include "cli/commands.h"
 #include "cli/admin/coord_opts.h"
+#include "cli/child.h"
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -9,13 +10,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { WAIT_MS = 1000, RETRY_MS = 1000 };
 
@@ -162,29 +160,20 @@ static int set(const struct config *c, struct firn_store *store, char **args, in
     return output_finish(STATUS_OK);
 }
 
-/* Run the command for a value and wait for it. Its failure is its own business: said, then on. */
+/* Run the command for a value and wait for it. A failure of the command is reported, then watching
+ * continues. */
 static int run_command(const char *name, const struct variable *s, char **command)
 {
-    char revision[24];
-    snprintf(revision, sizeof revision, "%" PRIu64, s->revision);
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        if (setenv("FIRN_CONFIG_NAME", name, 1) == 0 &&
-            setenv("FIRN_CONFIG_VALUE", s->value, 1) == 0 &&
-            setenv("FIRN_CONFIG_REVISION", revision, 1) == 0)
-            execvp(command[0], command);
-        int error = errno;
-        say_trouble("cannot run '%s': %s", command[0], strerror(error));
-        _exit(error == ENOENT ? 127 : 126);
-    }
+    char for_name[RECORD_NAME_MAX + 32], for_value[VARIABLE_VALUE_MAX + 32], for_revision[64];
+    const char *const env[] = { for_name, for_value, for_revision, NULL };
+    struct child_spec spec = { .argv = (const char *const *)command, .env = env };
+    snprintf(for_name, sizeof for_name, "FIRN_CONFIG_NAME=%s", name);
+    snprintf(for_value, sizeof for_value, "FIRN_CONFIG_VALUE=%s", s->value);
+    snprintf(for_revision, sizeof for_revision, "FIRN_CONFIG_REVISION=%" PRIu64, s->revision);
+    pid_t pid = child_spawn(&spec);
     if (pid < 0)
-        return say_trouble("cannot start a process: %s", strerror(errno));
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        return STATUS_TROUBLE;
+    int status = child_wait(pid);
     if (status)
         say_warning("the command ended with status %d for revision %" PRIu64, status, s->revision);
     return status;

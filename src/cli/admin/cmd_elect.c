@@ -5,7 +5,7 @@
  */
 #include "cli/commands.h"
 #include "cli/admin/coord_opts.h"
-#include "cli/up/runner.h"
+#include "cli/admin/runner.h"
 #include "cli/say.h"
 #include "drive/election.h"
 #include "firn/firn.h"

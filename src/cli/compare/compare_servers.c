@@ -1,3 +1,4 @@
+/* The servers of firn compare --start, and the clients that watch one of them die. */
 #include "cli/compare/compare_servers.h"
 #include "cli/http_client.h"
 #include "cli/id_body.h"
@@ -5,20 +6,13 @@
 #include "platform/mono.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MS_NS UINT64_C(1000000)
 enum {
@@ -40,46 +34,30 @@ static void sleep_ms(uint64_t ms)
 
 /* ---- start and stop ---- */
 
-/* The firnd beside this firn, or the one on the PATH. */
-static void find_firnd(char *out, size_t size)
+static int start_one(struct compare_servers *s, unsigned i)
 {
-    ssize_t n = readlink("/proc/self/exe", out, size - 8);
-    char *slash = n > 0 ? memrchr(out, '/', (size_t)n) : NULL;
-    if (slash) {
-        memcpy(slash, "/firnd", 7);
-        if (access(out, X_OK) == 0)
-            return;
-    }
-    snprintf(out, size, "firnd");
+    struct compare_server *v = &s->server[i];
+    const char *const flags[] = { "--no-config",
+                                  v->state,
+                                  v->store,
+                                  v->name,
+                                  "--loops=1",
+                                  "--listen-home=127.0.0.1:0",
+                                  "--listen-snowflake=127.0.0.1:0",
+                                  "--listen-ticket=127.0.0.1:0" };
+    _Static_assert(sizeof v->argv >= sizeof flags + 2 * sizeof *flags, "program, flags, NULL");
+    snprintf(v->state, sizeof v->state, "--state-dir=%s/%u", s->folder, i);
+    snprintf(v->store, sizeof v->store, "--store=sqlite:%s/firn.db", s->folder);
+    snprintf(v->log, sizeof v->log, "%s/%u.log", s->folder, i);
+    snprintf(v->name, sizeof v->name, "--name=compare-%u", i);
+    v->argv[0] = s->firnd;
+    memcpy(v->argv + 1, flags, sizeof flags);
+    s->child[i] = (struct child){ .name = "firnd", .log = v->log, .argv = v->argv };
+    return child_start(&s->child[i]) == 0 ? -1 : STATUS_TROUBLE;
 }
 
-static void exec_firnd(const struct compare_servers *s, unsigned i, pid_t parent)
+static bool read_log(const char *path, char *text, size_t size)
 {
-    char program[512], state[300], store[300], log[300], name[32];
-    find_firnd(program, sizeof program);
-    snprintf(state, sizeof state, "--state-dir=%s/%u", s->folder, i);
-    snprintf(store, sizeof store, "--store=sqlite:%s/firn.db", s->folder);
-    snprintf(log, sizeof log, "%s/%u.log", s->folder, i);
-    snprintf(name, sizeof name, "--name=compare-%u", i);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no server outlives firn compare */
-    if (getppid() != parent)
-        _exit(1);
-    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
-        _exit(1);
-    setpgid(0, 0); /* Ctrl-C is for firn, which then stops the servers */
-    signal(SIGPIPE, SIG_DFL);
-    execlp(program, "firnd", "--no-config", state, store, name, "--loops=1",
-           "--listen-home=127.0.0.1:0", "--listen-snowflake=127.0.0.1:0",
-           "--listen-ticket=127.0.0.1:0", (char *)NULL);
-    dprintf(2, "cannot run %s: %s\n", program, strerror(errno));
-    _exit(127);
-}
-
-static bool read_log(const struct compare_servers *s, unsigned i, char *text, size_t size)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%u.log", s->folder, i);
     FILE *f = fopen(path, "re");
     if (!f)
         return false;
@@ -91,14 +69,14 @@ static bool read_log(const struct compare_servers *s, unsigned i, char *text, si
 /* Until it says where it serves and is ready. */
 static int wait_ready(struct compare_servers *s, unsigned i)
 {
-    char text[4096] = "", url[128];
+    char text[4096] = "", url[128], story[CHILD_TEXT_BUF];
     bool serves = false;
     for (uint64_t end = mono_ns() + START_MS * MS_NS; mono_ns() < end; sleep_ms(LOOK_MS)) {
-        const char *at = read_log(s, i, text, sizeof text) ? strstr(text, "serving home=") : NULL;
-        if (waitpid(s->server[i].pid, NULL, WNOHANG) != 0) {
-            s->server[i].pid = 0;
-            break;
-        }
+        const char *at = read_log(s->server[i].log, text, sizeof text)
+                             ? strstr(text, "serving home=")
+                             : NULL;
+        if (child_ended(&s->child[i]))
+            return say_trouble("--start: firnd %s", child_story(&s->child[i], story));
         if (!at || !strchr(at, '\n'))
             continue;
         serves = serves ||
@@ -117,33 +95,22 @@ static int wait_ready(struct compare_servers *s, unsigned i)
         if (r == 0)
             return -1;
     }
-    char shown[SAY_TEXT_BUF];
-    size_t len = strlen(text), skip = len > 120 ? len - 120 : 0;
-    return say_trouble("--start: a firnd did not start: %s",
-                       say_text(text + skip, len - skip, shown));
+    return say_trouble("--start: firnd is not ready after %d s", START_MS / 1000);
 }
 
 int compare_servers_start(struct compare_servers *s, unsigned n)
 {
-    const char *tmp = getenv("TMPDIR");
-    pid_t self = getpid();
     *s = (struct compare_servers){ 0 };
-    snprintf(s->folder, sizeof s->folder, "%s/firn-compare-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(s->folder)) {
+    if (!child_folder("firn-compare", s->folder)) {
         int status = say_trouble("--start: %s: %s: set TMPDIR to a folder for the servers' state",
                                  s->folder, strerror(errno));
         s->folder[0] = '\0';
         return status;
     }
+    child_find("firnd", s->firnd);
     int status = -1;
     for (; s->n < n && status < 0; s->n++) {
-        fflush(NULL);
-        pid_t pid = fork();
-        if (pid == 0)
-            exec_firnd(s, s->n, self);
-        if (pid < 0)
-            status = say_trouble("--start: %s", strerror(errno));
-        s->server[s->n].pid = pid > 0 ? pid : 0;
+        status = start_one(s, s->n);
         if (status < 0)
             status = wait_ready(s, s->n);
     }
@@ -152,30 +119,11 @@ int compare_servers_start(struct compare_servers *s, unsigned n)
     return status;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 void compare_servers_stop(struct compare_servers *s)
 {
-    for (unsigned i = 0; i < s->n; i++)
-        if (s->server[i].pid > 0)
-            kill(s->server[i].pid, SIGTERM);
-    uint64_t end = mono_ns() + STOP_MS * MS_NS;
-    for (unsigned i = 0; i < s->n; i++) {
-        while (s->server[i].pid > 0 && waitpid(s->server[i].pid, NULL, WNOHANG) == 0) {
-            if (mono_ns() > end)
-                kill(s->server[i].pid, SIGKILL);
-            sleep_ms(LOOK_MS);
-        }
-        s->server[i].pid = 0;
-    }
+    child_stop(s->child, s->n, STOP_MS);
     if (s->folder[0])
-        nftw(s->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        child_folder_remove(s->folder);
     s->folder[0] = '\0';
 }
 
@@ -294,9 +242,7 @@ int compare_servers_kill_one(struct compare_servers *s, struct compare_probe *pr
         }
     if (r == 0) {
         sleep_ms(BEFORE_MS);
-        kill(s->server[0].pid, SIGKILL);
-        waitpid(s->server[0].pid, NULL, 0);
-        s->server[0].pid = 0;
+        child_kill(&s->child[0]);
         sleep_ms(AFTER_MS);
     }
     atomic_store(&stop, true);

@@ -7,20 +7,24 @@
 #define FIRN_CLI_COMPARE_COMPARE_SERVERS_H
 
 #include "firn/error.h"
+#include "cli/child.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { COMPARE_SERVERS_MAX = 5, COMPARE_PROBES_MAX = 8 };
 
+struct compare_server {
+    char home[64], snowflake[64], ticket[64]; /* host:port */
+    char name[32], state[300], store[300], log[300];
+    const char *argv[12];
+};
+
 struct compare_servers {
-    char folder[256];
+    char folder[CHILD_FOLDER_BUF], firnd[CHILD_PATH_BUF];
     unsigned n;
-    struct {
-        pid_t pid;                                /* 0: ended */
-        char home[64], snowflake[64], ticket[64]; /* host:port */
-    } server[COMPARE_SERVERS_MAX];
+    struct child child[COMPARE_SERVERS_MAX];
+    struct compare_server server[COMPARE_SERVERS_MAX];
 };
 
 /* -1: all serve and are ready. Otherwise said, nothing is left, and the status to exit with. */

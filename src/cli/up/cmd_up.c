@@ -16,11 +16,11 @@
 #include "cli/say.h"
 #include "cli/table.h"
 #include "cli/term.h"
+#include "platform/mono.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -161,14 +161,12 @@ static bool stopped(struct site *s, uint64_t ms)
 static int make_folder(struct site *s)
 {
     char path[PATH_BUF];
-    const char *tmp = getenv("TMPDIR");
     s->temporary = !s->o->state;
-    snprintf(path, sizeof path, "%.4000s%s",
-             s->temporary ? (tmp && *tmp ? tmp : "/tmp") : s->o->state,
-             s->temporary ? "/firn-up-XXXXXX" : "");
-    if (s->temporary && !mkdtemp(path))
+    if (s->temporary && !child_folder("firn-up", path))
         return say_trouble("cannot make a folder %s: %s; name one with --state", path,
                            strerror(errno));
+    if (!s->temporary)
+        snprintf(path, sizeof path, "%.4000s", s->o->state);
     for (char *p = path + 1; !s->temporary && *p; p++) /* mkdir -p */
         if (*p == '/') {
             *p = '\0';
@@ -189,14 +187,6 @@ static int make_folder(struct site *s)
         return say_trouble(
             "another firn up runs in %s: end it, or name another folder with --state", s->dir);
     return -1;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
 }
 
 /* ---- what runs ---- */
@@ -250,21 +240,6 @@ static void forget_settings(void)
             e++;
         }
     }
-}
-
-/* Beside firn itself, as it is built and installed, or in PATH. */
-static void find_firnd(struct site *s)
-{
-    ssize_t n = readlink("/proc/self/exe", s->firnd, sizeof s->firnd - 8);
-    char *slash = NULL;
-    if (n > 0) {
-        s->firnd[n] = '\0';
-        slash = strrchr(s->firnd, '/');
-    }
-    if (slash)
-        memcpy(slash, "/firnd", sizeof "/firnd");
-    if (!slash || access(s->firnd, X_OK) != 0)
-        memcpy(s->firnd, "firnd", sizeof "firnd");
 }
 
 static bool has_file(const struct member *m, const char *name)
@@ -331,7 +306,7 @@ static int plan(struct site *s)
 {
     struct balancer *b = &s->balancer;
     s->children = MEMBERS;
-    find_firnd(s);
+    child_find("firnd", s->firnd);
     for (size_t i = 0; i < MEMBERS; i++)
         plan_member(s, i);
     for (size_t i = 0; i < MEMBERS; i++)
@@ -403,14 +378,14 @@ static int wait_ready(struct site *s, size_t i)
 {
     char story[CHILD_TEXT_BUF];
     struct child *c = &s->child[i];
-    uint64_t end = child_now_ms() + START_MS;
+    uint64_t end = mono_ms() + START_MS;
     while (!is_ready(s, i) || (i == MEMBERS - 1 && !all_vote(s))) {
         if (stopped(s, 50))
             return STATUS_OK;
         if (child_ended(c))
             return say_trouble("%s %s; all it said is in %s", c->name, child_story(c, story),
                                c->log);
-        if (child_now_ms() > end)
+        if (mono_ms() > end)
             return say_trouble("%s is not ready after %d s: %s tells why", c->name, START_MS / 1000,
                                c->log);
     }
@@ -466,11 +441,11 @@ static bool may_join(const struct site *s, size_t i)
 /* -1: it is started. */
 static int start_joining(struct site *s, size_t i)
 {
-    uint64_t end = child_now_ms() + JOIN_MS;
+    uint64_t end = mono_ms() + JOIN_MS;
     while (!may_join(s, i)) {
         if (stopped(s, 50))
             return STATUS_OK;
-        if (child_now_ms() > end)
+        if (mono_ms() > end)
             return say_trouble("%s has no data, and those who have do not let it in: they have no "
                                "leader. When more than one folder is gone see Backup and restore "
                                "in docs/cluster.md; logs are in %s",
@@ -635,8 +610,8 @@ static void look_after(struct site *s)
             clear_line();
             say_warning("%s %s; it is started again in %d s", c->name, child_story(c, story),
                         RESTART_MS / 1000);
-        } else if (c->pid == 0 && child_now_ms() >= c->ended_ms + RESTART_MS) {
-            c->ended_ms = child_now_ms(); /* of this attempt, should it fail */
+        } else if (c->pid == 0 && mono_ms() >= c->ended_ms + RESTART_MS) {
+            c->ended_ms = mono_ms(); /* of this attempt, should it fail */
             if (i < MEMBERS)
                 member_args(s, i);
             if ((i == MEMBERS || may_join(s, i)) && child_start(c) == 0) {
@@ -680,7 +655,7 @@ static void stop_all(struct site *s, bool failed)
     if (s->lock >= 0)
         close(s->lock);
     if (s->temporary && s->dir[0] && !failed)
-        nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        child_folder_remove(s->dir);
     else if (s->temporary && s->dir[0])
         say_warning("logs are kept in %s", s->dir);
 }

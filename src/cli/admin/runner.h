@@ -9,8 +9,8 @@
  * gone, SIGTERM at once and SIGKILL after the grace time, or at the deadline if that is earlier. When
  * the command ends, whatever is left of its group is killed: it was covered by the same deadline.
  */
-#ifndef FIRN_CLI_UP_RUNNER_H
-#define FIRN_CLI_UP_RUNNER_H
+#ifndef FIRN_CLI_ADMIN_RUNNER_H
+#define FIRN_CLI_ADMIN_RUNNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,10 @@
 /*
+ * The process that runs a command under a deadline; see runner.h.
  * Orders go down one pipe, results come up another, and the deadline lies in a page that both share.
  * The order pipe has one more meaning: its end says that firn is gone.
  */
-#include "cli/up/runner.h"
+#include "cli/admin/runner.h"
+#include "cli/child.h"
 #include "cli/say.h"
 
 #include <errno.h>
@@ -14,13 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { ENV_MAX = 3, ENV_BUF = 160, STATUS_NOT_FOUND = 127, STATUS_NOT_RUN = 126 };
+enum { ENV_MAX = 3, ENV_BUF = 160 };
 
 struct runner_shared {
     _Atomic uint64_t until_ms;
@@ -46,30 +47,9 @@ struct supervisor {
     char **argv;
     uint64_t grace_ms;
     int order_fd, result_fd, signal_fd;
-    pid_t self;
     bool terminal; /* firn has the terminal: the command gets it while it runs */
     sigset_t before;
 };
-
-static void exec_command(const struct supervisor *s, const struct order *o)
-{
-    struct sigaction usual = { .sa_handler = SIG_DFL };
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the runner be killed, too */
-    if (getppid() != s->self)
-        _exit(STATUS_NOT_RUN);
-    for (size_t i = 0; i < ENV_MAX; i++)
-        if (o->env[i][0])
-            putenv((char *)(uintptr_t)o->env[i]);
-    if (s->terminal)
-        tcsetpgrp(STDIN_FILENO, getpgrp()); /* SIGTTOU is still blocked */
-    sigaction(SIGPIPE, &usual, NULL);
-    sigprocmask(SIG_SETMASK, &s->before, NULL);
-    execvp(s->argv[0], s->argv);
-    int error = errno;
-    say_trouble("cannot run '%s': %s", s->argv[0], strerror(error));
-    _exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN);
-}
 
 /* Look after the command until it has ended. */
 static struct runner_result supervise(const struct supervisor *s, pid_t group)
@@ -81,11 +61,12 @@ static struct runner_result supervise(const struct supervisor *s, pid_t group)
                              { .fd = s->order_fd, .events = POLLIN } };
     for (;;) {
         int status;
-        siginfo_t info = { 0 }; /* looked at first: while it is not reaped, the group is ours */
+        siginfo_t info = { 0 }; /* until it is reaped, no other group can get its number */
         waitid(P_PID, (id_t)group, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
         if (info.si_pid == group && info.si_code == CLD_STOPPED) {
             waitpid(group, &status, WNOHANG | WUNTRACED);
-            if (info.si_status != SIGSTOP) /* Ctrl-Z: who holds a lock must not sleep on it */
+            if (info.si_status !=
+                SIGSTOP) /* Ctrl-Z: a command that holds a lock must not be suspended */
                 kill(-group, SIGCONT);
         } else if (info.si_pid == group) {
             atomic_store(&s->shared->group, 0);
@@ -127,21 +108,26 @@ static struct runner_result supervise(const struct supervisor *s, pid_t group)
 
 static void run_one(const struct supervisor *s, const struct order *o)
 {
-    pid_t pid = fork();
-    if (pid == 0)
-        exec_command(s, o);
-    struct runner_result result = { .status = STATUS_NOT_RUN };
+    const char *env[ENV_MAX + 1] = { NULL };
+    for (size_t i = 0, n = 0; i < ENV_MAX; i++)
+        if (o->env[i][0])
+            env[n++] = o->env[i];
+    struct child_spec spec = { .argv = (const char *const *)s->argv,
+                               .env = env,
+                               .mask = &s->before,
+                               .death_signal = SIGKILL, /* should the runner be killed, too */
+                               .group = true,
+                               .terminal = s->terminal };
+    pid_t pid = child_spawn(&spec);
+    struct runner_result result = { .status = CHILD_NOT_RUN };
     if (pid > 0) {
-        setpgid(pid, pid); /* both do it: whoever comes first */
         atomic_store(&s->shared->group, pid);
         result = supervise(s, pid);
         if (s->terminal)
             tcsetpgrp(STDIN_FILENO, getpgrp());
-    } else {
-        say_trouble("cannot start a process: %s", strerror(errno));
     }
     if (write(s->result_fd, &result, sizeof result) < 0)
-        _exit(0); /* nobody is interested any more */
+        _exit(0); /* firn has gone */
 }
 
 static void runner_main(struct supervisor *s)
@@ -153,7 +139,6 @@ static void runner_main(struct supervisor *s)
     sigemptyset(&all);
     sigaddset(&all, SIGCHLD);
     s->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-    s->self = getpid();
     s->terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
     if (s->signal_fd < 0)
         _exit(1);
