@@ -17,13 +17,6 @@
 
 enum { FIRST_FD = 3, NAME_MAX_BYTES = 64 };
 
-static const char *const port_names[] = {
-    [SYSTEMD_HOME] = "home",
-    [SYSTEMD_SNOWFLAKE] = "snowflake",
-    [SYSTEMD_TICKET] = "ticket",
-};
-enum { PORTS = sizeof port_names / sizeof port_names[0] };
-
 /* A number in the environment; false if there is none, or it is none. */
 static bool env_number(const char *name, uint64_t *out)
 {
@@ -39,7 +32,7 @@ static bool env_number(const char *name, uint64_t *out)
     return true;
 }
 
-/* Is what the environment says meant for us, or was it for a process that started us? */
+/* Whether the environment speaks to this process, not to one that started it. */
 static bool for_us(const char *pid_name, bool required)
 {
     uint64_t pid;
@@ -48,13 +41,34 @@ static bool for_us(const char *pid_name, bool required)
     return env_number(pid_name, &pid) && pid == (uint64_t)getpid();
 }
 
-/* The port that a name of ours names, or PORTS. */
-static size_t port_of(const char *p, size_t len)
+struct ports { /* the program's, by name */
+    const char *const *names;
+    size_t n;
+};
+
+/* The port with this name, or ports->n. */
+static size_t port_of(const struct ports *ports, const char *p, size_t len)
 {
     size_t i = 0;
-    while (i < PORTS && (strlen(port_names[i]) != len || memcmp(port_names[i], p, len) != 0))
+    while (i < ports->n && (strlen(ports->names[i]) != len || memcmp(ports->names[i], p, len) != 0))
         i++;
     return i;
+}
+
+static int unknown_name(const struct ports *ports, size_t number, const char *name, size_t len,
+                        struct firn_diag *diag)
+{
+    char list[128] = "";
+    for (size_t i = 0, at = 0; i < ports->n && at < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
+                               i == 0             ? ""
+                               : i + 1 < ports->n ? ", "
+                                                  : " or ",
+                               ports->names[i]);
+    return firn__diag(diag, FIRN_EINVAL, 0,
+                      "socket %zu from systemd ('%.*s') is for no port; set FileDescriptorName= to "
+                      "%s",
+                      number, len < NAME_MAX_BYTES ? (int)len : NAME_MAX_BYTES, name, list);
 }
 
 static int check_socket(int fd, struct firn_diag *diag)
@@ -74,47 +88,47 @@ static int check_socket(int fd, struct firn_diag *diag)
     return 0;
 }
 
-static int take_sockets(size_t n, const char *names, struct systemd_socket *out,
-                        struct firn_diag *diag)
+static int take_sockets(const struct ports *ports, size_t n, const char *names,
+                        struct systemd_socket *out, struct firn_diag *diag)
 {
     bool named = false;
     size_t len;
     for (const char *p = names; *p; p += len + (p[len] == ':')) {
         len = strcspn(p, ":");
-        named |= port_of(p, len) < PORTS;
+        named |= port_of(ports, p, len) < ports->n;
     }
     for (size_t i = 0; i < n; i++) {
         int fd = FIRST_FD + (int)i;
         size_t port = i;
         len = strcspn(names, ":");
         if (named)
-            port = port_of(names, len);
-        if (port >= PORTS)
-            return firn__diag(diag, FIRN_EINVAL, 0,
-                              "socket %zu from systemd ('%.*s') is for no port; set "
-                              "FileDescriptorName= to home, snowflake or ticket",
-                              i + 1, len < NAME_MAX_BYTES ? (int)len : NAME_MAX_BYTES, names);
+            port = port_of(ports, names, len);
+        if (port >= ports->n)
+            return unknown_name(ports, i + 1, names, len, diag);
         int r = check_socket(fd, diag);
         if (r)
             return r;
-        out[i] = (struct systemd_socket){ fd, (enum systemd_port)port };
+        out[i] = (struct systemd_socket){ fd, port };
         names += len + (names[len] == ':');
     }
     return 0;
 }
 
-int systemd_sockets(struct systemd_socket out[SYSTEMD_SOCKETS_MAX], size_t *out_n,
+int systemd_sockets(const char *const *names, size_t names_n,
+                    struct systemd_socket out[SYSTEMD_SOCKETS_MAX], size_t *out_n,
                     struct firn_diag *diag)
 {
+    struct ports ports = { names, names_n };
     uint64_t n = 0;
     int r = 0;
     if (for_us("LISTEN_PID", true) && env_number("LISTEN_FDS", &n)) {
-        const char *names = getenv("LISTEN_FDNAMES");
+        const char *given = getenv("LISTEN_FDNAMES");
         if (n > SYSTEMD_SOCKETS_MAX)
-            r = firn__diag(diag, FIRN_EINVAL, 0, "%" PRIu64 " sockets from systemd, %d is the most",
-                           n, SYSTEMD_SOCKETS_MAX);
+            r = firn__diag(diag, FIRN_EINVAL, 0,
+                           "too many sockets from systemd (%" PRIu64 ", at most %d)", n,
+                           SYSTEMD_SOCKETS_MAX);
         else
-            r = take_sockets((size_t)n, names ? names : "", out, diag);
+            r = take_sockets(&ports, (size_t)n, given ? given : "", out, diag);
     }
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");

@@ -1,7 +1,7 @@
 /*
- * systemd.h - what systemd and a service say to each other: readiness, reloading, status and the
- * watchdog one way, listening sockets the other (sd_notify(3) and sd_listen_fds(3), whose protocols are
- * stable and small enough to need no library). Outside of systemd everything here does nothing.
+ * systemd.h - messages to systemd (readiness, reloading, status, watchdog) and the listening sockets that
+ * it passes: sd_notify(3) and sd_listen_fds(3), whose protocols are stable and small enough to need no
+ * library. Outside of systemd everything here does nothing.
  * Call systemd_sockets() once, before threads are made; the rest from any thread.
  */
 #ifndef FIRN_DAEMON_SYSTEMD_H
@@ -14,22 +14,21 @@
 
 enum { SYSTEMD_SOCKETS_MAX = 64 };
 
-enum systemd_port { SYSTEMD_HOME, SYSTEMD_SNOWFLAKE, SYSTEMD_TICKET };
-
 struct systemd_socket {
-    int fd; /* listening; now the caller's */
-    enum systemd_port port;
+    int fd;      /* listening; now the caller's */
+    size_t port; /* index in the program's names */
 };
 
 /* The sockets that systemd opened for us, at most SYSTEMD_SOCKETS_MAX, their number in `*out_n`; 0 when
- * there are none. Sockets named home, snowflake or ticket (FileDescriptorName=) serve that port; with
- * no such name at all, the first three serve the three ports in this order. Takes the variables out of
- * the environment, so that no child believes them. FIRN_EINVAL: a descriptor that is not a listening
- * stream socket, a name among ours that is not, or too many. */
-FIRN_MUSTUSE int systemd_sockets(struct systemd_socket out[SYSTEMD_SOCKETS_MAX], size_t *out_n,
+ * there are none. A socket named as one of the program's ports (FileDescriptorName=) serves that port;
+ * when no socket has such a name, the first ones serve the ports in the order of `names`. Takes the
+ * variables out of the environment, so that no child process believes them. FIRN_EINVAL: a descriptor
+ * that is not a listening stream socket, an unknown name beside known ones, or too many sockets. */
+FIRN_MUSTUSE int systemd_sockets(const char *const *names, size_t names_n,
+                                 struct systemd_socket out[SYSTEMD_SOCKETS_MAX], size_t *out_n,
                                  struct firn_diag *diag);
 
-/* 0: said, or there is nobody to say it to. FIRN_EIO: the socket in NOTIFY_SOCKET did not take it. */
+/* 0: sent, or systemd did not start us. FIRN_EIO: the socket in NOTIFY_SOCKET did not take it. */
 int systemd_ready(const char *status);
 int systemd_reloading(void); /* systemd_ready() ends it */
 int systemd_stopping(const char *status);

@@ -6,6 +6,7 @@
 #include "wire/tls.h"
 #include "server/app.h"
 #include "daemon/log.h"
+#include "daemon/signals.h"
 #include "daemon/systemd.h"
 #include "store/url.h"
 
@@ -13,11 +14,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -187,9 +186,12 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
 /* Sockets that systemd opened: every loop takes connections from a copy of each. */
 static int listen_passed(bool passed[PORTS], struct firn_diag *d)
 {
+    static const char *const names[PORTS] = {
+        [PORT_HOME] = "home", [PORT_SNOWFLAKE] = "snowflake", [PORT_TICKET] = "ticket"
+    };
     struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
     size_t n = 0;
-    int r = systemd_sockets(sockets, &n, d);
+    int r = systemd_sockets(names, PORTS, sockets, &n, d);
     for (size_t i = 0; i < n && r == 0; i++) {
         enum port port = (enum port)sockets[i].port;
         if (!passed[port])
@@ -348,15 +350,14 @@ static void reload(void)
     systemd_ready("serving");
 }
 
-/* Until a signal says to end; which one. The watchdog is fed while the board moves: a coordinator that hangs in
- * the store must be seen. */
-static int wait_for_end(const sigset_t *set)
+/* Until a signal ends the program; returns it. The watchdog is fed while the board's version changes: a
+ * coordinator that hangs in the store must be noticed. */
+static int wait_for_end(void)
 {
     bool was_ready = false;
     uint64_t version = 0;
     for (;;) {
-        struct timespec second = { 1, 0 };
-        int sig = sigtimedwait(set, NULL, &second);
+        int sig = signals_wait(1000);
         if (sig == SIGTERM || sig == SIGINT)
             return sig;
         if (sig == SIGHUP)
@@ -376,37 +377,22 @@ static int wait_for_end(const sigset_t *set)
     }
 }
 
-/* /readyz says no, and requests are served until load balancers have seen it. Another signal: now. */
-static void give_notice(const sigset_t *set, uint64_t ms)
+/* /readyz says no, and requests are served until load balancers have seen it. */
+static void give_notice(uint64_t ms)
 {
-    struct timespec now, end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += (time_t)(ms / 1000);
-    end.tv_nsec += (long)(ms % 1000) * 1000000;
     log_info("leaving", "notice_ms=%" PRIu64, ms);
     log_flush();
     for (size_t i = 0; i < app.loops; i++)
         loop_leave(app.ctx[i].loop);
-    for (;;) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        int64_t left_ns = (int64_t)(end.tv_sec - now.tv_sec) * 1000000000 + end.tv_nsec -
-                          now.tv_nsec;
-        if (left_ns <= 0)
-            return;
-        struct timespec left = { 0, left_ns < 100000000 ? (long)left_ns : 100000000 };
-        int sig = sigtimedwait(set, NULL, &left);
-        if (sig == SIGTERM || sig == SIGINT)
-            return;
-        systemd_watchdog();
-    }
+    signals_notice(ms);
 }
 
-static void stop(const sigset_t *set, int sig)
+static void stop(int sig)
 {
     systemd_stopping("draining");
     atomic_store(&app.draining, true);
     if (sig == SIGTERM && app.config.limits.notice_ms > 0)
-        give_notice(set, app.config.limits.notice_ms);
+        give_notice(app.config.limits.notice_ms);
     log_info("draining", "connections=%u", (unsigned)atomic_load(&app.conns_open));
     for (size_t i = 0; i < app.loops; i++)
         loop_drain(app.ctx[i].loop);
@@ -437,16 +423,6 @@ static void stop(const sigset_t *set, int sig)
     log_flush();
 }
 
-/* As many descriptors as connections may need, if the system lets us. */
-static void raise_descriptors(uint64_t want)
-{
-    struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < want) {
-        l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &l);
-    }
-}
-
 static int run(void)
 {
     struct firn_diag d = { 0, "" };
@@ -454,17 +430,9 @@ static int run(void)
     clock_gettime(CLOCK_REALTIME, &now);
     app.started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     log_setup((enum log_level)app.config.log.level, (enum log_format)app.config.log.format);
-    raise_descriptors(app.config.limits.connections + 256);
+    descriptors_raise(app.config.limits.connections + 256);
     board_init(&app.board);
-
-    sigset_t set; /* blocked before any thread starts, so that only this one gets them */
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a full disk, not the end */
+    signals_block();
 
     int r = plan_layout(&d);
     if (r)
@@ -479,7 +447,7 @@ static int run(void)
         return fail("threads", r, &d);
     warn_exposed();
     greet();
-    stop(&set, wait_for_end(&set));
+    stop(wait_for_end());
     return 0;
 }
 

@@ -1,21 +1,6 @@
 /* /metrics in the Prometheus text format. Counters are summed over the loops when they are asked for. */
 #include "server/metrics.h"
 
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
-void metric_head(struct buf *out, const char *name, const char *type, const char *help)
-{
-    buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
-{
-    metric_head(out, name, type, help);
-    buf_addf(out, "%s %.15g\n", name, value);
-}
-
 static void ids(struct app *app, struct buf *out)
 {
     size_t n;
@@ -27,7 +12,7 @@ static void ids(struct app *app, struct buf *out)
             continue;
         for (size_t i = 0; i < app->loops; i++)
             sum += minter_counted(app->ctx[i].minter, k);
-        buf_addf(out, "firn_ids_total{kind=\"%s\"} %llu\n", kind[k].name, (unsigned long long)sum);
+        metric_value(out, "firn_ids_total", "kind", kind[k].name, sum);
     }
 }
 
@@ -57,15 +42,11 @@ static void network(struct app *app, struct buf *out)
     metric(out, "firn_connections_refused_total", "counter", "Connections refused: too many.",
            (double)sum.refused);
     metric_head(out, "firn_requests_total", "counter", "Requests, by protocol.");
-    buf_addf(out, "firn_requests_total{protocol=\"http\"} %llu\n",
-             (unsigned long long)sum.http_requests);
-    buf_addf(out, "firn_requests_total{protocol=\"resp\"} %llu\n",
-             (unsigned long long)sum.resp_requests);
+    metric_value(out, "firn_requests_total", "protocol", "http", sum.http_requests);
+    metric_value(out, "firn_requests_total", "protocol", "resp", sum.resp_requests);
     metric_head(out, "firn_protocol_errors_total", "counter", "Requests that the parsers refused.");
-    buf_addf(out, "firn_protocol_errors_total{protocol=\"http\"} %llu\n",
-             (unsigned long long)sum.http_errors);
-    buf_addf(out, "firn_protocol_errors_total{protocol=\"resp\"} %llu\n",
-             (unsigned long long)sum.resp_errors);
+    metric_value(out, "firn_protocol_errors_total", "protocol", "http", sum.http_errors);
+    metric_value(out, "firn_protocol_errors_total", "protocol", "resp", sum.resp_errors);
     metric(out, "firn_timeouts_total", "counter", "Connections closed by a deadline.",
            (double)sum.timeouts);
     metric(out, "firn_overruns_total", "counter", "Connections closed because they did not read.",
@@ -96,8 +77,7 @@ static void routes(struct app *app, struct buf *out)
                 sum += atomic_load_explicit(which ? &c->errors : &c->requests,
                                             memory_order_relaxed);
             }
-            buf_addf(out, "%s{route=\"%s\"} %llu\n", names[which], http_route_name(k),
-                     (unsigned long long)sum);
+            metric_value(out, names[which], "route", http_route_name(k), sum);
         }
     }
 }
@@ -124,11 +104,11 @@ static void lease(struct app *app, struct buf *out)
            v.grant.gen ? until - f_seconds(app) : 0);
     metric_head(out, "firn_slot_state", "gauge", "1 for the state that the slot is in.");
     for (int s = SLOT_START; s <= SLOT_CLOSED; s++)
-        buf_addf(out, "firn_slot_state{state=\"%s\"} %d\n", slot_state_name((enum slot_state)s),
-                 (int)v.state == s);
+        metric_value(out, "firn_slot_state", "state", slot_state_name((enum slot_state)s),
+                     (int)v.state == s);
     metric_head(out, "firn_clock_state", "gauge", "1 for the state that the clock is in.");
     for (int s = CLOCK_WAIT; s <= CLOCK_SUSPECT; s++)
-        buf_addf(out, "firn_clock_state{state=\"%s\"} %d\n", clocks[s], (int)v.clock == s);
+        metric_value(out, "firn_clock_state", "state", clocks[s], (int)v.clock == s);
     metric(out, "firn_clock_behind_seconds", "gauge",
            "System clock minus firn's clock at the last look.", (double)v.behind_ns / 1e9);
     metric(out, "firn_fenced_total", "counter",
@@ -179,25 +159,6 @@ static void leases(struct app *app, struct buf *out)
            (double)atomic_load(&s->expired));
 }
 
-static void process(struct app *app, struct buf *out)
-{
-    struct timespec cpu;
-    long pages = 0, resident = 0;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f) {
-        if (fscanf(f, "%ld %ld", &pages, &resident) != 2)
-            resident = 0;
-        fclose(f);
-    }
-    metric(out, "process_start_time_seconds", "gauge", "Unix time of the start.",
-           (double)app->started_ms / 1000);
-    metric(out, "process_cpu_seconds_total", "counter", "CPU time used.",
-           (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
-    metric(out, "process_resident_memory_bytes", "gauge", "Memory in use.",
-           (double)resident * (double)sysconf(_SC_PAGESIZE));
-}
-
 void metrics_write(struct app *app, struct buf *out)
 {
     ids(app, out);
@@ -207,5 +168,5 @@ void metrics_write(struct app *app, struct buf *out)
     tickets(app, out);
     metrics_cluster(app->cluster, out);
     leases(app, out);
-    process(app, out);
+    metrics_process(out, app->started_ms);
 }

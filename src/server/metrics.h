@@ -1,13 +1,9 @@
-/* metrics.h - what the files that write /metrics share. */
+/* metrics.h - the part of /metrics that only a member of a cluster has. */
 #ifndef FIRN_SERVER_METRICS_H
 #define FIRN_SERVER_METRICS_H
 
+#include "daemon/metrics.h"
 #include "server/app.h"
-
-void metric_head(struct buf *out, const char *name, const char *type, const char *help);
-
-/* With its one value. */
-void metric(struct buf *out, const char *name, const char *type, const char *help, double value);
 
 /* metrics_cluster.c; nothing without a cluster. */
 void metrics_cluster(struct node *n, struct buf *out);

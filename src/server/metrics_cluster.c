@@ -1,4 +1,4 @@
-/* The part of /metrics that a member of a Raft cluster has: what it saw at its last tick, some 10 ms ago. */
+/* Metrics of a member of a Raft cluster, as of its last tick, about 10 ms ago. */
 #include "server/metrics.h"
 
 #ifdef FIRN_HAVE_RAFT
@@ -27,7 +27,7 @@ static void roles(const struct node_view *v, struct buf *out)
     static const char *const kinds[] = { "voter", "standby", "spare" };
     metric_head(out, "firn_raft_state", "gauge", "1 for what this member is now.");
     for (int i = NODE_UNAVAILABLE; i <= NODE_LEADER; i++)
-        buf_addf(out, "firn_raft_state{state=\"%s\"} %d\n", states[i], (int)v->state == i);
+        metric_value(out, "firn_raft_state", "state", states[i], (int)v->state == i);
     metric(out, "firn_raft_is_leader", "gauge", "1 while this member leads.",
            v->state == NODE_LEADER);
     metric(out, "firn_raft_has_leader", "gauge", "1 while this member knows of a leader.",
@@ -45,7 +45,7 @@ static void roles(const struct node_view *v, struct buf *out)
            "1 while this member still runs, though it was removed from the cluster.", v->removed);
     metric_head(out, "firn_raft_members", "gauge", "Members of the cluster, by role.");
     for (int i = 0; i < NODE_ROLES; i++)
-        buf_addf(out, "firn_raft_members{role=\"%s\"} %u\n", kinds[i], v->count[i]);
+        metric_value(out, "firn_raft_members", "role", kinds[i], v->count[i]);
 }
 
 /* Only the leader knows. */
@@ -84,8 +84,8 @@ void metrics_cluster(struct node *n, struct buf *out)
            "Requests to write in those entries: how many share one.", (double)v.writes);
     metric_head(out, "firn_raft_forwarded_total", "counter",
                 "Requests that this member passed on to the leader.");
-    buf_addf(out, "firn_raft_forwarded_total{kind=\"read\"} %" PRIu64 "\n", v.forwarded[0]);
-    buf_addf(out, "firn_raft_forwarded_total{kind=\"write\"} %" PRIu64 "\n", v.forwarded[1]);
+    metric_value(out, "firn_raft_forwarded_total", "kind", "read", v.forwarded[0]);
+    metric_value(out, "firn_raft_forwarded_total", "kind", "write", v.forwarded[1]);
     peers(&v, out);
 }
 #else

@@ -1,6 +1,6 @@
 /*
- * problem.h - errors of the HTTP API as application/problem+json (RFC 9457): what went wrong and what
- * to do about it. The rows of one table; the type is stable, the detail is for people.
+ * problem.h - the errors of firnd's HTTP API (daemon/problem.h). The detail says what is wrong and what
+ * to do about it.
  */
 #ifndef FIRN_SERVER_PROBLEM_H
 #define FIRN_SERVER_PROBLEM_H
@@ -41,13 +41,8 @@ enum problem {
         PROBLEMS_N
 };
 
-unsigned problem_status(enum problem p);
-
-/* The whole answer; 503 says to come back in a second. `fields` are more header lines, or "". */
+/* The whole answer. `fields` are more header lines, or "". */
 __attribute__((format(printf, 4, 5))) void problem_reply(struct reply *r, enum problem p,
                                                          const char *fields, const char *fmt, ...);
-
-/* Only the body. */
-void problem_write(struct buf *b, enum problem p, const char *detail);
 
 #endif

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const char *const port_names[] = { "home", "snowflake", "ticket" };
+
 static struct firn_diag diag;
 
 /* A socket as systemd's: abstract if `name` begins with '@'. */
@@ -163,7 +165,7 @@ static int as_service(size_t n, const enum what *what, const char *names, const 
             setenv("LISTEN_FDNAMES", names, 1);
         struct systemd_socket out[SYSTEMD_SOCKETS_MAX];
         size_t found = 77;
-        int r = systemd_sockets(out, &found, &diag);
+        int r = systemd_sockets(port_names, T_LEN(port_names), out, &found, &diag);
         if (getenv("LISTEN_PID") || getenv("LISTEN_FDS") || getenv("LISTEN_FDNAMES"))
             _exit(92);
         if (r)
@@ -183,8 +185,7 @@ static int as_service(size_t n, const enum what *what, const char *names, const 
 T_TEST(systemd_socket_activation)
 {
     static const enum what tcp[4] = { TCP_LISTENING, TCP_LISTENING, TCP_LISTENING, TCP_LISTENING };
-    static const int in_order[] = { SYSTEMD_HOME, SYSTEMD_SNOWFLAKE, SYSTEMD_TICKET };
-    static const int mixed[] = { SYSTEMD_TICKET, SYSTEMD_HOME, SYSTEMD_HOME, SYSTEMD_SNOWFLAKE };
+    static const int in_order[] = { 0, 1, 2 }, mixed[] = { 2, 0, 0, 1 };
     T_EQ(as_service(3, tcp, NULL, NULL, in_order), 103);
     T_EQ(as_service(3, tcp, "firnd.socket:firnd.socket:firnd.socket", NULL, in_order), 103);
     T_EQ(as_service(1, tcp, "", NULL, in_order), 101);
@@ -213,11 +214,11 @@ T_TEST(systemd_socket_activation_refuses)
     snprintf(self, sizeof self, "%d", (int)getpid());
     setenv("LISTEN_PID", self, 1);
     setenv("LISTEN_FDS", "65", 1);
-    T_EQ(systemd_sockets(out, &n, &diag), FIRN_EINVAL);
-    T_OK(strstr(diag.text, "65 sockets"), "%s", diag.text);
+    T_EQ(systemd_sockets(port_names, T_LEN(port_names), out, &n, &diag), FIRN_EINVAL);
+    T_OK(strstr(diag.text, "(65, at most 64)"), "%s", diag.text);
     T_EQ(n, 5);
     setenv("LISTEN_PID", self, 1);
     setenv("LISTEN_FDS", "x", 1);
-    T_EQ(systemd_sockets(out, &n, &diag), 0);
+    T_EQ(systemd_sockets(port_names, T_LEN(port_names), out, &n, &diag), 0);
     T_EQ(n, 0);
 }

@@ -1,0 +1,21 @@
+/*
+ * metrics.h - the Prometheus text format: what every server writes the same way on its /metrics.
+ * Names, labels and help texts are the program's literals; nothing is escaped.
+ */
+#ifndef FIRN_DAEMON_METRICS_H
+#define FIRN_DAEMON_METRICS_H
+
+#include "wire/buf.h"
+
+/* A metric with its one value. `type` is "counter" or "gauge". */
+void metric(struct buf *out, const char *name, const char *type, const char *help, double value);
+
+/* A metric with several values, told apart by a label: the head once, then each value. */
+void metric_head(struct buf *out, const char *name, const char *type, const char *help);
+void metric_value(struct buf *out, const char *name, const char *label, const char *is,
+                  uint64_t value);
+
+/* process_start_time_seconds, process_cpu_seconds_total and process_resident_memory_bytes. */
+void metrics_process(struct buf *out, uint64_t started_ms);
+
+#endif
