@@ -13,6 +13,7 @@
  */
 #include "client/parts.h"
 #include "coord/lease_ticks.h"
+#include "id/layout_same.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
 #include "wire/json_read.h"
@@ -222,7 +223,7 @@ static void granted(struct core *c, struct lending *l, const struct trip *t)
         l->layout = l->ticks = g.layout;
         l->ticks.tick_us = 1000;
         l->known = true;
-    } else if (memcmp(&l->layout, &g.layout, sizeof g.layout) != 0) {
+    } else if (!layout_same(&l->layout, &g.layout)) {
         l->held = false;
         failed(l, FIRN_EINVAL, "the servers have different layouts: they do not belong together");
         return;

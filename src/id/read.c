@@ -20,6 +20,7 @@
 #include "firn/xid.h"
 #include "id/civil.h"
 #include "id/diag.h"
+#include "id/layout_same.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -312,13 +313,6 @@ static int read_number(uint64_t id, const struct firn_layout *l, struct firn_rea
     return 0;
 }
 
-/* Member by member: the struct has padding, whose bytes a copy need not keep. */
-static bool same_layout(const struct firn_layout *a, const struct firn_layout *b)
-{
-    return memcmp(a->field, b->field, sizeof a->field) == 0 && a->flags == b->flags &&
-           a->tick_us == b->tick_us && a->epoch_ms == b->epoch_ms;
-}
-
 static void name_layout(const struct firn_layout *l, struct firn_reading *out)
 {
     size_t n;
@@ -327,7 +321,7 @@ static void name_layout(const struct firn_layout *l, struct firn_reading *out)
     for (size_t i = 0; i < n; i++) {
         struct firn_layout preset;
         if (firn_layout_parse(presets[i].text, strlen(presets[i].text), 0, &preset, NULL) == 0 &&
-            same_layout(&preset, l)) {
+            layout_same(&preset, l)) {
             snprintf(out->layout, sizeof out->layout, "%s", presets[i].name);
             return;
         }
