@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run run-cluster compare check test sim model chaos bench soak install clean help format tidy
+.PHONY: all run run-cluster compare check test lint sim model chaos bench soak install clean help format
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
@@ -55,8 +55,8 @@ clean: ## remove everything that was built
 format: ## lay out the C files as .clang-format says
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-tidy: all ## clang-tidy over the sources
-	@git ls-files 'src/*.c' | xargs clang-tidy -p build --quiet
+lint: ## clang-tidy and cppcheck over src/, as errors
+	@scripts/lint
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile

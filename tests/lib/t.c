@@ -106,6 +106,20 @@ uint64_t t_scale(uint64_t n)
     return scaled ? scaled : 1;
 }
 
+/* Apart from main(), so that longjmp() finds none of its variables. */
+static void run(const struct t_test *t)
+{
+    state = seed;
+    if (setjmp(on_failure) == 0) {
+        t->run();
+        passed++;
+        printf("ok   %s\n", t->name);
+    } else {
+        failed++;
+        printf("FAIL %s\n", t->name);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *filter = "";
@@ -121,19 +135,9 @@ int main(int argc, char **argv)
 
     setvbuf(stdout, NULL, _IOLBF, 4096);
     printf("seed %" PRIu64 "\n", seed);
-    for (struct t_test *t = first; t; t = t->next) {
-        if (!strstr(t->name, filter))
-            continue;
-        state = seed;
-        if (setjmp(on_failure) == 0) {
-            t->run();
-            passed++;
-            printf("ok   %s\n", t->name);
-        } else {
-            failed++;
-            printf("FAIL %s\n", t->name);
-        }
-    }
+    for (const struct t_test *t = first; t; t = t->next)
+        if (strstr(t->name, filter))
+            run(t);
     printf("%d passed, %d failed\n", passed, failed);
     return failed || passed == 0 ? 1 : 0;
 }
