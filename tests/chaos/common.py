@@ -12,7 +12,7 @@ import firnd as lib  # noqa: E402  pylint: disable=wrong-import-position
 import tickets  # noqa: E402  pylint: disable=wrong-import-position
 import world  # noqa: E402  pylint: disable=wrong-import-position
 
-WINDOW_S = 5.0
+WINDOW_S = 8.0
 SLOTS = 64  # a crash takes one out of use for a while
 ENGINES = {"etcd": "Etcd", "zookeeper": "ZooKeeper", "postgres": "Postgres", "redis": "Redis", "sqlite": "Sqlite",
            "quorum": "StrictRedis", "quorum-restart": "QuorumRedis", "quorum-sqlite": "QuorumSqlite", "raft": "Raft"}
@@ -85,7 +85,7 @@ def engine(name, folder):
 
 
 def init(bin_dir, store, window_s=WINDOW_S):
-    """A short window, so that a test can wait for its end; 5 s are WINDOW_S."""
+    """A short window, so that a test can wait for its end."""
     slots = SLOTS if store.endpoints else 16  # all that an embedded store has
     world.run(os.path.join(bin_dir, "firn"), "admin", "init", "--store", store.url(), "--fresh", "--slots", str(slots),
               "--window", f"{window_s:.0f}s", "--max-drift", "2s", "--skew-max", "2s")

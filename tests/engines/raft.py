@@ -51,7 +51,7 @@ def packed(what, body=b"", budget_ms=1000, number=7):
 class Link:
     """A client of one member."""
 
-    def __init__(self, address, timeout=10, tls=None):
+    def __init__(self, address, timeout=30, tls=None):
         host, port = address.rsplit(":", 1)
         self.s = socket.create_connection((host, int(port)), timeout=timeout)
         if tls:
@@ -186,7 +186,7 @@ class Raft:
         end = time.monotonic() + LIMIT
         while time.monotonic() < end:
             for i in range(self.nodes):
-                said = self.status(i) or {}
+                said = self.glance(i) or {}
                 for m in said.get("members", []):
                     if m["leader"] and said["state"] == "leader" and m["address"] in self.endpoints:
                         return self.endpoints.index(m["address"])
@@ -194,6 +194,15 @@ class Raft:
         raise RaftError("no member leads\n" + self.logs())
 
     def status(self, i):
+        """The same, waited for: a busy member may take a while to answer."""
+        end = time.monotonic() + LIMIT
+        while not (said := self.glance(i)):
+            if time.monotonic() > end:
+                raise RaftError(f"member {i} does not tell its status\n{self.logs()}")
+            time.sleep(0.02)
+        return said
+
+    def glance(self, i):
         """The leader's view by way of member i, or that member's own; None where it does not answer."""
         if not self.process[i] or self._state(self.process[i].pid) in "Tt":
             return None
@@ -254,8 +263,8 @@ class Raft:
         value, _ = take_text(self._ask(READ, bytes(8) + b"\1" + text(key)), 0)
         incarnation = self._ask(IDENTITY)
         said = self._ask(CAS, bytes(8) + incarnation + bytes(25) + struct.pack(">I", 1) + text(key) + text(value) + text(None))
-        if said[4]:
-            raise RaftError("changed meanwhile")
+        if said[4] and take_text(self._ask(READ, bytes(8) + b"\1" + text(key)), 0)[0] is not None:
+            raise RaftError("changed meanwhile")  # and not by a first try whose answer was lost
 
     # ---- inside ----
     def _which(self, i):
@@ -318,7 +327,7 @@ class Raft:
 
     def members(self, voters, by=0):
         end = time.monotonic() + LIMIT
-        while sum(m["role"] == "voter" for m in (self.status(by) or {}).get("members", [])) != voters:
+        while sum(m["role"] == "voter" for m in (self.glance(by) or {}).get("members", [])) != voters:
             if time.monotonic() > end:
                 raise RaftError(f"there are not {voters} voters\n{self.logs()}")
             for i, p in enumerate(self.process):
@@ -327,14 +336,22 @@ class Raft:
             time.sleep(0.02)
 
     def _ask(self, what, body=b""):
-        result = None
-        for i in range(self.nodes):
-            if self.process[i]:
-                with Link(self.endpoints[i], tls=self.tls) as c:
-                    result, said = c.ask(what, body, 5000)
-                    if result == 0:
-                        return said
-        raise RaftError(f"request {what}: {result}")
+        """Of any member that answers well; a cluster that looks for a leader is asked again."""
+        end, why = time.monotonic() + LIMIT, None
+        while time.monotonic() < end:
+            for i in range(self.nodes):
+                if not self.process[i] or self._state(self.process[i].pid) in "Tt":
+                    continue
+                try:
+                    with Link(self.endpoints[i], tls=self.tls) as c:
+                        why, said = c.ask(what, body, 5000)
+                except (OSError, RaftError) as e:
+                    why = e
+                    continue
+                if why == 0:
+                    return said
+            time.sleep(0.05)
+        raise RaftError(f"request {what}: {why}")
 
     def log(self, i):
         with open(os.path.join(self.folder, f"n{i}.log"), encoding="utf-8", errors="replace") as f:

@@ -32,7 +32,7 @@ def set_up(t):
     store = f"sqlite:{state}/firn.db"
     status, _, said = admin(t, store, "slots")
     t.check(status == 1 and "firn admin init" in said, f"an empty store says what to do: {said}")
-    t.equal(admin(t, store, "init", "--slots", "4", "--window", "2s", "--fresh")[0], 0, "init")
+    t.equal(admin(t, store, "init", "--slots", "4", "--window", "6s", "--fresh")[0], 0, "init")
     status, _, said = admin(t, store, "init")
     t.check(status == 1 and "already" in said, f"but once: {said}")
     server = f.Firnd(t, state)
@@ -44,11 +44,11 @@ def set_up(t):
     t.check(status == 0 and "BAD" not in out, f"the doctor is content: {out}")
     status, _, said = admin(t, store, "retire", str(held[0]["slot"]))
     t.check(status == 1 and "held" in said, f"a held slot is not retired: {said}")
-    last = f.get(server.snowflake, "/generate")
+    last = int(f.minted(server.snowflake)["id"])
     t.equal(admin(t, store, "fence")[0], 0, "fence under a running server")
     f.wait_for("the server to notice", lambda: server.metric("firn_fenced_total") > 0)
     server.wait_ready()
-    t.check(int(f.get(server.snowflake, "/generate")[1]["id"]) > int(last[1]["id"]), "it goes on, higher")
+    t.check(int(f.minted(server.snowflake)["id"]) > last, "it goes on, higher")
     server.stop()
     t.equal(admin(t, store, "retire", "0", "--force")[0], 0, "retire")
     t.equal(slots(t, store)[0]["state"], "retired", "it shows")
@@ -56,7 +56,7 @@ def set_up(t):
 
 def restored(t):
     """Numbers that were given since a backup do not come again after skip, beside a server that runs."""
-    state = os.path.join(t.dir, "restored")
+    state = t.steady("restored")
     store = f"sqlite:{state}/firn.db"
     server = f.Firnd(t, state)
     server.wait_ready()
@@ -89,7 +89,7 @@ def restored(t):
 
 def damage(t):
     """Records that are gone are an error until an operator says so."""
-    state = os.path.join(t.dir, "damage")
+    state = t.steady("damage")
     store = f"sqlite:{state}/firn.db"
     server = f.Firnd(t, state)
     server.wait_ready()

@@ -125,7 +125,7 @@ class Raft(Cluster):
     def args(self, i):
         first = ("--cluster-init", "--cluster-fresh")
         return (f"{self.folder}-{i}",
-                ("--store", "raft:", "--cluster-listen", self.peer[i], "--cluster-election-ms", "500",
+                ("--store", "raft:", "--cluster-listen", self.peer[i], "--cluster-election-ms", "1000",
                  *(("--cluster-join", self.peer[0]) if i else first)))
 
 

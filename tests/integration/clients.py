@@ -58,7 +58,7 @@ def head_of(text):
 
 
 def curl_formats(t):
-    f = Firnd(t, t.state("curl")).wait_ready()
+    f = Firnd(t, t.steady("curl")).wait_ready()
     snow, ticket = f"http://{f.snowflake}/generate", f"http://{f.ticket}/generate"
 
     # Five URLs on one connection: there, IDs rise. Connections may meet different threads of the server.
@@ -87,7 +87,7 @@ def curl_formats(t):
 
 
 def curl_protocol(t):
-    f = Firnd(t, t.state("curl")).wait_ready()
+    f = Firnd(t, t.steady("curl")).wait_ready()
     snow, ticket = f"http://{f.snowflake}/generate", f"http://{f.ticket}/generate"
 
     for url, status in ((snow, 200), (ticket, 200), (snow + "?n=0", 400), (snow + "?kind=nope", 404),
@@ -140,7 +140,7 @@ def curl_protocol(t):
 
 
 def wrk(t):
-    f = Firnd(t, t.state("wrk")).wait_ready()
+    f = Firnd(t, t.steady("wrk")).wait_ready()
     for at in (f"{f.snowflake}/generate", f"{f.ticket}/generate", f"{f.snowflake}/generate?n=100"):
         url = f"http://{at}"
         out = run("wrk", "-t", 2, "-c", 20, "-d", "1s", "--timeout", "30s", url)[0].decode()
@@ -153,7 +153,7 @@ def wrk(t):
 
 
 def redis_cli(t):
-    f = Firnd(t, t.state("redis-cli")).wait_ready()
+    f = Firnd(t, t.steady("redis-cli")).wait_ready()
     host, port = f.ticket.split(":")
 
     def cli(*args, **more):
@@ -199,7 +199,7 @@ def redis_cli(t):
 
 
 def redis_benchmark(t):
-    f = Firnd(t, t.state("redis-benchmark")).wait_ready()
+    f = Firnd(t, t.steady("redis-benchmark")).wait_ready()
     host, port = f.ticket.split(":")
 
     def bench(*args):
@@ -222,7 +222,7 @@ def redis_benchmark(t):
 
 
 def hiredis(t):
-    f = Firnd(t, t.state("hiredis")).wait_ready()
+    f = Firnd(t, t.steady("hiredis")).wait_ready()
     program = os.path.join(os.path.dirname(t.bin), "tests", "client_hiredis")
     if t.check(os.access(program, os.X_OK), "the hiredis client is built: is libhiredis-dev there?"):
         t.equal(run(program, f.ticket.split(":")[1])[0], b"hiredis: as expected\n", "hiredis")
@@ -259,7 +259,7 @@ def npm_install(t):
 def node(t):
     """clients.mjs prints "ok ..." or "FAILED ..." lines, and "restart" when it wants firnd to come again."""
     npm(t)
-    f = Firnd(t, t.state("node")).wait_ready()
+    f = Firnd(t, t.steady("node")).wait_ready()
     same = [f"--listen-{port}={getattr(f, port)}" for port in ("home", "snowflake", "ticket")]
     p = subprocess.Popen(["node", "clients.mjs", f.home, f.snowflake, f.ticket], cwd=NODE, text=True,
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -270,7 +270,7 @@ def node(t):
         last = line.strip()
         if last == "restart":
             f.kill()
-            f = Firnd(t, t.state("node"), *same).wait_ready()
+            f = Firnd(t, t.steady("node"), *same).wait_ready()
             p.stdin.write("done\n")
             p.stdin.flush()
         elif last.startswith("ok "):
@@ -284,7 +284,7 @@ def node(t):
 
 def openapi(t):
     npm(t)
-    f = Firnd(t, t.state("openapi")).wait_ready()
+    f = Firnd(t, t.steady("openapi")).wait_ready()
     path = os.path.join(t.dir, "openapi.json")
     curl("-o", path, f"http://{f.home}/openapi.json")
     p = subprocess.run([os.path.join(NODE, "node_modules", ".bin", "redocly"), "lint", path], cwd=t.dir,
@@ -391,7 +391,7 @@ http {{
 
 
 def cache_nginx(t):
-    f = Firnd(t, t.state("nginx")).wait_ready()
+    f = Firnd(t, t.steady("nginx")).wait_ready()
     address, control = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     p = start(t, address, shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin") or "nginx",
               "-e", f"{t.dir}/nginx-error.log", "-p", t.dir, "-c", nginx_conf(t, f, address, control))
@@ -403,7 +403,7 @@ def cache_nginx(t):
 
 
 def cache_varnish(t):
-    f = Firnd(t, t.state("varnish")).wait_ready()
+    f = Firnd(t, t.steady("varnish")).wait_ready()
     address, plain, control = (f"127.0.0.1:{free_port()}" for _ in range(3))
     vcl = os.path.join(t.dir, "default.vcl")
 
@@ -488,7 +488,7 @@ def prometheus_errors(text):
 def prometheus(t):
     bad = "# HELP a x\n# TYPE a counter\na 1\na 1\nb{c=\"d} 2\n"
     t.check(len(prometheus_errors(bad)) >= 3, "the reader sees what is wrong")
-    f = Firnd(t, t.state("prometheus")).wait_ready()
+    f = Firnd(t, t.steady("prometheus")).wait_ready()
     out, _ = curl("-i", f"http://{f.home}/metrics")
     line, fields = head_of(out.decode())
     t.check(" 200 " in line and fields["content-type"].startswith("text/plain; version=0.0.4"), f"{line} {fields}")
@@ -503,7 +503,7 @@ def prometheus(t):
 
 
 def compare(t):
-    f = Firnd(t, t.state("compare")).wait_ready()
+    f = Firnd(t, t.steady("compare")).wait_ready()
     out = run(os.path.join(t.bin, "firn"), "compare", "--rounds", 20, "--snowflake", f"http://{f.snowflake}/generate",
               "--ticket", f"http://{f.ticket}/generate")[0].decode().splitlines()
     t.equal(out[0], "Starting ID generation client...", "the first line")

@@ -36,7 +36,7 @@ def catches_up(t):
             c.restart(away)
 
             def near(other=(away + 1) % 3):
-                said = c.status(other) or {}
+                said = c.glance(other) or {}
                 seen = [m.get("index", 0) for m in said.get("members", [])]
                 return len(seen) == 3 and min(seen) + 60 > said["last_index"]
             f.wait_for(f"member {away} to have what the others have", near)
@@ -46,7 +46,7 @@ def catches_up(t):
 
 def alone_with_a_snapshot(t):
     """The others end while a member stores the snapshot that it was sent: it waits until it has it, and goes on."""
-    with Cluster(t, "install", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
+    with Cluster(t, "install", 3, "--cluster-election-ms=150", "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
         c.start()
         c.sequence()
         c.fill(400)
@@ -70,7 +70,7 @@ def alone_with_a_snapshot(t):
             time.sleep(0.7)  # more than any election's time
             c.resume(late)
             f.wait_for("it to look for a leader, or to end", lambda m=late: c.process[m].poll() is not None or
-                       (c.status(m) or {}).get("state") == "candidate")
+                       (c.glance(m) or {}).get("state") == "candidate")
             if not t.check(c.process[late].poll() is None, f"it lives on: {c.process[late].returncode}"):
                 return
             for i in range(3):
@@ -260,7 +260,7 @@ def a_full_disk(t):
             f.wait_for("another leader", lambda full=full: c.leader() != full)
             t.check(c.process[full].poll() is None, f"the {who} lives on")
             lag = f.wait_for("the leader to say how far it is", lambda full=full: [
-                m["lag"] for m in (c.status((full + 1) % 3) or {"members": []})["members"]
+                m["lag"] for m in (c.glance((full + 1) % 3) or {"members": []})["members"]
                 if m["address"] == c.endpoints[full] and "lag" in m])[0]
             t.check(lag > 0, f"the {who} stands still: it lags by {lag}")
             resource.prlimit(c.process[full].pid, resource.RLIMIT_FSIZE, before)
@@ -269,7 +269,7 @@ def a_full_disk(t):
             c.process[full] = None
             c.restart(full)
             f.wait_for("it to catch up", lambda full=full: [
-                m for m in (c.status(full) or {"members": []})["members"]
+                m for m in (c.glance(full) or {"members": []})["members"]
                 if m["address"] == c.endpoints[full] and m.get("lag", 99) < 5])
         load.end()
         load.check(t)

@@ -117,7 +117,7 @@ def renewed(t):
             file.truncate(100)
         reload("tls_reload_failed")
         t.check(ours["cert"] in c.log(0) and "send SIGHUP again" in c.log(0), f"cause and cure: {c.log(0)[-600:]}")
-        t.check(c.status(1) is None and c.process[1].poll() is None, "our own client has no certificate now")
+        t.check(c.glance(1) is None and c.process[1].poll() is None, "our own client has no certificate now")
         load.wait(10)
         with open(ours["ca"], "ab") as both, open(next_ca["ca"], "rb") as file:
             both.write(file.read())

@@ -118,7 +118,7 @@ def one_byte(t):
     os.environ["FIRN_BIN_DIR"] = t.bin
     folder = t.state("cluster")
     os.mkdir(folder)
-    c = raft.Raft(folder, options=("--store-timeout-ms=3000",))
+    c = raft.Raft(folder, options=("--store-timeout-ms=3000", "--cluster-election-ms=1000"))
     seen, twice = set(), []
     try:
         c.start()

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from firnd import Firnd, Gone, Http, NotThere, Resp, RespError, Test, wait_for  # noqa: E402
 
 KILLS = 30
+PATIENT = "--store-timeout-ms=20000"  # a disk that takes its time is no error here
 
 
 class Keyed(Http):
@@ -58,7 +59,7 @@ def create(t, http, **spec):
 
 def twice(t):
     """Everywhere, and by both protocols: the second time is the first again."""
-    f = Firnd(t, t.state("twice")).wait_ready()
+    f = Firnd(t, t.steady("twice")).wait_ready()
     home, snow, ticket, r = Keyed(f.home), Keyed(f.snowflake), Keyed(f.ticket), Resp(f.ticket)
     create(t, home, name="dense", mode="gapless", step=2, offset=1)
     create(t, home, name="fast", mode="range")
@@ -120,7 +121,7 @@ def twice(t):
     t.check(f.metric("firn_keys_replayed_total") > 30 and f.metric("firn_keys_kept_total") > 50, "metrics count")
     # All of it is in the store, not in memory.
     f.kill()
-    f = Firnd(t, t.state("twice")).wait_ready()
+    f = Firnd(t, t.steady("twice")).wait_ready()
     home = Keyed(f.home)
     t.equal(home.id("/v1/sequences/dense/next", "both"), (200, number, True), "after kill -9")
     t.equal(home.id("/v1/ids/snowflake", "both f"), (200, flake, True), "IDs, too")
@@ -137,7 +138,7 @@ def scopes(t):
         for name in ("ann", "bob"):
             out.write(f"    - name: {name}\n      token_sha256: {hashlib.sha256(name.encode() * 4).hexdigest()}\n"
                       "      kinds: [\"*\"]\n      sequences: [\"*\"]\n")
-    f = Firnd(t, t.state("scopes"), config=path)
+    f = Firnd(t, t.steady("scopes"), config=path)
     wait_for("firnd to be ready", lambda: f.readyz()[0])
     c, got = Keyed(f.ticket), {}
     for name in ("ann", "bob", "ann"):
@@ -246,7 +247,7 @@ def two(t):
     state = t.state("two")
     store = "sqlite:" + os.path.join(t.dir, "shared.db")
     os.makedirs(state, exist_ok=True)
-    now = [Firnd(t, t.state(f"two-{i}"), "--store", store) for i in range(2)]
+    now = [Firnd(t, t.state(f"two-{i}"), "--store", store, PATIENT) for i in range(2)]
     create(t, Http(now[0].home), name="s", mode="gapless")
     turn = [0]
 
@@ -260,7 +261,7 @@ def two(t):
         before = progress(clients)
         wait_for("some answers", lambda: progress(clients) > before + 20)
         now[i % 2].kill()
-        now[i % 2] = Firnd(t, t.state(f"two-{i % 2}"), "--store", store)
+        now[i % 2] = Firnd(t, t.state(f"two-{i % 2}"), "--store", store, PATIENT)
     # The same new keys at both at the same time.
     pairs = [(Keyed(now[0].ticket), Keyed(now[1].ticket)) for _ in range(4)]
     for k in range(50):
@@ -277,7 +278,7 @@ def two(t):
 
 def midnight(t):
     """A crash after the number was taken and before its key had a register, a retry on the next day."""
-    state = t.state("midnight")
+    state = t.steady("midnight")
     f = Firnd(t, state).wait_ready()
     c = Keyed(f.home)
     create(t, c, name="inv", mode="gapless", dated={"reset": "day", "digits": 4})
@@ -305,7 +306,7 @@ def midnight(t):
 
 def retention(t):
     """Keys are forgotten, but not before their time."""
-    f = Firnd(t, t.state("retention"), "--tickets-idem-retention-s", "2").wait_ready()
+    f = Firnd(t, t.steady("retention"), "--tickets-idem-retention-s", "2").wait_ready()
     c = Keyed(f.ticket)
     create(t, c, name="fast", mode="range")
     first = {}

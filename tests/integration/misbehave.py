@@ -156,7 +156,7 @@ def refused(t, answer, status, what):
 
 
 def start(t, name, *args):
-    return Firnd(t, t.state(name), *args).wait_ready()
+    return Firnd(t, t.steady(name), *args).wait_ready()
 
 
 def end(t, f):
@@ -215,7 +215,7 @@ def slow_loris(t):
 
 def half_open(t):
     """Connections that say nothing, say half, or only half close."""
-    f = start(t, "half", "--limits-idle-ms=4000", "--limits-header-ms=4000")
+    f = start(t, "half", "--limits-idle-ms=8000", "--limits-header-ms=8000")
     with Beside(t, f, "half-open connections") as beside:
         silent = [connect(f.snowflake) for _ in range(300)]
         beside.more()
@@ -674,7 +674,7 @@ def flood(t):
 
 def locked_store(t):
     """A neighbour that holds the database's lock: IDs end with the window, and /readyz says so before."""
-    f = start(t, "locked")
+    f = Firnd(t, t.state("locked")).wait_ready()  # with its window of 3 seconds
     db = sqlite3.connect(os.path.join(f.state, "firn.db"), timeout=LIMIT, isolation_level=None)
     home, ids = Http(f.home), Http(f.snowflake)
     t.equal(ids.get("/generate")[0], 200, "an ID while all is well")

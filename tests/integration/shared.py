@@ -75,7 +75,7 @@ def members_of_a_cluster(t):
     os.environ["FIRN_BIN_DIR"] = t.bin
     folder = t.state("cluster")
     os.mkdir(folder)
-    c = raft.Raft(folder, options=(PATIENT,))
+    c = raft.Raft(folder, options=(PATIENT, "--cluster-election-ms=1000"))
     try:
         c.start()
         f.wait_for("members that are ready", lambda: all(f.get(h, "/readyz")[0] == 200 for h in c.home))
@@ -92,7 +92,7 @@ def members_of_a_cluster(t):
 
 
 def processes_on_one_file(t):
-    state = t.state("file")
+    state = t.steady("file")
     servers = [f.Firnd(t, state, PATIENT).wait_ready() for _ in range(2)]
     create(servers[0].home)
     numbers = take_and_check(t, [s.ticket for s in servers], False)

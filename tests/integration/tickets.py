@@ -30,7 +30,7 @@ def create(t, http, **spec):
 
 
 def serve(t):
-    f = Firnd(t, t.state(f"store-{t.passed}"))
+    f = Firnd(t, t.steady(f"store-{t.passed}"))
     f.wait_ready()
     return Http(f.ticket), Resp(f.ticket)
 

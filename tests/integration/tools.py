@@ -53,7 +53,7 @@ def firn(t, status, *args, stdin=""):
 
 
 def bench(t):
-    a, b = Firnd(t, t.state("bench-a")), Firnd(t, t.state("bench-b"))
+    a, b = Firnd(t, t.steady("bench-a")), Firnd(t, t.steady("bench-b"))
     a.wait_ready()
     b.wait_ready()
     snowflake, incr = f"http://{a.snowflake}/generate", f"redis://{a.ticket}/INCR/orders"
@@ -121,7 +121,7 @@ def compare(t):
         t.say("servers of others, and JSON: in the other builds")
         return
 
-    f = Firnd(t, t.state("compare"))
+    f = Firnd(t, t.steady("compare"))
     f.wait_ready()
     urls = ("--snowflake", f"http://{f.snowflake}/generate", "--ticket", f"http://{f.ticket}/generate")
     r = firn(t, 0, "compare", *urls, "--rounds", "2", "--brief")
@@ -231,7 +231,7 @@ def choose(t):
 
 
 def top(t):
-    a, b = Firnd(t, t.state("top-a")), Firnd(t, t.state("top-b"))
+    a, b = Firnd(t, t.steady("top-a")), Firnd(t, t.steady("top-b"))
     a.wait_ready()
     b.wait_ready()
     urls = [f"http://{a.home}", f"http://{b.ticket}/", "http://127.0.0.1:1", "http://no-such-host.invalid:9000"]

@@ -39,7 +39,7 @@ class Test:
         self.binary, self.zk, self.path = binary, zk, path
         self.opened = []
 
-    def probe(self, timeout_ms=5000, endpoints=None, user=""):
+    def probe(self, timeout_ms=15000, endpoints=None, user=""):
         p = Probe(self.binary, self.zk.url(self.path, endpoints, user), timeout_ms)
         self.opened.append(p)
         for _ in range(30):  # a short time-out is for what comes later

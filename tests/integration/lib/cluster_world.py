@@ -14,9 +14,14 @@ SEQ = "invoice"
 
 
 class Cluster(raft.Raft):
-    """A cluster whose processes the test knows, ended also when it breaks down."""
+    """
+    A cluster whose processes the test knows, ended also when it breaks down. On a busy machine members hear late of
+    their leader: elections begin after a second, not after the usual 150 ms, unless the test says when.
+    """
 
     def __init__(self, t, name, nodes, *options, tls=None, env=None):
+        if not any(o.startswith("--cluster-election-ms") for o in options):
+            options += ("--cluster-election-ms=1000",)
         os.environ["FIRN_BIN_DIR"] = t.bin
         folder = t.state(name)
         os.mkdir(folder)
@@ -44,19 +49,21 @@ class Cluster(raft.Raft):
             raise f.NotThere(str(value)) from value
 
     def firn(self, i, *args):
-        """A lead that could not be handed over in time, a few hundred milliseconds, is asked for again, as it says."""
+        """What is to be tried again, as it says, is tried again: a lead that could not be handed over in time, a change of the
+        members beside another one."""
         end = time.monotonic() + f.LIMIT
         while True:
             p = subprocess.run([os.path.join(self.t.bin, "firn"), "cluster", *args, "--url", "http://" + self.home[i]],
                                capture_output=True, text=True, timeout=90, check=False)
-            if "handed over in time" not in p.stderr or time.monotonic() > end:
+            if "try again" not in p.stderr or time.monotonic() > end:
                 return p.returncode, p.stdout + p.stderr
+            time.sleep(0.05)
 
     def id_of(self, i):
         end = time.monotonic() + f.LIMIT
         while time.monotonic() < end:
             for k in range(self.nodes):
-                for m in (self.status(k) or {}).get("members", []):
+                for m in (self.glance(k) or {}).get("members", []):
                     if m["address"] == self.endpoints[i]:
                         return m["id"]
             time.sleep(0.05)
@@ -71,8 +78,15 @@ class Cluster(raft.Raft):
 
     def own(self, i):
         """The status as that member itself sees it, at once."""
-        with raft.Link(self.endpoints[i]) as link:
-            return link.status(1)
+        end = time.monotonic() + f.LIMIT
+        while True:
+            try:
+                with raft.Link(self.endpoints[i]) as link:
+                    return link.status(1)
+            except (OSError, raft.RaftError) as e:
+                if time.monotonic() > end:
+                    raise f.NotThere(f"the status of member {i}: {e}") from e
+                time.sleep(0.02)
 
     def sequence(self):
         end = time.monotonic() + f.LIMIT
@@ -106,7 +120,7 @@ class Load:
         while not self.ended:
             try:
                 self._use(at % self.c.nodes)
-            except (f.Gone, OSError):
+            except (f.Gone, f.NotThere, OSError):
                 time.sleep(0.002)
             at += 1
 
@@ -143,21 +157,30 @@ class Load:
         f.wait_for(f"{more} more tickets", lambda: len(self.tickets) - begin >= more)
 
     def end(self):
+        f.wait_for("IDs", lambda: len(self.ids) > 100)
         self.ended = True
         for t in self.threads:
             t.join(f.LIMIT)
 
+    def _next(self):
+        """The number after the last; what is refused may have been given all the same."""
+        c = f.Resp(self.c.ticket[0])
+        try:
+            return int(c.do("INCR", SEQ))
+        except f.RespError:
+            self.refused += 1
+            return None
+        finally:
+            c.close()
+
     def check(self, t):
         """No number twice, and holes only where an answer was lost on its way to a client."""
-        numbers, c = self.tickets, f.Resp(self.c.ticket[0])
-        end = int(c.do("INCR", SEQ))
-        c.close()
+        numbers, end = self.tickets, f.wait_for("the next number", self._next)
         t.equal(len(set(numbers)), len(numbers), "tickets are distinct; how many")
         t.check(numbers and min(numbers) >= 1 and max(numbers) < end, "tickets are within bounds")
         holes = end - 1 - len(set(numbers))
         t.check(holes <= self.lost + self.refused,
                 f"{holes} holes, but only {self.lost} answers lost and {self.refused} refused")
         t.equal(len(set(self.ids)), len(self.ids), "IDs are distinct; how many")
-        t.check(len(self.ids) > 100, f"IDs came: {len(self.ids)}")
         t.say(f"{len(numbers)} tickets, {len(self.ids)} IDs, {self.lost} answers lost, {self.refused} refused, "
               f"{holes} holes")

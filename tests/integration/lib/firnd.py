@@ -166,6 +166,23 @@ def get(address, path):
         return status, body.decode()
 
 
+def minted(address, path="/generate"):
+    """What a request for IDs or tickets gives, asked again while the server says that it cannot now (503): it may look for a
+    leader, or have lost its window to a machine that stood still."""
+    last = [None]
+
+    def look():
+        last[0] = get(address, path)
+        if last[0][0] not in (200, 503):
+            raise NotThere(f"{path} of {address}: {last[0]}")
+        return last[0][0] == 200
+    try:
+        wait_for("", look)
+    except NotThere:
+        raise NotThere(f"{path} of {address}; it says {last[0]}") from None
+    return last[0][1]
+
+
 # --- the server ---
 
 
@@ -334,6 +351,16 @@ class Test:
 
     def state(self, name):
         return os.path.join(self.dir, name)
+
+    def steady(self, name):
+        """A state directory whose store grants windows of a minute, not of 3 seconds as it does by itself: a machine that
+        stands still for a while costs no IDs. For tests that are not about windows."""
+        state = self.state(name)
+        if not os.path.exists(state):
+            os.mkdir(state)
+            subprocess.run([os.path.join(self.bin, "firn"), "admin", "init", "--store", f"sqlite:{state}/firn.db", "--window", "60s",
+                            "--fresh"], check=True, capture_output=True, timeout=LIMIT)
+        return state
 
     def __exit__(self, kind, value, trace):
         for f in list(self.running):
