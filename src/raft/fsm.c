@@ -1,7 +1,13 @@
+/*
+ * The replicated state machine. Entries and snapshots come from disks and peers: everything in them is checked and
+ * refused with an error. What this member builds itself is asserted.
+ */
 #include "raft/fsm.h"
 #include "id/bytes.h"
 #include "id/fnv.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +17,7 @@
 #define CHECK       "FC2"
 #define SNAPSHOT    "FS1"
 
-enum { HEAD = 16, PLACE = 8, ALIGN = 8 }; /* the head ends with the place */
+enum { HEAD = 16, PLACE = 8, ALIGN = 8 }; /* the head ends with the index of the entry */
 enum { SNAPSHOT_HEAD = 8 };
 
 void fsm_done(struct fsm *f)
@@ -54,6 +60,7 @@ static void put_entry(struct frame_out *o, const char *word)
 
 void fsm_entry_place(char *entry, uint64_t index)
 {
+    firn_assert(index > 0);
     store_be64(entry + PLACE, index);
 }
 
@@ -64,12 +71,15 @@ bool fsm_entry_at(const char *p, size_t len, uint64_t index)
 
 void fsm_entry_begin(struct fsm_entry *e, char *room, size_t cap)
 {
+    firn_assert(cap > HEAD + ALIGN, "cap=%zu", cap);
     *e = (struct fsm_entry){ .out = { .p = room, .cap = cap - ALIGN } };
     put_entry(&e->out, WRITES);
 }
 
 bool fsm_entry_add(struct fsm_entry *e, const char *body, size_t len)
 {
+    firn_assert(e->requests <= FSM_REQUESTS_MAX && e->out.len <= e->out.cap,
+                "requests=%u len=%zu cap=%zu", e->requests, e->out.len, e->out.cap);
     if (e->requests == FSM_REQUESTS_MAX || e->out.cap - e->out.len < len)
         return false;
     memcpy(e->out.p + e->out.len, body, len);
@@ -78,11 +88,12 @@ bool fsm_entry_add(struct fsm_entry *e, const char *body, size_t len)
     return true;
 }
 
-static size_t fill_up(struct frame_out *o)
+static size_t pad(struct frame_out *o)
 {
     o->cap += ALIGN;
     while (o->len % ALIGN != 0)
         frame_u8(o, 0);
+    firn_assert(!o->full && o->len <= o->cap, "len=%zu cap=%zu", o->len, o->cap);
     return o->len;
 }
 
@@ -90,7 +101,7 @@ size_t fsm_entry_end(struct fsm_entry *e)
 {
     struct frame_out count = { .p = e->out.p + 4, .cap = 4 };
     frame_u32(&count, e->requests);
-    return fill_up(&e->out);
+    return pad(&e->out);
 }
 
 size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new)
@@ -99,6 +110,7 @@ size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new)
     put_entry(&o, INCARNATION);
     frame_u64(&o, old);
     frame_u64(&o, new);
+    firn_assert(o.full || o.len == FSM_NAME_BYTES, "len=%zu", o.len);
     return o.full ? 0 : o.len;
 }
 
@@ -109,24 +121,25 @@ void fsm_entry_check(char *room, uint64_t term, const struct fsm *f)
     frame_u64(&o, term);
     frame_u64(&o, f->requests);
     frame_u64(&o, fsm_sum(f));
+    firn_assert(!o.full && o.len == FSM_CHECK_BYTES, "len=%zu", o.len);
 }
 
-static bool result_room(struct fsm *f, size_t more)
+static bool result_grow(struct fsm *f, size_t more)
 {
-    if (f->result_len + more <= f->result_room)
+    if (f->result_len + more <= f->result_cap)
         return true;
-    size_t room = (f->result_len + more) * 2;
-    uint8_t *p = realloc(f->result, room);
+    size_t cap = (f->result_len + more) * 2;
+    uint8_t *p = realloc(f->result, cap);
     if (!p)
         return false;
     f->result = p;
-    f->result_room = room;
+    f->result_cap = cap;
     return true;
 }
 
 /* ---- applying ---- */
 
-/* One request of an entry; with `dry` only looked at. */
+/* One request of an entry; with `dry` its format is checked and nothing changes. */
 static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
 {
     static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
@@ -140,12 +153,13 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
     int r = frame_get_cas(in, want, &n);
     if (r != 0 || dry)
         return r;
-    if (!result_room(f, 1 + n))
+    if (!result_grow(f, 1 + n))
         return FIRN_ENOMEM;
     uint8_t *out = f->result + f->result_len;
     const struct dedup_row *before = dedup_find(&f->dedup, nonce);
     memset(out, 1, 1 + n);
     f->result_len += 1 + n;
+    firn_assert(f->result_len <= f->result_cap, "len=%zu cap=%zu", f->result_len, f->result_cap);
     if (before && before->len == 1 + n) {
         memcpy(out, before->result, 1 + n);
         return 0;
@@ -171,9 +185,12 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
 static int walk(struct fsm *f, const char *p, size_t len, uint32_t requests, bool dry)
 {
     struct frame_in in = { p, len, false };
+    uint64_t before = f->requests;
     int r = 0;
     for (uint32_t i = 0; i < requests && r == 0; i++)
         r = apply_request(f, &in, dry);
+    firn_assert(f->requests - before <= (dry ? 0 : requests), "before=%" PRIu64 " now=%" PRIu64,
+                before, f->requests);
     while (r == 0 && in.len > 0)
         r = in.len >= ALIGN || frame_get_u8(&in) != 0 ? FIRN_EFORMAT : 0;
     return r;
@@ -185,7 +202,7 @@ int fsm_apply(struct fsm *f, const char *p, size_t len)
         return FIRN_EFORMAT;
     struct frame_in in = { p + 4, len - 4, false };
     uint32_t requests = frame_get_u32(&in);
-    (void)frame_get_u64(&in); /* its place */
+    (void)frame_get_u64(&in); /* the index: the caller checks it */
     f->result_len = 0;
     if (memcmp(p, WRITES, 4) == 0) {
         int r = requests == 0 || requests > FSM_REQUESTS_MAX ? FIRN_EFORMAT : 0;
@@ -233,11 +250,12 @@ int fsm_snapshot(const struct fsm *f, char *to, size_t size)
         frame_text(&o, map_key(&f->map, i));
         frame_text(&o, map_value(&f->map, i));
     }
-    uint64_t kept = f->requests < DEDUP_MAX ? f->requests : DEDUP_MAX;
+    uint64_t rows = f->requests < DEDUP_MAX ? f->requests : DEDUP_MAX;
     frame_u64(&o, f->requests);
-    frame_u32(&o, (uint32_t)kept);
-    for (uint64_t i = f->requests - kept; i < f->requests; i++) {
+    frame_u32(&o, (uint32_t)rows);
+    for (uint64_t i = f->requests - rows; i < f->requests; i++) {
         const struct dedup_row *k = &f->dedup.row[i % DEDUP_MAX];
+        firn_assert(k->result && k->len > 0, "request=%" PRIu64 " of %" PRIu64, i, f->requests);
         frame_u64(&o, k->nonce[0]);
         frame_u64(&o, k->nonce[1]);
         frame_text(&o, firn_slice((const char *)k->result, k->len));
@@ -291,6 +309,7 @@ int fsm_restore(struct fsm *f, const char *p, size_t len)
         dedup_done(&dedup);
         return r;
     }
+    firn_assert(map.count == count, "registers=%zu count=%" PRIu64, map.count, count);
     map_done(&f->map);
     dedup_done(&f->dedup);
     f->dedup = dedup;

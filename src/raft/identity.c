@@ -1,6 +1,6 @@
 /*
- * Who this member is: a file in its folder with a random id, made once, and the address under which the
- * others know it. Neither may change under libraft, which knows members by both.
+ * This member's identity: a file in its folder with a random id, made once, and the address under which the other
+ * members reach it. Neither may change: libraft identifies members by both.
  */
 #include "raft/node_in.h"
 #include "id/diag.h"
@@ -38,17 +38,17 @@ bool address_loopback(const char *address)
     return strcmp(host, "::1") == 0 || strcasecmp(host, "localhost") == 0;
 }
 
-static int trouble(struct firn_diag *d, const char *what, const char *path)
+static int io_error(struct firn_diag *d, const char *what, const char *path)
 {
     return firn__diag(d, FIRN_EIO, 0, "cannot %s %.100s: %s", what, path, strerror(errno));
 }
 
 static int make_dir(const char *path, struct firn_diag *d)
 {
-    return mkdir(path, 0750) != 0 && errno != EEXIST ? trouble(d, "make", path) : 0;
+    return mkdir(path, 0750) != 0 && errno != EEXIST ? io_error(d, "make", path) : 0;
 }
 
-/* Durable, whole or not at all. */
+/* Replaces the file durably and atomically. */
 __attribute__((format(printf, 4, 5))) static int write_file(const struct node *n, const char *path,
                                                             struct firn_diag *d, const char *fmt,
                                                             ...)
@@ -58,23 +58,24 @@ __attribute__((format(printf, 4, 5))) static int write_file(const struct node *n
     snprintf(temporary, sizeof temporary, "%s.new", path);
     FILE *f = fopen(temporary, "w");
     if (!f)
-        return trouble(d, "write", temporary);
+        return io_error(d, "write", temporary);
     va_start(args, fmt);
     vfprintf(f, fmt, args);
     va_end(args);
     bool ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
     ok = fclose(f) == 0 && ok;
     if (!ok || rename(temporary, path) != 0)
-        return trouble(d, "write", path);
+        return io_error(d, "write", path);
     int dir = open(n->self.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ok = dir >= 0 && fsync(dir) == 0;
     if (dir >= 0)
         close(dir);
-    return ok ? 0 : trouble(d, "sync", n->self.dir);
+    return ok ? 0 : io_error(d, "sync", n->self.dir);
 }
 
 static int write_self(const struct node *n, const char *path, struct firn_diag *d)
 {
+    firn_assert(n->self.id != 0);
     return write_file(n, path, d, "firn cluster member\nid %016" PRIx64 "\naddress %s\n",
                       n->self.id, n->self.address);
 }
@@ -87,19 +88,19 @@ static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag
         n->self.id == 0)
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.100s is damaged: remove this member from the cluster, delete its "
-                          "folder, and let it join anew",
+                          "folder, and let it join again",
                           path);
     if (strcmp(address, n->self.address) != 0 && !n->opts.restore)
         return firn__diag(d, FIRN_EINVAL, 0,
                           "this member is %.40s, not %.40s: give it that address again, or remove "
-                          "it, delete its folder and join anew",
+                          "it, delete its folder and join again",
                           address, n->self.address);
     return 0;
 }
 
-/* ---- a restore, which is for one start ---- */
+/* ---- cluster.restore, which is applied once ---- */
 
-/* Which folder it is, also if another one gets its number later: a copy may be restored as well. */
+/* Identifies the folder: a copy of it may be restored as well. An inode number alone may be used again. */
 static void name_folder(const struct node *n, char out[FOLDER_BUF])
 {
     struct statx st = { 0 };
@@ -115,16 +116,16 @@ void identity_note_restore(struct node *n)
     name_folder(n, folder);
     snprintf(self, sizeof self, "%s/member", n->self.dir);
     snprintf(path, sizeof path, "%s/restored", n->self.dir);
-    if (write_self(n, self, &d) != 0 || /* its address may be another one now */
+    if (write_self(n, self, &d) != 0 || /* the address may have changed */
         write_file(n, path, &d, "%s", folder) != 0)
         node_say(n, NODE_WARN, "restore_not_noted",
-                 "cause=%s cure=take cluster.restore out of the settings before the next start",
+                 "cause=%s cure=remove cluster.restore from the settings before the next start",
                  d.text);
 }
 
-/* Left in the settings it would make this member a cluster of its own at each start, beside the others that joined
- * meanwhile. */
-static void forget_restore(struct node *n)
+/* cluster.restore that stays in the settings would make this member a new cluster at each start, and the members
+ * that joined it since would have another one. */
+static void ignore_restore(struct node *n)
 {
     char path[4200], here[FOLDER_BUF], noted[FOLDER_BUF];
     name_folder(n, here);
@@ -133,8 +134,8 @@ static void forget_restore(struct node *n)
     if (f && fgets(noted, sizeof noted, f) && strcmp(noted, here) == 0) {
         n->opts.restore = false;
         node_say(n, NODE_WARN, "restore_still_set",
-                 "cause=cluster.restore is set, and was done in this folder: it goes on as a "
-                 "member cure=take cluster.restore out of the settings; to restore once more "
+                 "cause=cluster.restore is set, and was applied to this folder before: this start "
+                 "ignores it cure=remove cluster.restore from the settings; to restore again "
                  "delete %.120s first",
                  path);
     }
@@ -154,34 +155,37 @@ int identity_open(struct node *n, struct firn_diag *d)
         return r;
     n->self.lock_fd = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (n->self.lock_fd < 0)
-        return trouble(d, "open", log);
+        return io_error(d, "open", log);
     if (flock(n->self.lock_fd, LOCK_EX | LOCK_NB) != 0)
-        return firn__diag(d, FIRN_EIO, 0, "another process runs on %.120s", n->self.dir);
+        return firn__diag(d, FIRN_EIO, 0, "another process uses %.120s: stop it first",
+                          n->self.dir);
     if (n->opts.restore)
-        forget_restore(n);
+        ignore_restore(n);
     FILE *f = fopen(path, "r");
     if (!f && errno != ENOENT)
-        return trouble(d, "read", path);
+        return io_error(d, "read", path);
     if (f) {
         r = read_file(n, f, path, d);
         fclose(f);
         if (r == 0 && n->opts.init)
-            node_say(n, NODE_WARN, "init_still_set",
-                     "cause=cluster.init is set and there are data: if they are lost one day, it "
-                     "begins another cluster, with the same tickets again cure=put cluster.join "
-                     "with the other members in its place");
+            node_say(
+                n, NODE_WARN, "init_still_set",
+                "cause=cluster.init is set, and this folder has data: if they are ever lost, this "
+                "member starts a second cluster that issues the same tickets again cure=replace it by "
+                "cluster.join with the other members");
         return r;
     }
     if (n->opts.restore)
-        return firn__diag(d, FIRN_EINVAL, 0, "there is nothing to restore in %.120s", n->self.dir);
+        return firn__diag(d, FIRN_EINVAL, 0, "%.120s has no data to restore: see cluster.dir",
+                          n->self.dir);
     if (!n->opts.init && n->opts.join_n == 0)
         return firn__diag(d, FIRN_EINVAL, 0,
-                          "%.80s has no cluster's data: set cluster.init on the very first member, "
+                          "%.80s has no cluster's data: set cluster.init on the first member, "
                           "cluster.join on every other",
                           n->self.dir);
     while (n->self.id == 0)
         if (uv_random(NULL, NULL, &n->self.id, sizeof n->self.id, 0, NULL) != 0)
-            return firn__diag(d, FIRN_EIO, 0, "the system gives no randomness");
+            return firn__diag(d, FIRN_EIO, 0, "cannot read random bytes from the system");
     n->self.newcomer = true;
     return write_self(n, path, d);
 }

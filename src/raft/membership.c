@@ -1,10 +1,10 @@
 /*
- * Who is a member: added, promoted, removed, given the lead. The leader does one change at a time; a member
- * that starts without data asks to be let in until it is.
+ * Membership changes: members are added, promoted and removed, and the lead is handed over.
+ * The leader makes one change at a time. A process that starts without data asks to join until it is a member.
  *
- * JOIN and ADD make a server known, then a standby that gets the log (ADD, and who joins as a standby, end there),
- * then, when it has caught up, a voter. Each step is a change of libraft's, which is an entry of the log. A change
- * says how it should be in the end, so it may be begun again by another leader.
+ * JOIN and ADD add the process as a spare, then make it a standby, which gets the log; ADD ends there. JOIN makes it
+ * a voter when it has caught up. Each step is one change of libraft's configuration, which is a log entry. A request
+ * names the state to reach, so another leader can begin it again.
  */
 #include "raft/node_in.h"
 
@@ -20,7 +20,7 @@ struct change {
     struct node *node;
     uint64_t number; /* of the request */
     enum frame_change what;
-    bool begun; /* a step of it is done */
+    bool begun; /* one step is done */
     uint64_t id;
     char address[FRAME_ADDRESS_MAX + 1];
 };
@@ -42,10 +42,12 @@ static void finish(struct change *c, int result, const char *why)
 {
     struct node *n = c->node;
     struct request *q = request_of(c);
+    firn_assert(n->change.under_way && !n->change.transferring);
+    firn_assert(!q || q->state == REQUEST_PROPOSED, "request=%" PRIu64 " state=%d", c->number,
+                (int)q->state);
     n->change.under_way = false;
     if (q && result == FIRN_EAGAIN) {
-        q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop.uv) + 50;
+        request_wait(n, q, 50);
     } else if (q && result == 0) {
         struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
         frame_reply(&o, q->frame.number, 0, raft_last_applied(&n->raft), 0);
@@ -64,7 +66,7 @@ static void finish_raft(struct change *c, int r)
     case RAFT_CANTCHANGE:
     case RAFT_NOTLEADER:
     case RAFT_BUSY:
-    case RAFT_LEADERSHIPLOST: /* whoever leads next finds it done, or does it */
+    case RAFT_LEADERSHIPLOST: /* the next leader finds it done, or does it */
     case RAFT_SHUTDOWN:
         finish(c, FIRN_EAGAIN, "");
         break;
@@ -73,7 +75,8 @@ static void finish_raft(struct change *c, int r)
                "another member has this address: remove that one first (firn cluster remove)");
         break;
     case RAFT_NOCONNECTION:
-        finish(c, FIRN_EIO, "the member does not catch up: can it be reached?");
+        finish(c, FIRN_EIO,
+               "the member does not catch up: see whether the leader reaches its peer port");
         break;
     default:
         finish(c, FIRN_EINVAL, raft_strerror(r));
@@ -108,7 +111,7 @@ static void finish_unknown(struct change *c)
     finish(c, FIRN_ENOENT, why);
 }
 
-/* The next change that leads there; none: it is done. */
+/* The next change towards the requested state; if none is left, the request is done. */
 static void step(struct change *c)
 {
     struct node *n = c->node;
@@ -125,7 +128,7 @@ static void step(struct change *c)
         r = raft_add(&n->raft, &c->req, c->id, c->address, stepped);
     else if (c->address[0] && strcmp(s->address, c->address) != 0)
         finish(c, FIRN_ECONFLICT,
-               "this member has another address: remove it, and let it join anew");
+               "this member has another address: remove it, and let it join again");
     else if (s->role == RAFT_SPARE)
         r = raft_assign(&n->raft, &c->req, c->id, RAFT_STANDBY, stepped);
     else if (s->role == RAFT_STANDBY && c->what != CHANGE_ADD)
@@ -136,24 +139,26 @@ static void step(struct change *c)
         finish_raft(c, r);
 }
 
-/* ---- the lead ---- */
+/* ---- handing over the lead ---- */
 
 static void transferred(struct raft_transfer *req)
 {
     struct change *c = req->data;
     struct node *n = c->node;
+    firn_assert(n->change.under_way && n->change.transferring);
     n->change.transferring = false;
     if (raft_state(&n->raft) == RAFT_LEADER)
         finish(c, FIRN_EIO, "the lead could not be handed over in time: try again");
     else if (c->what == CHANGE_TRANSFER)
         finish(c, 0, "");
     else
-        finish(c, FIRN_EAGAIN, ""); /* the new leader removes us */
+        finish(c, FIRN_EAGAIN, ""); /* the new leader removes this member */
 }
 
 static void transfer(struct change *c, uint64_t to)
 {
     struct node *n = c->node;
+    firn_assert(!n->change.transferring);
     n->change.transfer.data = c;
     n->change.transferring = true;
     int r = raft_transfer(&n->raft, &n->change.transfer, to, transferred);
@@ -162,11 +167,11 @@ static void transfer(struct change *c, uint64_t to)
     n->change.transferring = false;
     finish(c, r == RAFT_NOTFOUND || r == RAFT_BADID ? FIRN_ENOENT : FIRN_EIO,
            r == RAFT_NOTFOUND ? "there is no other voter to hand over to"
-           : r == RAFT_BADID  ? "that one is no voter, or leads already"
+           : r == RAFT_BADID  ? "that member is no voter, or is the leader already"
                               : raft_strerror(r));
 }
 
-/* It goes into the log and into every status, so it must be one: no quotes, no blanks, a port. */
+/* The address goes into the log and unescaped into every status: no quotes, no blanks, and a port. */
 static bool is_address(const char *p)
 {
     const char *colon = strrchr(p, ':');
@@ -180,6 +185,7 @@ void membership_change(struct node *n, struct request *q)
 {
     struct frame_in in = { q->frame.body, q->frame.len, false };
     struct change *c = calloc(1, sizeof *c);
+    firn_assert(!n->change.under_way && q->state == REQUEST_WAITING, "state=%d", (int)q->state);
     if (!c)
         return;
     c->node = n;
@@ -194,14 +200,13 @@ void membership_change(struct node *n, struct request *q)
     bool adds = c->what == CHANGE_JOIN || c->what == CHANGE_ADD;
     if (c->what < CHANGE_JOIN || c->what > CHANGE_TRANSFER ||
         (c->id == 0 && c->what != CHANGE_TRANSFER) || (adds && address.len == 0))
-        finish(c, FIRN_EINVAL, "no such change");
+        finish(c, FIRN_EINVAL, "unknown membership change, or one without a member");
     else if (adds && (strlen(c->address) != address.len || !is_address(c->address)))
         finish(c, FIRN_EINVAL, "the member's address is no host:port");
     else if (adds && !n->net.tls && !n->opts.plain && !address_loopback(c->address))
-        finish(
-            c, FIRN_EAUTH,
-            "another machine's address: set cluster.tls_cert, cluster.tls_key and cluster.tls_ca, or "
-            "cluster.plain in a safe network");
+        finish(c, FIRN_EAUTH,
+               "the address is on another machine: set cluster.tls_cert, cluster.tls_key and "
+               "cluster.tls_ca, or cluster.plain in a trusted network");
     else if (c->what == CHANGE_TRANSFER && c->id == n->self.id)
         finish(c, 0, "");
     else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->self.id))
@@ -215,7 +220,7 @@ void membership_change(struct node *n, struct request *q)
 static void join_end(struct node *n)
 {
     n->join.wire = NULL;
-    n->join.next++;
+    n->join.next++; /* wraps around the list */
     n->join.retry_ms = uv_now(&n->loop.uv) + JOIN_EVERY_MS;
 }
 
@@ -257,7 +262,8 @@ void membership_join(struct node *n)
 {
     const struct raft_server *me = node_member(n, n->self.id);
     n->self.newcomer &= me == NULL;
-    /* Who is not in the list was removed, and stays out; but for one that never was in it. */
+    /* A process that the configuration lacks was removed, and must not join again by itself; a newcomer never
+     * was in it. */
     bool in = me ? me->role == RAFT_VOTER || (me->role == RAFT_STANDBY && n->opts.standby)
                  : n->raft.configuration.n > 0 && !n->self.newcomer;
     if (in || n->opts.join_n == 0 || n->join.wire || uv_now(&n->loop.uv) < n->join.retry_ms)

@@ -1,9 +1,9 @@
 /*
- * The member as a whole: its thread and loop, libraft's life, and the way in for other threads.
+ * The node as a whole: its thread and loop, libraft's life, and the functions for other threads.
  *
- * Start: settings, folder, port; libraft loads snapshot and log on the caller's thread, so that everything
- * that is wrong is said at once; then the loop's thread runs. Stop: the reverse, on the loop's thread.
- * libraft tells nobody when the lead changes: a tick looks.
+ * Start: check settings, open folder and port; libraft loads snapshot and log on the caller's thread, so that
+ * node_start() returns every error; then the loop's thread runs. Stop: the reverse, on the loop's thread.
+ * libraft has no callback for a change of the leader: on_tick() looks.
  */
 #include "raft/node_in.h"
 #include "wire/tls_context.h"
@@ -40,27 +40,28 @@ static int to_raft(int r)
 static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **result)
 {
     struct node *n = f->data;
+    firn_assert(raft_last_applied(&n->raft) < n->raft.commit_index, "applied=%llu commit=%llu",
+                raft_last_applied(&n->raft), n->raft.commit_index);
     int r = n->applied.failed;
     if (r == 0 && !fsm_entry_at(b->base, b->len, raft_last_applied(&n->raft) + 1))
         r = FIRN_EFORMAT;
     if (r == 0)
         r = fsm_apply(&n->fsm, b->base, b->len);
     if (r != 0 && !n->applied.failed) {
-        /* libraft would try again, and what was done of it would be done twice. */
+        /* libraft would apply the entry again, and with it the requests that were applied. */
         n->applied.failed = r;
-        log_failed(
-            n, r == FIRN_ENOMEM ? "out of memory" : "an entry of the log is not what was written",
-            r == FIRN_ENOMEM ? "restart firnd"
-                             : "remove this member, delete its folder, join anew");
+        log_failed(n, r == FIRN_ENOMEM ? "out of memory" : "a log entry is damaged",
+                   r == FIRN_ENOMEM ? "restart firnd"
+                                    : "remove this member, delete its folder, join anew");
     }
     if (n->fsm.check.term)
         check_applied(n);
-    *result = n->fsm.result; /* good until the next one, and asked for before */
+    *result = n->fsm.result; /* valid until the next entry: libraft passes it on before that */
     return to_raft(r);
 }
 
-/* A snapshot that gets lost on its way to a member is sent again after this, and not after libraft's half a
- * minute, in which the member would stand still; longer where it is so large that it takes its time. */
+/* libraft sends a snapshot that was lost on its way to a member again after 30 s, and the member would get nothing
+ * until then. Here it is 3 s, plus 1 s per megabyte of the snapshot. */
 static void set_resend(struct node *n, size_t bytes)
 {
     raft_set_install_snapshot_timeout(&n->raft, SNAPSHOT_AGAIN_MS + (unsigned)(bytes / 1000));
@@ -69,6 +70,8 @@ static void set_resend(struct node *n, size_t bytes)
 static int on_snapshot(struct raft_fsm *f, struct raft_buffer *bufs[], unsigned *n_bufs)
 {
     struct node *n = f->data;
+    if (n->applied.failed) /* libraft takes one even so, of a state that may have half an entry */
+        return RAFT_CORRUPT;
     struct raft_buffer *b = raft_malloc(sizeof *b);
     if (!b)
         return RAFT_NOMEM;
@@ -94,11 +97,10 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
         set_resend(n, b->len);
         raft_free(b->base);
         n->applied.snapshots++;
-        n->check.differs = 0; /* it has the leader's now */
+        n->check.differs = 0; /* these registers are the leader's */
     } else {
-        node_say(
-            n, NODE_ERROR, "snapshot_refused",
-            "cause=its checksum is wrong cure=remove this member, delete its folder, join anew");
+        node_say(n, NODE_ERROR, "snapshot_refused",
+                 "cause=wrong checksum cure=remove this member, delete its folder, join anew");
     }
     return to_raft(r);
 }
@@ -108,6 +110,7 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
 static void on_raft_closed(struct raft *r)
 {
     struct node *n = r->data;
+    firn_assert(n->loop.closing && n->requests.count == 0, "requests=%zu", n->requests.count);
     n->health.raft_open = false;
     uv_close((uv_handle_t *)&n->loop.wake, NULL);
     uv_close((uv_handle_t *)&n->loop.tick, NULL);
@@ -164,22 +167,44 @@ static void watch_lead(struct node *n)
         else
             node_say(n, NODE_WARN, "no_leader", "term=%llu", n->raft.current_term);
     }
-    bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
-    if (id || cut_off) /* then others may know one */
+    bool unavailable = raft_state(&n->raft) == RAFT_UNAVAILABLE;
+    if (id || unavailable) /* libraft has stopped here; the other members may have a leader */
         n->election.leaderless_ms = 0;
     else if (n->election.leaderless_ms == 0)
         n->election.leaderless_ms = uv_now(&n->loop.uv);
-    if (n->forward.wire && !cut_off &&
-        (id == n->self.id || id == 0)) { /* what it has not answered may never be */
+    if (n->forward.wire && !unavailable &&
+        (id == n->self.id || id == 0)) { /* it may never answer what it has not answered yet */
         wire_close(n->forward.wire);
         node_leader_lost(n);
     }
-    if (cut_off && !n->health.stopped) {
+    if (unavailable && !n->health.stopped) {
         n->health.stopped = true;
         const char *why = raft_errmsg(&n->raft);
-        node_say(n, NODE_ERROR, "member_stopped", "cause=%s cure=mend that and restart firnd",
-                 *why ? why : "libraft does not say; see the lines before this one");
+        node_say(n, NODE_ERROR, "member_stopped", "cause=%s cure=repair that and restart firnd",
+                 *why ? why : "unknown; see the log lines before this one");
     }
+}
+
+/* What libraft keeps true between two callbacks. After a snapshot that could not be stored it does not: the log has
+ * failed then, and nothing is applied any more. */
+static void check_indexes(struct node *n)
+{
+    raft_index last = raft_last_index(&n->raft), commit = n->raft.commit_index;
+    raft_index applied = raft_last_applied(&n->raft), snapshot = n->raft.log.snapshot.last_index;
+    const struct node_view *before = &n->published.view; /* only this thread writes it */
+    firn_assert(n->raft.current_term >= before->term, "term=%llu before=%" PRIu64,
+                n->raft.current_term, before->term);
+    firn_assert(n->shield.vote.last.term >= n->raft.current_term, "stored term=%llu term=%llu",
+                n->shield.vote.last.term, n->raft.current_term);
+    if (n->health.stalled || raft_state(&n->raft) == RAFT_UNAVAILABLE)
+        return;
+    firn_assert(applied <= commit, "applied=%llu commit=%llu", applied, commit);
+    firn_assert(commit <= last, "commit=%llu last=%llu", commit, last);
+    firn_assert(snapshot <= last, "snapshot=%llu last=%llu", snapshot, last);
+    firn_assert(applied >= before->applied_index, "applied=%llu before=%" PRIu64, applied,
+                before->applied_index);
+    firn_assert(commit >= before->commit_index, "commit=%llu before=%" PRIu64, commit,
+                before->commit_index);
 }
 
 static void on_tick(uv_timer_t *t)
@@ -187,6 +212,7 @@ static void on_tick(uv_timer_t *t)
     struct node *n = t->data;
     if (n->loop.closing)
         return;
+    check_indexes(n);
     watch_lead(n);
     silent_leader_tick(n);
     status_note_heard(n);
@@ -211,7 +237,7 @@ static int explain(struct node *n, int r, const char *what, struct firn_diag *d)
 {
     const char *why = raft_errmsg(&n->raft);
     why = why && *why ? why : raft_strerror(r);
-    if (!what) /* loading: what cannot be decoded has many names */
+    if (!what) /* loading: libraft has many errors for data that it cannot decode */
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.40s is damaged (%.80s): remove this member, delete its folder, join "
                           "anew",
@@ -227,7 +253,8 @@ static int bootstrap(struct node *n, bool recover)
     if (r == 0)
         r = recover ? raft_recover(&n->raft, &c) : raft_bootstrap(&n->raft, &c);
     raft_configuration_close(&c);
-    return r == RAFT_CANTBOOTSTRAP ? 0 : r; /* it was, before: go on with that */
+    return r == RAFT_CANTBOOTSTRAP ? 0
+                                   : r; /* the folder has a cluster's data: continue with them */
 }
 
 static int start_raft(struct node *n, struct firn_diag *d)
@@ -238,7 +265,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     int r = raft_uv_init(&n->io, &n->loop.uv, log, &n->net.transport);
     if (r != 0)
         return firn__diag(d, FIRN_EIO, 0, "cannot use %.120s: %s", log, raft_strerror(r));
-    raft_uv_set_auto_recovery(&n->io, false); /* a damaged log is for people to judge */
+    raft_uv_set_auto_recovery(&n->io, false); /* an operator decides about a damaged log */
     raft_uv_set_connect_retry_delay(&n->io, RECONNECT_MS);
     n->applied.hooks = (struct raft_fsm){
         .version = 1, .data = n, .apply = on_apply, .snapshot = on_snapshot, .restore = on_restore
@@ -254,7 +281,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     uint32_t election = n->opts.election_ms ? n->opts.election_ms : ELECTION_MS;
     raft_set_election_timeout(&n->raft, election);
     raft_set_heartbeat_timeout(&n->raft, election / 5 ? election / 5 : 1);
-    raft_set_pre_vote(&n->raft, true); /* a member that comes back does not disturb */
+    raft_set_pre_vote(&n->raft, true); /* a member that comes back does not depose the leader */
     set_resend(n, 0);
     raft_set_snapshot_threshold(&n->raft,
                                 n->opts.snapshot_every ? n->opts.snapshot_every : SNAPSHOT_EVERY);
@@ -286,21 +313,24 @@ int node_check(const struct node_opts *o, struct firn_diag *d)
     bool tls = o->cert && o->key && o->ca;
     const char *address = o->address ? o->address : o->listen;
     if (!o->listen || !*o->listen)
-        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen is needed: host:port for the peers");
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "cluster.listen is required: host:port of the peer port");
     if (strlen(address) > FRAME_ADDRESS_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen is too long");
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "cluster.listen or cluster.address is too long (at most %d bytes)",
+                          FRAME_ADDRESS_MAX);
     if (!tls && (o->cert || o->key || o->ca))
         return firn__diag(d, FIRN_EINVAL, 0, "TLS needs all three: " TLS_SETTINGS);
     if (!tls && !o->plain && (!address_loopback(o->listen) || !address_loopback(address)))
         return firn__diag(d, FIRN_EINVAL, 0,
                           "cluster.listen %.39s can be reached from other machines: "
-                          "set " TLS_SETTINGS ", or cluster.plain in a network that is safe",
+                          "set " TLS_SETTINGS ", or cluster.plain in a trusted network",
                           o->listen);
     const char *other = o->restore ? "restore" : o->join_n ? "join" : o->standby ? "standby" : NULL;
     if (o->init && other)
         return firn__diag(d, FIRN_EINVAL, 0,
-                          "cluster.init and cluster.%s exclude each other: init is for the very "
-                          "first member alone, and only until there is a second one",
+                          "cluster.init and cluster.%s exclude each other: set cluster.init on the "
+                          "first member only, and only until there is a second one",
                           other);
     return 0;
 }
@@ -347,7 +377,7 @@ static struct node *node_new(const struct node_opts *o)
     return n;
 }
 
-/* What the loop still has is closed in it. */
+/* Closes the handles, and runs the loop until they are closed. */
 static void close_loop(struct node *n)
 {
     if (n->health.raft_open) {
@@ -390,7 +420,7 @@ int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d
     if (r == 0)
         uv_timer_start(&n->loop.tick, on_tick, NODE_TICK_MS, NODE_TICK_MS);
     if (r == 0 && pthread_create(&n->loop.thread, NULL, run, n) != 0)
-        r = firn__diag(d, FIRN_ENOMEM, 0, "no thread for the cluster");
+        r = firn__diag(d, FIRN_ENOMEM, 0, "cannot start the cluster's thread");
     if (r != 0) {
         close_loop(n);
         if (uv)
@@ -442,6 +472,7 @@ void node_submit(struct node *n, const char *frame, size_t len,
         done(user, NULL, 0);
         return;
     }
+    firn_assert(len <= FRAME_MAX, "len=%zu", len);
     *h = (struct hand_in){ .done = done, .user = user, .len = len };
     memcpy(h->bytes, frame, len);
     pthread_mutex_lock(&n->inbox.mutex);
@@ -456,12 +487,12 @@ struct channel {
     struct node *node;
 };
 
-struct waiting { /* one call; the later of the two who know it frees it */
+struct waiting { /* one call; caller and node both hold it, and the later one frees it */
     pthread_mutex_t mutex;
     pthread_cond_t come;
     bool answered, left;
     size_t len;
-    char *reply; /* NULL: the node ended */
+    char *reply; /* NULL: the node stopped */
 };
 
 static void waiting_free(struct waiting *w)
@@ -476,6 +507,7 @@ static void waiting_done(void *user, const char *reply, size_t len)
 {
     struct waiting *w = user;
     pthread_mutex_lock(&w->mutex);
+    firn_assert(!w->answered && len <= FRAME_MAX, "len=%zu", len);
     w->answered = true;
     w->reply = reply ? malloc(len) : NULL;
     if (w->reply) {
@@ -503,7 +535,7 @@ static struct waiting *waiting_new(void)
     return w;
 }
 
-/* The node answers by the deadline itself; a little later we stop believing that. */
+/* The node answers by the deadline. If it does not, the call ends LATE_MS after it. */
 static int channel_call(struct raft_channel *base, const char *frame, size_t len, bool again,
                         int64_t until, char *reply, size_t *out_len, struct firn_diag *d)
 {
@@ -524,10 +556,11 @@ static int channel_call(struct raft_channel *base, const char *frame, size_t len
         memcpy(reply, w->reply, w->len);
         *out_len = w->len;
     }
-    int r = answered && w->reply ? 0
-                                 : firn__diag(d, FIRN_EUNKNOWN, 0,
-                                              answered ? "the cluster's member has ended"
-                                                       : "the cluster's member does not answer");
+    int r = answered && w->reply
+                ? 0
+                : firn__diag(d, FIRN_EUNKNOWN, 0,
+                             answered ? "this process's cluster member has stopped"
+                                      : "this process's cluster member does not answer");
     pthread_mutex_unlock(&w->mutex);
     if (answered)
         waiting_free(w);

@@ -1,5 +1,7 @@
-/* node_in.h - the node as its own files see it. Everything but `mutex` and what it guards belongs to the
- * loop's thread. */
+/*
+ * node_in.h - struct node and what its files call of each other.
+ * Everything but struct node_inbox and struct node_published belongs to the loop's thread.
+ */
 #ifndef FIRN_RAFT_NODE_IN_H
 #define FIRN_RAFT_NODE_IN_H
 
@@ -7,6 +9,7 @@
 #include <raft.h>
 #include <raft/uv.h>
 
+#include "platform/assert.h"
 #include "raft/fsm.h"
 #include "raft/node.h"
 #include "raft/shield/shield.h"
@@ -16,10 +19,10 @@
 
 enum {
     NODE_TICK_MS = 10,
-    PROPOSALS_MAX = 2, /* entries on their way: one is written while the next one collects */
-    MEMBERS_MAX = NODE_PEERS_MAX, /* that the status tells about; more are no cluster any more */
-    RETRY_MS = 20,                /* after "I do not lead" */
-    HEARD_MS = 1000,              /* longer ago: it is not there */
+    PROPOSALS_MAX = 2, /* entries under way: one is written while the next one collects writes */
+    MEMBERS_MAX = NODE_PEERS_MAX, /* members that status and metrics show */
+    RETRY_MS = 20,                /* pause after "this member does not lead" */
+    HEARD_MS = 1000,              /* a member that was heard from longer ago counts as not seen */
     SNAPSHOT_EVERY = 8192,
     SNAPSHOT_KEEP = 2048,
     SNAPSHOT_AGAIN_MS = 3000,
@@ -27,27 +30,28 @@ enum {
 
 enum request_state {
     REQUEST_WAITING,   /* for a leader, or for its turn */
-    REQUEST_PROPOSED,  /* a write in the log, or a change of members under way */
-    REQUEST_BARRIER,   /* a read, until the leader has shown that it is one */
-    REQUEST_FORWARDED, /* the leader has it */
+    REQUEST_PROPOSED,  /* a write in the log, or a membership change under way */
+    REQUEST_BARRIER,   /* a read: waits until the leader has shown that it still leads */
+    REQUEST_FORWARDED, /* sent to the leader */
 };
 
 struct request {
     struct request *next, *prev;
     enum request_state state;
-    struct frame frame;             /* its body is in `bytes` */
-    uint64_t since_ms;              /* of uv_now(): when it came, */
-    uint64_t deadline_ms, retry_ms; /* when it ends, and not to be tried before */
-    uint64_t number;                /* its own, for the leader */
-    bool maybe;        /* it was in a log or with a leader, and what became of it is not known */
-    struct wire *wire; /* who asked; NULL: this process, or nobody any more */
+    struct frame frame; /* its body is in `bytes` */
+    /* All of uv_now(): arrival, deadline, and not to be tried before. */
+    uint64_t since_ms, deadline_ms, retry_ms;
+    uint64_t number; /* this member's own, also for the leader that it is forwarded to */
+    bool maybe;      /* it was in a log or sent to a leader, and its outcome is not known */
+    struct wire
+        *wire; /* the client's connection; NULL: this process asked, or the client is gone */
     void (*done)(void *user, const char *reply, size_t len);
     void *user;
     size_t len;
     char bytes[];
 };
 
-struct hand_in { /* from another thread */
+struct hand_in { /* a request from another thread */
     struct hand_in *next;
     void (*done)(void *user, const char *reply, size_t len);
     void *user;
@@ -55,27 +59,25 @@ struct hand_in { /* from another thread */
     char bytes[];
 };
 
-struct state_check {   /* on what the registers are */
-    raft_term settled; /* the last term in which all before it was applied here, as its leader, */
-    raft_term term;    /* and in which the others were told what came of it, */
-    uint64_t until;    /* which is good for requests up to this one */
-    bool under_way;    /* they are being told */
-    raft_term differs; /* the last one whose leader has other registers */
-    uint64_t said_ms;  /* when that was told last, of uv_now() */
+struct state_check {   /* comparison of register digests (state_check.c) */
+    raft_term settled; /* the last term in which this leader applied every earlier entry, */
+    raft_term term;    /* and in which its digest was compared by the members */
+    uint64_t until;    /* the comparison is valid until this many requests are applied */
+    bool under_way;    /* the digest is in the log, and not yet applied */
+    raft_term differs; /* the last term whose leader has another digest; 0: none */
+    uint64_t said_ms;  /* of uv_now(): when that was logged last */
 };
 
-struct node_identity { /* who this member is */
+struct node_identity { /* of this member */
     uint64_t id;
     char *address; /* under which the other members reach it */
     char *dir;
     int lock_fd;
-    bool
-        newcomer; /* it was never a member: a log that comes may be meant for another member, which had
-                      this address before */
+    bool newcomer; /* it was never a member: a log that arrives may be for another process */
     uint64_t boot; /* random, new with each start: with a request's number it is a nonce */
 };
 
-struct node_loop { /* the thread that everything here belongs to */
+struct node_loop { /* libuv's loop, and the thread that runs it */
     uv_loop_t uv;
     pthread_t thread;
     uv_async_t wake;
@@ -125,15 +127,15 @@ struct node_proposals { /* what this member appends, as the leader */
 struct node_reads { /* reads that must be current */
     bool under_way;
     struct raft_barrier barrier;
-    bool caught_up; /* since the start it once had all that the leader had */
+    bool caught_up; /* since the start it once had every entry that the leader had */
 };
 
-struct node_change { /* of the members, or of who leads: one at a time */
+struct node_change { /* of the members or of the leader, one at a time */
     bool under_way, transferring;
     struct raft_transfer transfer;
 };
 
-struct node_election {      /* who leads, as this member sees it */
+struct node_election {      /* the leader, as this member sees it */
     raft_id logged;         /* the leader that was logged last */
     uint64_t leaderless_ms; /* of uv_now(): since when there is none; 0: there is one */
     uint64_t changes;       /* of the leader, since the start */
@@ -203,7 +205,7 @@ struct node {
     struct node_inbox inbox;
 };
 
-/* Whose that is, in what libraft calls. */
+/* The node that libraft's I/O interface belongs to. */
 static inline struct node *node_of(struct raft_io *io)
 {
     return (struct node *)(void *)((char *)io - offsetof(struct node, io));
@@ -212,30 +214,36 @@ static inline struct node *node_of(struct raft_io *io)
 void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* request.c */
+/* ---- request.c ---- */
+
 void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
                void (*done)(void *user, const char *reply, size_t len), void *user);
-void node_pump(struct node *n); /* do what can be done now */
+void node_pump(struct node *n); /* advance every request that can be advanced now */
 
-/* The same from inside a callback of libraft: that may be in the middle of giving up the lead, with half of
- * what a leader has already freed, and must not be asked for anything then. */
+/* The same from inside a callback of libraft. libraft may be stepping down there, with half of its leader state
+ * already freed, and must not be called. */
 static inline void node_pump_soon(struct node *n)
 {
     if (!n->loop.closing)
         uv_async_send(&n->loop.wake);
 }
-const char *node_any_other(const struct node *n); /* address of a member; NULL: there is none */
-void node_forget(struct node *n, const struct wire *w); /* nobody waits there any more */
-void node_greet(struct wire *w);                        /* as one who asks; wire_events.up */
-void node_leader_lost(struct node *n);                  /* to_leader is gone */
+
+const char *node_any_other(
+    const struct node *n); /* address of another member; NULL: there is none */
+void node_forget(struct node *n, const struct wire *w); /* the client on that connection is gone */
+void node_greet(struct wire *w);                        /* send HELLO as a client; wire_events.up */
+void node_leader_lost(struct node *n);                  /* the connection to the leader is gone */
 void node_answer(struct node *n, struct request *q, const char *reply, size_t len);
 void node_refuse(struct node *n, struct request *q, int result, const char *why);
 void node_expire(struct node *n);
 void node_end_requests(struct node *n);
 struct request *node_request(struct node *n, uint64_t number); /* NULL: it has ended */
-/* It may have happened: the next leader is asked what became of it, if it is ours to ask. */
+
+/* The outcome of a write is not known. If this member took it from its client, it asks the next leader; else the
+ * member that forwarded it does. */
 void node_ask_again(struct node *n, struct request *q, const char *why);
-/* A reply that is begun, and its end. */
+
+/* Begin a reply; end and send it. */
 struct frame_out node_reply(struct node *n, const struct request *q, uint64_t index);
 void node_reply_send(struct node *n, struct request *q, struct frame_out *o);
 
@@ -244,55 +252,70 @@ static inline bool request_due(const struct node *n, const struct request *q)
     return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop.uv);
 }
 
-/* Into the log, as the leader. */
+static inline void request_wait(const struct node *n, struct request *q, uint64_t pause_ms)
+{
+    q->state = REQUEST_WAITING;
+    q->retry_ms = uv_now(&n->loop.uv) + pause_ms;
+}
+
+/* Append to the log, as the leader. */
 static inline int node_append(struct node *n, struct raft_apply *req, struct raft_buffer *entry,
                               raft_apply_cb cb)
 {
+    firn_assert(raft_last_index(&n->raft) >= raft_last_applied(&n->raft));
     fsm_entry_place(entry->base, raft_last_index(&n->raft) + 1);
     return raft_apply(&n->raft, req, entry, 1, cb);
 }
 
-/* propose.c */
-void node_propose(struct node *n); /* what waits and may be written now, as one entry */
-bool node_forgot(struct node *n,
-                 const struct request *q); /* it asks for more than this leader ever had */
-bool node_may_write(
-    struct node *n); /* there is something, and it need not wait for another's turn */
+/* ---- propose.c ---- */
+
+void node_propose(
+    struct node *n); /* append the writes that wait and may be written now, as one entry */
+bool node_may_write(struct node *n); /* is there such a write? */
+/* The client has seen a higher index than this leader's log has. */
+bool node_forgot(struct node *n, const struct request *q);
 enum turn_of node_turn(struct node *n, const struct request *q);
-void node_name_cluster(
-    struct node *n); /* from its first leader, and another one when it is restored */
+/* A cluster gets its incarnation from its first leader, and another one when it is restored. */
+void node_name_cluster(struct node *n);
 
-/* membership.c */
+/* ---- membership.c ---- */
+
 void membership_change(struct node *n, struct request *q);
-void membership_join(struct node *n); /* called again and again until it is a member */
-const struct raft_server *node_member(const struct node *n, uint64_t id);
+void membership_join(struct node *n); /* at each tick, until this process is a member */
+const struct raft_server *node_member(const struct node *n, uint64_t id); /* NULL: no such member */
 
-/* removed.c */
+/* ---- removed.c ---- */
+
 void removed_tick(struct node *n);
 
-/* status.c */
-void status_note_heard(struct node *n);              /* notes whom the leader heard of */
-bool status_heard(const struct node *n, unsigned i); /* of the member at i, of late */
+/* ---- status.c ---- */
+
+void status_note_heard(struct node *n); /* at each tick: which members the leader heard from */
+bool status_heard(const struct node *n, unsigned i); /* from the member at i, within HEARD_MS */
 void node_status(struct node *n, bool lines, struct text *to);
 
-/* view.c */
+/* ---- view.c ---- */
+
 void view_publish(struct node *n);
 
-/* transport.c */
+/* ---- transport.c ---- */
+
 void node_transport(struct node *n);
 FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_diag *d);
 
-/* state_check.c */
-bool check_passed(const struct node *n); /* as the leader: it may write */
-void check_settle(struct node *n);       /* a barrier of its term is applied */
-bool check_settled(const struct node *n);
-void check_propose(struct node *n);       /* once that is so, and nothing else is under way */
-void check_applied(struct node *n);       /* what a leader said */
-bool check_differs(const struct node *n); /* from this leader */
+/* ---- state_check.c ---- */
 
-/* identity.c */
+bool check_passed(const struct node *n); /* as the leader: it may write */
+void check_settle(struct node *n);       /* a barrier of this term is applied */
+bool check_settled(const struct node *n);
+void check_propose(struct node *n); /* append this leader's digest, if nothing else is under way */
+void check_applied(struct node *n); /* a leader's digest was compared with this member's */
+bool check_differs(const struct node *n); /* from the leader of this term */
+
+/* ---- identity.c ---- */
+
 FIRN_MUSTUSE int identity_open(struct node *n, struct firn_diag *d);
-void identity_note_restore(struct node *n); /* once and for all */
+void identity_note_restore(struct node *n); /* cluster.restore is done, and not to be done again */
 bool address_loopback(const char *address);
 
 #endif

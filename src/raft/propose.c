@@ -1,22 +1,23 @@
 /*
- * Writes, where this member leads: all that wait go into one entry of the log, and are answered when it is applied.
- * Who was too slow last time goes first (write_turn.h).
+ * Group commit of writes on the leader: all writes that wait go into one log entry, and are answered when it is
+ * applied. A client that lost the last comparison on a register goes first (write_turn.h).
  */
 #include "raft/node_in.h"
 #include "id/bytes.h"
 #include "id/fnv.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- whose turn it is ---- */
+/* ---- turns ---- */
 
 static uint64_t key_hash(struct firn_slice key)
 {
     return fnv(FNV_BEGIN, key.p, key.len);
 }
 
-/* A member, by the connection that its requests come over; this one has none to itself. */
-static uintptr_t asker(const struct request *q)
+/* The client, by the connection of its requests; this process has none, and is 0. */
+static uintptr_t client_of(const struct request *q)
 {
     return (uintptr_t)q->wire;
 }
@@ -25,7 +26,8 @@ enum { TURN_MS_MAX = 100 };
 
 static struct turns *turns_now(struct node *n)
 {
-    uint64_t turn = n->raft.election_timeout / 10; /* members are no farther apart than that */
+    uint64_t turn = n->raft.election_timeout /
+                    10; /* round trips between members are shorter than that */
     n->proposals.turns.now_ms = uv_now(&n->loop.uv);
     n->proposals.turns.for_ms = turn < TURN_MS_MAX ? turn : TURN_MS_MAX;
     return &n->proposals.turns;
@@ -47,12 +49,12 @@ enum turn_of node_turn(struct node *n, const struct request *q)
     struct turns *t = turns_now(n);
     size_t count = writes_of(q, want);
     for (size_t i = 0; i < count; i++) {
-        enum turn_of one = turns_ask(t, key_hash(want[i].key), asker(q));
+        enum turn_of one = turns_ask(t, key_hash(want[i].key), client_of(q));
         if (one == TURN_OURS)
             return one;
         all = one == TURN_OTHERS ? one : all;
     }
-    /* Of many registers one or another may always be somebody's. */
+    /* A request for many registers might find one of them taken again and again: its wait is bounded. */
     return t->now_ms - q->since_ms > t->for_ms * TURN_LINE_MAX ? TURN_FREE : all;
 }
 
@@ -61,18 +63,18 @@ static void turn_begins(struct node *n, const struct request *q)
     static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
     size_t count = writes_of(q, want);
     for (size_t i = 0; i < count; i++)
-        turns_begin(turns_now(n), key_hash(want[i].key), asker(q));
+        turns_begin(turns_now(n), key_hash(want[i].key), client_of(q));
 }
 
-/* A creation or removal that lost is not tried again as such, and nobody waits for one who went away. */
+/* A creation or removal that lost is not retried, and a client that is gone gets no turn. */
 static void turn_ends(struct node *n, const struct request *q, const struct firn_cas *w, bool lost)
 {
     if (!q->wire && !q->done)
         return;
     if (!lost)
-        turns_won(turns_now(n), key_hash(w->key), asker(q));
+        turns_won(turns_now(n), key_hash(w->key), client_of(q));
     else if (w->old.p && w->value.p)
-        turns_lost(turns_now(n), key_hash(w->key), asker(q));
+        turns_lost(turns_now(n), key_hash(w->key), client_of(q));
 }
 
 /* ---- writes ---- */
@@ -81,28 +83,31 @@ struct proposal {
     struct raft_apply req;
     struct node *node;
     uint64_t entry; /* its number, for turns */
-    uint32_t count;
+    uint32_t count; /* requests in the entry */
     struct {
         uint64_t number; /* of the request, which may have ended meanwhile */
         uint32_t writes;
     } part[FSM_REQUESTS_MAX];
 };
 
-/* `at` is what the state machine said about this request. */
+/* `at` is the state machine's result of this request: an outcome, then a byte per write. */
 static void answer_write(struct node *n, struct request *q, uint64_t index, const uint8_t *at,
                          uint32_t writes)
 {
     uint8_t outcome = *at++;
     if (outcome != FSM_DONE) {
-        node_refuse(n, q, outcome == FSM_OTHER ? FIRN_ESTORE : FIRN_EUNKNOWN,
-                    outcome == FSM_OTHER
-                        ? "the cluster was restored or made anew since it was opened"
-                        : "the leader was lost, and too much happened since");
+        node_refuse(
+            n, q, outcome == FSM_OTHER ? FIRN_ESTORE : FIRN_EUNKNOWN,
+            outcome == FSM_OTHER
+                ? "the cluster was restored or recreated since this client opened it"
+                : "the leader was lost, and the result of this write is no longer remembered");
         return;
     }
     static _Thread_local struct firn_cas want[FRAME_WRITES_MAX];
     struct frame_out o = node_reply(n, q, index);
-    (void)writes_of(q, want); /* as many as it said */
+    size_t count = writes_of(q, want);
+    firn_assert(count == writes, "request=%" PRIu64 " count=%zu writes=%u", q->number, count,
+                writes);
     frame_u32(&o, writes);
     for (uint32_t k = 0; k < writes; k++) {
         bool found = false;
@@ -119,29 +124,36 @@ static void proposal_done(struct raft_apply *req, int status, void *result)
 {
     struct proposal *p = req->data;
     struct node *n = p->node;
-    const uint8_t *at = result; /* only where it was applied */
+    const uint8_t *at = result; /* valid only if status is 0 */
+    const uint8_t *end = status == 0 ? n->fsm.result + n->fsm.result_len : NULL;
+    firn_assert(n->proposals.under_way > 0 && p->count > 0 && p->count <= FSM_REQUESTS_MAX,
+                "under_way=%u requests=%u", n->proposals.under_way, p->count);
     n->proposals.under_way--;
     for (uint32_t i = 0; i < p->count; i++) {
         struct request *q = node_request(n, p->part[i].number);
+        firn_assert(!q || q->state == REQUEST_PROPOSED, "request=%" PRIu64, p->part[i].number);
+        firn_assert(status != 0 || (size_t)(end - at) > p->part[i].writes,
+                    "request %u of %u lacks its result", i, p->count);
         if (q && status == 0)
             answer_write(n, q, req->index, at, p->part[i].writes);
         else if (q)
-            node_ask_again(n, q, "the lead was lost while it was written");
-        at = at ? at + 1 + p->part[i].writes : NULL;
+            node_ask_again(n, q, "the lead was lost while the write was under way");
+        at = status == 0 ? at + 1 + p->part[i].writes : NULL;
     }
+    firn_assert(status != 0 || at == end, "%td bytes of results are left", end - at);
     turns_over(turns_now(n), p->entry);
     free(p);
     node_pump_soon(n);
 }
 
-/* Behind what the client has seen, this cluster cannot be: a leader has all that was ever acknowledged. But it may be
- * one no more, and not know it yet. */
+/* A leader has every entry that was ever acknowledged, so it cannot be behind a client. But this member may have been
+ * deposed, and not know it yet. */
 bool node_forgot(struct node *n, const struct request *q)
 {
     return q->frame.type == FRAME_CAS && load_be64(q->frame.body) > raft_last_index(&n->raft);
 }
 
-/* Those whose turn it is, or all that do not have to wait for another one. False: the entry is full. */
+/* Add the writes whose turn it is (`turn`), or all that need not wait for another client. False: the entry is full. */
 static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, bool turn)
 {
     for (struct request *q = n->requests.first, *next; q; q = next) {
@@ -153,6 +165,8 @@ static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, 
             continue;
         if (!fsm_entry_add(e, q->frame.body + CAS_INCARNATION, q->frame.len - CAS_INCARNATION))
             return false;
+        firn_assert(p->count < FSM_REQUESTS_MAX && p->count + 1 == e->requests,
+                    "requests=%u in entry=%u", p->count, e->requests);
         if (whose == TURN_OURS)
             turn_begins(n, q);
         p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
@@ -170,8 +184,9 @@ void node_propose(struct node *n)
     if (!p || !room) {
         free(p);
         raft_free(room);
-        return; /* they wait on, and end at their deadline */
+        return; /* the requests wait, and end at their deadlines */
     }
+    firn_assert(n->proposals.under_way < PROPOSALS_MAX, "under_way=%u", n->proposals.under_way);
     p->node = n;
     p->req.data = p;
     n->proposals.turns.entry = p->entry = ++n->proposals.begun;
@@ -180,8 +195,11 @@ void node_propose(struct node *n)
         (void)add_writes(n, &e, p, false);
     n->proposals.turns.entry = 0;
     struct raft_buffer b = { room, fsm_entry_end(&e) };
+    firn_assert(p->count == e.requests && b.len <= FSM_ENTRY_MAX, "requests=%u in entry=%u len=%zu",
+                p->count, e.requests, b.len);
     if (p->count > 0) {
-        char *shrunk = raft_realloc(b.base, b.len); /* the log keeps it for long */
+        char *shrunk = raft_realloc(b.base,
+                                    b.len); /* the log keeps it until a snapshot replaces it */
         b.base = shrunk ? shrunk : b.base;
     }
     int r = p->count ? node_append(n, &p->req, &b, proposal_done) : RAFT_NOTFOUND;
@@ -194,8 +212,8 @@ void node_propose(struct node *n)
     raft_free(b.base);
     for (uint32_t i = 0; i < p->count; i++) { /* not in the log: they wait for the next leader */
         struct request *q = node_request(n, p->part[i].number);
-        q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
+        firn_assert(q && q->state == REQUEST_PROPOSED, "request=%" PRIu64, p->part[i].number);
+        request_wait(n, q, RETRY_MS);
     }
     turns_over(turns_now(n), p->entry);
     free(p);
@@ -210,7 +228,6 @@ bool node_may_write(struct node *n)
     return false;
 }
 
-/* A cluster gets its name from its first leader, and another one when it is restored. */
 static void named(struct raft_apply *req, int status, void *result)
 {
     struct node *n = req->data;
@@ -219,6 +236,7 @@ static void named(struct raft_apply *req, int status, void *result)
         n->opts.restore = false;
         identity_note_restore(n);
     }
+    firn_assert(n->proposals.naming);
     n->proposals.naming = false;
     free(req);
     node_pump_soon(n);
@@ -230,7 +248,8 @@ void node_name_cluster(struct node *n)
     struct raft_buffer b = { raft_malloc(FSM_NAME_BYTES), FSM_NAME_BYTES };
     uint64_t fresh = 0;
     if (req && b.base && uv_random(NULL, NULL, &fresh, sizeof fresh, 0, NULL) == 0 && fresh) {
-        (void)fsm_entry_incarnation(b.base, b.len, n->fsm.incarnation, fresh);
+        size_t len = fsm_entry_incarnation(b.base, b.len, n->fsm.incarnation, fresh);
+        firn_assert(len == b.len, "len=%zu", len);
         req->data = n;
         if (node_append(n, req, &b, named) == 0) {
             n->proposals.naming = true;

@@ -1,8 +1,8 @@
 /*
- * A member that was removed while it was away, or that heard of it too late: nobody tells it, for it is no member. All it
- * sees is that no leader comes, as if most of the others were lost, and the cure for that (go on alone with what is
- * there) would be a second cluster. So who has no leader for long asks the others. It is only for people: what is said
- * here changes nothing else, and is taken back when a leader comes.
+ * Detects that this member was removed from the cluster while it was down, or without hearing of it.
+ * Members do not talk to a process that is no member, so all it sees is that no leader comes, as if the quorum was
+ * lost; and cluster.restore, the cure for that, would make a second cluster. So a member without a leader asks the
+ * other members for their status. The result is only logged and shown, and withdrawn when a leader comes.
  */
 #include "raft/node_in.h"
 
@@ -29,8 +29,8 @@ static void ask(struct wire *w)
     wire_send(w, o.p, o.len);
 }
 
-/* A leader of this cluster that does not know us. Which cluster it is, a member that has started again without a
- * leader may not know any more: what is not confirmed as common is not applied. */
+/* The status of a leader of this cluster whose members lack this one. After a restart without a leader this member
+ * may not know its cluster's incarnation yet: entries that are not known to be committed are not applied. */
 static bool says_removed(const struct node *n, const char *status, size_t len)
 {
     char cluster[48], id[40], *text = strndup(status, len);
@@ -54,9 +54,10 @@ static void on_frame(struct wire *w, const struct frame *f)
     if (f->type == FRAME_REPLY && frame_get_reply(&in, &a) == 0 && a.result == 0 &&
         says_removed(n, in.p, in.len)) {
         n->removal.removed = true;
-        node_say(n, NODE_ERROR, "removed",
-                 "cause=this member was removed from the cluster cure=end it; to let it in again "
-                 "delete its folder and start it with cluster.join");
+        node_say(
+            n, NODE_ERROR, "removed",
+            "cause=this member was removed from the cluster cure=stop it; to let it join again "
+            "delete its folder and start it with cluster.join");
     }
     wire_close(w);
     asking_ends(n);
@@ -73,7 +74,7 @@ static const struct wire_events events = { node_greet, on_frame, on_gone };
 void removed_tick(struct node *n)
 {
     uint64_t now = uv_now(&n->loop.uv);
-    if (n->removal.wire && now >= n->removal.ask_ms) { /* it stands still */
+    if (n->removal.wire && now >= n->removal.ask_ms) { /* no answer */
         wire_close(n->removal.wire);
         asking_ends(n);
     }

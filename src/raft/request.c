@@ -1,15 +1,15 @@
 /*
- * What is asked of a member, from the first to the last moment.
+ * Requests of clients, from arrival to reply.
  *
- * Every request waits first. Then, where this member leads: all writes that wait go into one entry of the
- * log (group commit; PROPOSALS_MAX entries may be on their way, so later ones collect meanwhile), all reads
- * that must be current wait for one barrier, and changes of members go one by one. Where another one leads:
- * they go there, over one connection. Reads that may be old are answered from our own map.
+ * Every request waits first. On the leader, all writes that wait go into one log entry (group commit; PROPOSALS_MAX
+ * entries may be under way, so later writes collect meanwhile), all reads that must be current wait for one barrier,
+ * and membership changes run one by one. On any other member, requests are forwarded to the leader over one
+ * connection. Reads that may be stale are answered from this member's own map.
  *
- * What is certain is said with care. A write that was not proposed by its deadline, or that a leader gave
- * back, ends with FIRN_EIO or waits on. One that was proposed, or sent to a leader that went away, may have
- * happened: the member that took it in gave it a nonce, and asks the next leader again, which knows. Only
- * where none comes by the deadline it is FIRN_EUNKNOWN.
+ * A reply never claims more than is certain. A write that was not proposed by its deadline, or that a leader gave
+ * back, ends with FIRN_EIO or waits on. A write that was proposed, or sent to a leader that was lost, may have been
+ * applied: the member that took it from the client gave it a nonce, and asks the next leader again, which knows. Only
+ * if no leader answers by the deadline the reply is FIRN_EUNKNOWN.
  */
 #include "raft/node_in.h"
 #include "id/bytes.h"
@@ -23,7 +23,7 @@ enum {
     BUDGET_MS_MAX = 60 * 1000,
     PATIENCE_MS = 1000,
     PAGE_BYTES = 256 * 1024,
-    /* That wait, of all who ask: peers must not fill the memory, and each turn walks over all. */
+    /* Of all clients together: they must not fill the memory, and each node_pump() walks over all requests. */
     REQUESTS_MAX = 2048,
     REQUEST_BYTES_MAX = 64 << 20,
 };
@@ -45,14 +45,21 @@ static bool changes_something(const struct request *q)
     return q->frame.type == FRAME_CAS || q->frame.type == FRAME_CHANGE;
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 void node_answer(struct node *n, struct request *q, const char *reply, size_t len)
 {
-    *(q->prev ? &q->prev->next : &n->requests.first) = q->next;
-    *(q->next ? &q->next->prev : &n->requests.last) = q->prev;
-    n->requests.bytes -= sizeof *q + q->len;
-    n->requests.count--;
+    struct node_requests *all = &n->requests;
+    firn_assert(all->count > 0 && all->bytes >= sizeof *q + q->len, "count=%zu bytes=%zu",
+                all->count, all->bytes);
+    firn_assert((q->prev ? q->prev->next : all->first) == q &&
+                (q->next ? q->next->prev : all->last) == q);
+    firn_assert(len <= FRAME_MAX, "len=%zu", len);
+    *(q->prev ? &q->prev->next : &all->first) = q->next;
+    *(q->next ? &q->next->prev : &all->last) = q->prev;
+    all->bytes -= sizeof *q + q->len;
+    all->count--;
+    firn_assert((all->count == 0) == !all->first && (all->count == 0) == (all->bytes == 0));
     if (q->wire && reply)
         wire_send(q->wire, reply, len);
     else if (q->done)
@@ -75,7 +82,7 @@ void node_refuse(struct node *n, struct request *q, int result, const char *why)
 struct frame_out node_reply(struct node *n, const struct request *q, uint64_t index)
 {
     struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
-    /* Our own process has this clock already: it would take it for another one's. */
+    /* This process must not take its own clock for another member's. */
     frame_reply(&o, q->frame.number, 0, index, q->wire ? wall_ms() : 0);
     return o;
 }
@@ -84,7 +91,7 @@ void node_reply_send(struct node *n, struct request *q, struct frame_out *o)
 {
     frame_end(o);
     if (o->full)
-        node_refuse(n, q, FIRN_EIO, "the answer is too long");
+        node_refuse(n, q, FIRN_EIO, "the reply is longer than a frame");
     else
         node_answer(n, q, o->p, o->len);
 }
@@ -130,6 +137,7 @@ static void answer_scan(struct node *n, struct request *q)
         frame_text(&o, key);
         frame_text(&o, map_value(m, i));
     }
+    firn_assert(o.full || head + 5 <= o.len, "head=%zu len=%zu", head, o.len);
     o.p[head] = more;
     store_be32(o.p + head + 1, count);
     node_reply_send(n, q, &o);
@@ -137,9 +145,8 @@ static void answer_scan(struct node *n, struct request *q)
 
 static void answer_identity(struct node *n, struct request *q)
 {
-    if (n->fsm.incarnation == 0) { /* a new leader is about to name it */
-        q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
+    if (n->fsm.incarnation == 0) { /* a new leader is about to name the cluster */
+        request_wait(n, q, RETRY_MS);
         return;
     }
     struct frame_out o = node_reply(n, q, index_now(n));
@@ -149,7 +156,7 @@ static void answer_identity(struct node *n, struct request *q)
 
 static void answer_from_map(struct node *n, struct request *q)
 {
-    if (q->wire && !wire_works(q->wire)) { /* it did not take the answers before this one */
+    if (q->wire && !wire_works(q->wire)) { /* the client did not read the replies before this one */
         node_answer(n, q, NULL, 0);
         return;
     }
@@ -160,9 +167,10 @@ static void answer_from_map(struct node *n, struct request *q)
     case FRAME_SCAN:
         answer_scan(n, q);
         break;
-    case FRAME_CAS: /* it does lead */
-        node_refuse(n, q, FIRN_ESTORE,
-                    "the cluster has forgotten what it knew: it was restored or wiped");
+    case FRAME_CAS: /* node_forgot(): this member does lead */
+        node_refuse(
+            n, q, FIRN_ESTORE,
+            "the cluster has lost data that this client has seen: it was restored or wiped");
         break;
     default:
         answer_identity(n, q);
@@ -172,6 +180,7 @@ static void answer_from_map(struct node *n, struct request *q)
 static void answer_status(struct node *n, struct request *q)
 {
     struct frame_out o = node_reply(n, q, index_now(n));
+    firn_assert(o.len < o.cap, "len=%zu cap=%zu", o.len, o.cap);
     struct text text = { .p = o.p + o.len, .cap = o.cap - o.len };
     node_status(n, q->frame.body[0] == STATUS_LINES, &text);
     o.len += text.len;
@@ -179,7 +188,7 @@ static void answer_status(struct node *n, struct request *q)
     node_reply_send(n, q, &o);
 }
 
-/* ---- what waits ---- */
+/* ---- the requests that wait ---- */
 
 struct request *node_request(struct node *n, uint64_t number)
 {
@@ -189,20 +198,20 @@ struct request *node_request(struct node *n, uint64_t number)
     return NULL;
 }
 
-/* The next leader is asked what became of it, if it is ours to ask. */
 void node_ask_again(struct node *n, struct request *q, const char *why)
 {
-    if (q->frame.flags != 0) { /* the member that sent it asks */
+    firn_assert(q->frame.type == FRAME_CAS && q->len > FRAME_HEAD + CAS_AGAIN, "type=%d",
+                (int)q->frame.type);
+    if (q->frame.flags != 0) { /* the member that forwarded it asks */
         node_refuse(n, q, FIRN_EUNKNOWN, why);
         return;
     }
     q->maybe = true;
     q->bytes[FRAME_HEAD + CAS_AGAIN] = 1;
-    q->state = REQUEST_WAITING;
-    q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
+    request_wait(n, q, RETRY_MS);
 }
 
-/* A read, or a write that asks for what this leader does not have. */
+/* A read, or a write whose client has seen more than this leader has. */
 static bool needs_lead(struct node *n, const struct request *q)
 {
     return request_due(n, q) && (!changes_something(q) || node_forgot(n, q));
@@ -216,11 +225,12 @@ static bool any_needs_lead(struct node *n)
     return false;
 }
 
-/* ---- what needs a lead that is sure ---- */
+/* ---- requests that need proof of the lead ---- */
 
 static void barrier_done(struct raft_barrier *req, int status)
 {
     struct node *n = req->data;
+    firn_assert(n->reads.under_way);
     n->reads.under_way = false;
     if (status == 0) {
         n->reads.caught_up = true;
@@ -232,9 +242,8 @@ static void barrier_done(struct raft_barrier *req, int status)
             continue;
         if (status == 0) {
             answer_from_map(n, q);
-        } else { /* it changed nothing: the next leader may answer */
-            q->state = REQUEST_WAITING;
-            q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
+        } else { /* it changed nothing: the next leader can answer it */
+            request_wait(n, q, RETRY_MS);
         }
     }
     node_pump_soon(n);
@@ -242,6 +251,7 @@ static void barrier_done(struct raft_barrier *req, int status)
 
 static void read_current(struct node *n)
 {
+    firn_assert(!n->reads.under_way);
     n->reads.barrier.data = n;
     if (raft_barrier(&n->raft, &n->reads.barrier, barrier_done) != 0)
         return;
@@ -251,7 +261,7 @@ static void read_current(struct node *n)
             q->state = REQUEST_BARRIER;
 }
 
-/* ---- to the leader ---- */
+/* ---- forwarding to the leader ---- */
 
 void node_greet(struct wire *w)
 {
@@ -276,10 +286,10 @@ static void leader_frame(struct wire *w, const struct frame *f)
     if (!q || q->state != REQUEST_FORWARDED || frame_get_reply(&in, &a) != 0)
         return;
     bool change = q->frame.type == FRAME_CHANGE;
-    if (a.result == FIRN_EAGAIN || (change && a.result == FIRN_EUNKNOWN)) { /* it leads no more, */
-        q->maybe |= a.result == FIRN_EUNKNOWN; /* and did nothing, or does not know */
-        q->state = REQUEST_WAITING;
-        q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
+    if (a.result == FIRN_EAGAIN ||
+        (change && a.result == FIRN_EUNKNOWN)) { /* it no longer leads, */
+        q->maybe |= a.result == FIRN_EUNKNOWN;   /* and did nothing, or does not know */
+        request_wait(n, q, RETRY_MS);
         return;
     }
     if (change && q->maybe && a.result == FIRN_ENOENT && q->frame.body[0] == CHANGE_REMOVE) {
@@ -287,8 +297,8 @@ static void leader_frame(struct wire *w, const struct frame *f)
         node_reply_send(n, q, &o);
         return;
     }
-    /* What this leader did not do says nothing about the one before it. That the store is another one does:
-     * then nobody has it any more. */
+    /* A refusal of this leader says nothing about what the leader before it did. FIRN_ESTORE does: in another
+     * incarnation no member has the write. */
     bool open = a.result == FIRN_EUNKNOWN || (q->maybe && a.result != 0 && a.result != FIRN_ESTORE);
     if (open && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
         node_ask_again(n, q, "");
@@ -296,6 +306,7 @@ static void leader_frame(struct wire *w, const struct frame *f)
     }
     n->reads.caught_up |= a.index > 0 && raft_last_applied(&n->raft) >= a.index;
     size_t len = f->len + FRAME_HEAD;
+    firn_assert(len <= FRAME_MAX, "len=%zu", len);
     memcpy(n->requests.room, f->body - FRAME_HEAD, len);
     store_be64(n->requests.room + 12, q->frame.number);
     node_answer(n, q, n->requests.room, len);
@@ -311,10 +322,9 @@ void node_leader_lost(struct node *n)
             continue;
         if (q->frame.type == FRAME_CAS) {
             node_ask_again(n, q, "the leader was lost before it answered");
-        } else { /* nothing changes by it, or nothing more when it is done twice */
+        } else { /* a read, or a change that may be made twice */
             q->maybe = q->frame.type == FRAME_CHANGE;
-            q->state = REQUEST_WAITING;
-            q->retry_ms = uv_now(&n->loop.uv) + RETRY_MS;
+            request_wait(n, q, RETRY_MS);
         }
     }
 }
@@ -355,6 +365,7 @@ static void forward(struct node *n, const char *address)
         next = q->next;
         if (!request_due(n, q) || (q->frame.flags & FRAME_FORWARDED))
             continue;
+        firn_assert(q->len >= FRAME_HEAD && q->len <= FRAME_MAX, "len=%zu", q->len);
         q->state = REQUEST_FORWARDED;
         n->forward.requests[q->frame.type == FRAME_CAS]++;
         memcpy(n->requests.room, q->bytes, q->len);
@@ -367,9 +378,9 @@ static void forward(struct node *n, const char *address)
     }
 }
 
-/* ---- the turn of all ---- */
+/* ---- one pass over all requests ---- */
 
-/* Old is good enough, and we are neither merely starting nor standing still. */
+/* Stale reads, unless this member has just started or has stopped applying. */
 static void answer_local(struct node *n)
 {
     bool current = n->reads.caught_up && !n->health.stalled && !check_differs(n) &&
@@ -387,8 +398,8 @@ static void answer_local(struct node *n)
 
 static void hand_back(struct node *n)
 {
-    bool cut_off = raft_state(&n->raft) == RAFT_UNAVAILABLE;
-    int flags = FRAME_FORWARDED | (cut_off ? FRAME_PASSED : 0);
+    bool unavailable = raft_state(&n->raft) == RAFT_UNAVAILABLE;
+    int flags = FRAME_FORWARDED | (unavailable ? FRAME_PASSED : 0);
     for (struct request *q = n->requests.first, *next; q; q = next) {
         next = q->next;
         if (q->state == REQUEST_WAITING && (q->frame.flags & flags))
@@ -409,7 +420,8 @@ void node_pump(struct node *n)
         hand_back(n);
         raft_leader(&n->raft, &id, &address);
         if (raft_state(&n->raft) == RAFT_UNAVAILABLE)
-            address = node_any_other(n); /* who leads is not known any more: it passes it on */
+            address = node_any_other(
+                n); /* libraft has stopped: another member forwards it to the leader */
         else if (id == 0 || id == n->self.id)
             address = NULL;
         if (address)
@@ -424,6 +436,8 @@ void node_pump(struct node *n)
            leads(n)) {
         unsigned before = n->proposals.under_way;
         node_propose(n);
+        firn_assert(n->proposals.under_way <= PROPOSALS_MAX, "under_way=%u",
+                    n->proposals.under_way);
         if (n->proposals.under_way == before)
             break;
     }
@@ -434,11 +448,11 @@ void node_pump(struct node *n)
         if (request_due(n, q) && q->frame.type == FRAME_CHANGE &&
             (check_passed(n) || q->frame.body[0] == CHANGE_TRANSFER)) {
             membership_change(n, q);
-            break; /* the list may have changed; the rest has its turn when this one is done */
+            break; /* the list may have changed; the next change begins when this one is done */
         }
 }
 
-/* ---- coming and going ---- */
+/* ---- arrival and end of a request ---- */
 
 static bool well_formed(const struct frame *f)
 {
@@ -473,12 +487,13 @@ static bool well_formed(const struct frame *f)
     }
 }
 
-/* Too much waits already. */
+/* Too many requests wait already. */
 static void turn_away(struct node *n, const struct frame *f, struct wire *wire,
                       void (*done)(void *user, const char *reply, size_t len), void *user)
 {
     struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
-    frame_refuse(&o, f->number, FIRN_EIO, 0, "this member has too much to do: ask less at once");
+    frame_refuse(&o, f->number, FIRN_EIO, 0,
+                 "too many requests wait on this member: send fewer at a time");
     if (wire)
         wire_send(wire, o.p, o.len);
     else if (done)
@@ -506,6 +521,8 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
     }
     n->requests.bytes += sizeof *q + len;
     n->requests.count++;
+    firn_assert(n->requests.count <= REQUESTS_MAX && n->requests.bytes <= REQUEST_BYTES_MAX,
+                "count=%zu bytes=%zu", n->requests.count, n->requests.bytes);
     memcpy(q->bytes, bytes, len);
     q->len = len;
     q->frame = f;
@@ -520,13 +537,14 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
         store_be64(q->bytes + FRAME_HEAD + CAS_SINCE, n->fsm.requests);
         q->bytes[FRAME_HEAD + CAS_AGAIN] = 0;
     }
+    firn_assert(q->number != 0);
     uint32_t budget = f.budget_ms < BUDGET_MS_MAX ? f.budget_ms : BUDGET_MS_MAX;
     q->since_ms = uv_now(&n->loop.uv);
     q->deadline_ms = q->since_ms + budget;
     q->prev = n->requests.last;
     *(n->requests.last ? &n->requests.last->next : &n->requests.first) = q;
     n->requests.last = q;
-    (void)node_turn(n, q); /* if it is its turn, that it came in time counts */
+    (void)node_turn(n, q); /* if it is its turn, this notes that it arrived in time */
 }
 
 void node_forget(struct node *n, const struct wire *w)
@@ -537,13 +555,12 @@ void node_forget(struct node *n, const struct wire *w)
         if (q->wire != w)
             continue;
         q->wire = NULL;
-        if (q->state == REQUEST_WAITING) /* nothing of it has begun, and now nothing will */
+        if (q->state == REQUEST_WAITING) /* it has not begun, and does not begin now */
             node_answer(n, q, NULL, 0);
     }
 }
 
-/* An election takes a moment, which is worth waiting for. What comes when there has been no leader for long is told at
- * once. */
+/* Requests wait for the end of an election. Once there was no leader for longer, they are refused at once. */
 static bool given_up(const struct node *n, uint64_t now)
 {
     uint64_t patience = 10 * n->raft.election_timeout;
@@ -551,21 +568,21 @@ static bool given_up(const struct node *n, uint64_t now)
            now - n->election.leaderless_ms >= (patience > PATIENCE_MS ? patience : PATIENCE_MS);
 }
 
-/* Why it waited in vain, where nothing was done of it. */
+/* Why a request that never began has expired. */
 static const char *late(struct node *n, const struct request *q)
 {
     if (n->health.stopped)
         return "libraft has stopped in this member: see its log, and restart it";
     if (n->removal.removed)
-        return "this member was removed from the cluster: end it, or delete its folder and let it join "
-               "anew";
+        return "this member was removed from the cluster: stop it, or delete its folder and let it join "
+               "again";
     if (!leads(n))
-        return "no leader: fewer than half of the members are there";
+        return "no leader: fewer than half of the voters reach each other";
     if (q->state == REQUEST_BARRIER || !changes_something(q))
-        return "the leader did not hear from most members in time, which a current read waits for";
+        return "the leader did not hear from a quorum in time, which a current read waits for";
     return q->frame.type == FRAME_CAS
-               ? "too much is written at once: it was not its turn in time"
-               : "another change of the members is under way: try again when it is done";
+               ? "too many writes at a time: this one was not proposed by its deadline"
+               : "another membership change is under way: retry when it is done";
 }
 
 void node_expire(struct node *n)
@@ -578,15 +595,16 @@ void node_expire(struct node *n)
         if (q->deadline_ms > now && !(hopeless && untouched))
             continue;
         if (q->frame.type == FRAME_STATUS)
-            answer_status(n, q); /* what this member alone knows */
+            answer_status(n, q); /* of this member alone */
         else if (q->maybe)
-            node_refuse(n, q, FIRN_EUNKNOWN, "the leader was lost, and no other one came in time");
+            node_refuse(n, q, FIRN_EUNKNOWN,
+                        "the leader was lost, and no other was elected by the deadline");
         else if (untouched || q->state == REQUEST_BARRIER || !changes_something(q))
             node_refuse(n, q, FIRN_EIO, late(n, q));
         else if (q->state == REQUEST_FORWARDED)
-            node_refuse(n, q, FIRN_EUNKNOWN, "the leader did not answer in time");
+            node_refuse(n, q, FIRN_EUNKNOWN, "the leader did not answer by the deadline");
         else
-            node_refuse(n, q, FIRN_EUNKNOWN, "the cluster did not confirm it in time");
+            node_refuse(n, q, FIRN_EUNKNOWN, "the cluster did not confirm it by the deadline");
     }
 }
 
@@ -594,4 +612,5 @@ void node_end_requests(struct node *n)
 {
     while (n->requests.first)
         node_answer(n, n->requests.first, NULL, 0);
+    firn_assert(n->requests.count == 0 && n->requests.bytes == 0);
 }

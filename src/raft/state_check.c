@@ -1,15 +1,15 @@
 /*
- * Whether the leader's registers are everybody's. A leader goes on from its own: if a disk or a mistake left it other
- * ones, it would hand out again what was handed out. All have the same log, so all have the same registers at
- * each place in it, or somebody is wrong.
+ * Leader state check: compare register digests before the first write.
+ * All members apply the same log, so all have the same registers at each index, unless a disk or a bug changed them on
+ * one. Such a member, as the leader, would issue again what was issued before.
  *
- * So a leader first lets everything be applied that is in its log, then says in an entry what its registers
- * come to, and begins its first write when that entry is applied; and again from time to time. A member whose
- * own do not come to the same answers that leader no more, in this term. It applies what is committed before
- * it answers for what follows (libraft does both in this order), so of three that agree by two, no write of the
- * third is ever acknowledged: it gives up the lead, and one of the two gets it. Which of two is right if the
- * third is gone is not for us to say: then nobody writes. What this does not see: a leader that goes wrong while
- * it leads, until it says so the next time; and a member that got its registers from the wrong one, as a snapshot.
+ * So a leader first applies every entry of its log, then appends its digest, and begins to write when that entry is
+ * applied; it repeats this every few thousand requests. A member whose digest differs no longer answers that leader in
+ * this term. libraft applies a committed entry before it answers for a later one. So if two of three members agree, no
+ * write of the third is acknowledged: it loses the lead, and one of the two gets it. If only two members are up and
+ * they differ, neither can tell which one is right, and no write is acknowledged.
+ * Not detected: registers that change on the leader, until its next digest; and a member that received its registers
+ * from the wrong leader, as a snapshot.
  */
 #include "raft/node_in.h"
 
@@ -17,8 +17,9 @@
 #include <stdlib.h>
 
 enum {
-    CHECK_EVERY = 4096,     /* requests, */
-    CHECK_PER_REGISTER = 4, /* and more where there are many registers: a sum looks at all */
+    CHECK_EVERY = 4096, /* requests, or */
+    CHECK_PER_REGISTER =
+        4, /* requests per register if that is more: a digest reads all registers */
     SAY_EVERY_MS = 10000,
 };
 
@@ -29,6 +30,8 @@ bool check_passed(const struct node *n)
 
 void check_settle(struct node *n)
 {
+    firn_assert(n->check.settled <= n->raft.current_term, "settled=%llu term=%llu",
+                n->check.settled, n->raft.current_term);
     n->check.settled = n->raft.current_term;
 }
 
@@ -37,11 +40,13 @@ bool check_settled(const struct node *n)
     return n->check.settled == n->raft.current_term;
 }
 
-/* Its own entry: everything before it is applied here too, so all may be asked to compare again later. */
+/* The leader's own entry is applied, and with it every entry before it. */
 static void said(struct raft_apply *req, int status, void *result)
 {
     struct node *n = req->data;
     (void)result;
+    firn_assert(n->check.under_way && n->check.term <= n->raft.current_term,
+                "checked=%llu term=%llu", n->check.term, n->raft.current_term);
     n->check.under_way = false;
     if (status == 0) {
         uint64_t every = (uint64_t)n->fsm.map.count * CHECK_PER_REGISTER;
@@ -71,7 +76,7 @@ void check_propose(struct node *n)
     raft_free(b.base);
 }
 
-/* Two that differ and no third may elect each other for ever. */
+/* Logs it. Two members that differ, without a third, may elect each other again and again: not too often. */
 static void tell(struct node *n, const struct fsm_check *c)
 {
     raft_id id = 0;
@@ -84,14 +89,14 @@ static void tell(struct node *n, const struct fsm_check *c)
     node_say(n, NODE_ERROR, "registers_differ",
              "leader=%llx address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
              " cure=if no other member says so, remove this one, delete its folder, join anew; if "
-             "all others do, the same for that leader",
+             "all other members say so, do the same with that leader",
              id, address ? address : "?", c->term, c->sum, c->leaders_sum);
 }
 
 void check_applied(struct node *n)
 {
     struct fsm_check *c = &n->fsm.check;
-    bool ours = c->term == n->raft.current_term; /* else it was another leader's, long ago */
+    bool ours = c->term == n->raft.current_term; /* else it is an entry of an earlier leader */
     if (ours && !c->same && n->check.differs != c->term) {
         n->check.differs = c->term;
         tell(n, c);

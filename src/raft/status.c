@@ -1,10 +1,12 @@
-/* The cluster as this member sees it, as JSON, or for people as lines of fields with tabs between them. How
- * far the others are only the leader knows. */
+/*
+ * The cluster's status as this member sees it: JSON, or for people lines of fields with tabs between them. Only the
+ * leader knows how far the other members are.
+ */
 #include "raft/node_in.h"
 
 #include <inttypes.h>
 
-/* libraft forgets it at each of its own checks. */
+/* libraft clears recent_recv at each of its own checks, so it is noted at each tick. */
 void status_note_heard(struct node *n)
 {
     const struct raft_configuration *c = &n->raft.configuration;
@@ -27,12 +29,13 @@ static void add_member(struct text *o, struct node *n, unsigned i, raft_id leade
     static const char *const roles[] = { "standby", "voter", "spare" };
     const struct raft_server *s = &n->raft.configuration.servers[i];
     bool leads = raft_state(&n->raft) == RAFT_LEADER;
+    firn_assert(i < n->raft.configuration.n);
     text_addf(o, "%s{\"id\":\"%016llx\",\"address\":\"%s\",\"role\":\"%s\",\"leader\":%s",
               i ? "," : "", s->id, s->address, roles[s->role % 3],
               s->id == leader ? "true" : "false");
     if (s->id == n->self.id) {
         text_addf(o, ",\"index\":%llu,\"lag\":0,\"seen\":true", raft_last_index(&n->raft));
-    } else if (leads) { /* progress is in the order of the configuration */
+    } else if (leads) { /* progress has the order of the configuration */
         const struct raft_progress *p = &n->raft.leader_state.progress[i];
         raft_index last = raft_last_index(&n->raft);
         text_addf(o, ",\"index\":%llu,\"lag\":%llu,\"seen\":%s", p->match_index,
@@ -74,9 +77,11 @@ static void status_lines(struct node *n, struct text *o, raft_id leader)
         add_line(o, n, i, leader);
 }
 
-static uint64_t sum_now(struct node *n)
+static uint64_t digest_now(struct node *n)
 {
     raft_index index = raft_last_applied(&n->raft);
+    firn_assert(n->applied.digest.index <= index, "cached=%llu applied=%llu",
+                n->applied.digest.index, index);
     if (n->applied.digest.index != index) {
         n->applied.digest.index = index;
         n->applied.digest.sum = fsm_sum(&n->fsm);
@@ -91,7 +96,7 @@ void node_status(struct node *n, bool lines, struct text *o)
     const char *address = NULL;
     raft_leader(&n->raft, &leader, &address);
     if (n->shield.leader
-            .silent) /* without a vote it begins no election, and would name its last one for ever */
+            .silent) /* a standby begins no election, and would name its last leader for ever */
         leader = 0;
     if (lines) {
         status_lines(n, o, leader);
@@ -107,7 +112,7 @@ void node_status(struct node *n, bool lines, struct text *o)
     text_addf(o, ",\"term\":%llu,\"last_index\":%llu,\"commit_index\":%llu", n->raft.current_term,
               raft_last_index(&n->raft), n->raft.commit_index);
     text_addf(o, ",\"applied_index\":%llu,\"registers\":%zu,\"registers_sum\":\"%016" PRIx64 "\"",
-              raft_last_applied(&n->raft), n->fsm.map.count, sum_now(n));
+              raft_last_applied(&n->raft), n->fsm.map.count, digest_now(n));
     text_addf(o, ",\"registers_differ\":%s", check_differs(n) ? "true" : "false");
     text_addf(o, ",\"snapshot_index\":%llu,\"snapshots\":%" PRIu64 ",\"members\":[",
               n->raft.log.snapshot.last_index, n->applied.snapshots);

@@ -1,9 +1,9 @@
 /*
- * The peer port, and libraft's transport on it. Whoever connects says HELLO first: a member's connection
- * becomes a stream of libraft's, a client's stays with us and carries requests.
+ * The peer port, and libraft's transport on it. The first frame of a connection is HELLO: a member's connection then
+ * becomes a stream of libraft's, a client's connection stays here and carries requests.
  *
- * A member is let in under any id that it says: with TLS it has shown a certificate of the cluster's
- * authority, and without, the port is for this machine alone or for a network that was declared safe.
+ * A member may name any id: with TLS it has shown a certificate of the cluster's authority, and without TLS the port
+ * is for this machine alone or for a network that was declared trusted.
  */
 #include "raft/node_in.h"
 #include "id/diag.h"
@@ -25,8 +25,10 @@ struct dial { /* a connection that libraft asked for */
 static void dial_end(struct dial *d, uv_stream_t *stream, int status)
 {
     struct dial **at = &d->node->net.dials;
-    while (*at != d)
+    while (*at != d) {
+        firn_assert(*at, "a connection attempt that is not in the list");
         at = &(*at)->next;
+    }
     *at = d->next;
     d->req->cb(d->req, stream, status);
     free(d);
@@ -71,7 +73,7 @@ static int transport_connect(struct raft_uv_transport *t, struct raft_uv_connect
         return RAFT_NOMEM;
     if (!n->net.tls && !n->opts.plain && !address_loopback(address)) {
         free(d);
-        return RAFT_NOCONNECTION; /* said when the member was added */
+        return RAFT_NOCONNECTION; /* the error was given when the member was added */
     }
     d->node = n;
     d->req = req;
@@ -87,20 +89,20 @@ static int transport_connect(struct raft_uv_transport *t, struct raft_uv_connect
 
 /* ---- in ---- */
 
-static void guest_frame(struct wire *w, const struct frame *f)
+static void client_frame(struct wire *w, const struct frame *f)
 {
     struct node *n = wire_user(w);
     struct frame_greeting g;
     if (n->loop.closing)
         return;
     if ((f->type == FRAME_HELLO) !=
-        wire_first(w)) { /* a second greeting would leave requests behind */
+        wire_first(w)) { /* requests before a second HELLO would never be answered */
         wire_close(w);
         node_forget(n, w);
         return;
     }
     if (f->type != FRAME_HELLO) {
-        /* Once for all that came together: a turn walks over all requests, and one peer that sends
+        /* One pass for all frames that arrive together: it walks over all requests, and a client that sends
          * thousands must not take the loop from the others. */
         node_take(n, f->body - FRAME_HEAD, f->len + FRAME_HEAD, w, NULL, NULL);
         node_pump_soon(n);
@@ -122,19 +124,19 @@ static void guest_frame(struct wire *w, const struct frame *f)
         n->net.accept(&n->net.transport, g.member, g.address, s);
 }
 
-static void guest_gone(struct wire *w, const char *why)
+static void client_gone(struct wire *w, const char *why)
 {
     (void)why;
     node_forget(wire_user(w), w);
 }
 
-static const struct wire_events guest_events = { NULL, guest_frame, guest_gone };
+static const struct wire_events client_events = { NULL, client_frame, client_gone };
 
-static void on_guest(uv_stream_t *listener, int status)
+static void on_connection(uv_stream_t *listener, int status)
 {
     struct node *n = listener->data;
     if (status == 0)
-        (void)wire_accept(listener, n->net.tls, &guest_events, n);
+        (void)wire_accept(listener, n->net.tls, &client_events, n);
 }
 
 /* ---- for libraft ---- */
@@ -196,7 +198,7 @@ int node_listen(struct node *n, const char *address, struct firn_diag *d)
     int r = uv_tcp_bind(&n->net.listener, found->ai_addr, 0);
     freeaddrinfo(found);
     if (r == 0)
-        r = uv_listen((uv_stream_t *)&n->net.listener, 64, on_guest);
+        r = uv_listen((uv_stream_t *)&n->net.listener, 64, on_connection);
     return r < 0 ? firn__diag(d, FIRN_EIO, 0, "cluster.listen: %.80s: %s", address, uv_strerror(r))
                  : 0;
 }

@@ -1,17 +1,21 @@
-/* What this member knows, for whoever counts: the loop's thread writes it down at each tick, others copy it. The
- * mutex is for the two of them alone, so that no request waits for a reader. */
+/*
+ * The node's view for metrics and health: the loop's thread publishes it at each tick, other threads copy it. Its mutex
+ * guards nothing else, so that no request waits for a reader.
+ */
 #include "raft/node_in.h"
 
 _Static_assert((int)NODE_UNAVAILABLE == RAFT_UNAVAILABLE && (int)NODE_FOLLOWER == RAFT_FOLLOWER &&
                    (int)NODE_CANDIDATE == RAFT_CANDIDATE && (int)NODE_LEADER == RAFT_LEADER,
-               "a state of libraft's is taken as it is");
+               "libraft's states are published as they are");
 
-/* libraft tells nobody when the lead changes: it has when another one leads, or the same one in another term. */
+/* libraft has no callback for it: the lead has changed when another member leads, or the same one in a new term. */
 static void count_changes(struct node *n, raft_id leader)
 {
     if (leader == 0 ||
         (leader == n->election.counted_id && n->raft.current_term == n->election.counted_term))
         return;
+    firn_assert(n->raft.current_term >= n->election.counted_term, "term=%llu counted=%llu",
+                n->raft.current_term, n->election.counted_term);
     n->election.changes++;
     n->election.counted_id = leader;
     n->election.counted_term = n->raft.current_term;
@@ -28,6 +32,7 @@ static void view_members(struct node *n, struct node_view *v)
         if (!leads || i >= NODE_PEERS_MAX || c->servers[i].id == n->self.id)
             continue;
         raft_index match = n->raft.leader_state.progress[i].match_index;
+        firn_assert(v->peers < NODE_PEERS_MAX, "peers=%u", v->peers);
         struct node_peer *p = &v->peer[v->peers++];
         p->id = c->servers[i].id;
         p->lag = v->last_index > match ? v->last_index - match : 0;
@@ -59,6 +64,8 @@ void view_publish(struct node *n)
     count_changes(n, leader);
     v.leader_changes = n->election.changes;
     view_members(n, &v);
+    firn_assert(v.count[NODE_VOTER] + v.count[NODE_STANDBY] + v.count[NODE_SPARE] ==
+                n->raft.configuration.n);
     pthread_mutex_lock(&n->published.mutex);
     n->published.view = v;
     pthread_mutex_unlock(&n->published.mutex);

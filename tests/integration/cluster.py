@@ -295,7 +295,7 @@ def refused(t):
     """Settings that would be dangerous, or that lack something."""
     for args, words in (
             (("--cluster-listen", "0.0.0.0:9003", "--cluster-init"), "cluster.plain"),
-            (("--cluster-listen", "127.0.0.1:1",), "cluster.init on the very first"),
+            (("--cluster-listen", "127.0.0.1:1",), "cluster.init on the first"),
             (("--cluster-listen", "nonsense", "--cluster-init"), "no address"),
             (("--store=sqlite:x.db", "--cluster-listen", "127.0.0.1:1", "--cluster-init"), "leave the store out"),
             (("--cluster-listen", "127.0.0.1:1", "--cluster-init", "--cluster-tls-ca", __file__), "all three")):

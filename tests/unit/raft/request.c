@@ -415,7 +415,11 @@ static void applied(uint32_t won)
         outcome[2 * i] = FSM_DONE;
         outcome[2 * i + 1] = i != won;
     }
+    node.fsm.result = outcome;
+    node.fsm.result_len = 2 * (size_t)p->count;
     applying->cb(applying, 0, outcome);
+    node.fsm.result = NULL;
+    node.fsm.result_len = 0;
     node_pump(&node);
 }
 
@@ -594,8 +598,8 @@ T_TEST(what_comes_too_late_hears_why)
     static const struct {
         enum frame_type type;
         const char *why;
-    } c[] = { { FRAME_IDENTITY, "did not hear from most members" },
-              { FRAME_CHANGE, "another change" } };
+    } c[] = { { FRAME_IDENTITY, "did not hear from a quorum" },
+              { FRAME_CHANGE, "another membership change" } };
     for (size_t i = 0; i < T_LEN(c); i++) {
         begin();
         world.leads = true;
