@@ -15,7 +15,6 @@ import subprocess
 import sys
 import termios
 import time
-from xml.etree import ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -152,14 +151,9 @@ def compare_refusals(t):
 def look_at_page(t, page):
     with open(page, encoding="utf-8") as f:
         text = f.read()
-    t.check(not re.search(r"(src|href)=|url\(|@import|<script", text), "the page loads nothing and runs nothing")
-    plots = re.findall(r"<svg.*?</svg>", text, re.S)
-    t.equal(len(plots), 5, "five plots")
-    for svg in plots:
-        root = ElementTree.fromstring(svg)  # well-formed
-        width = float(root.get("viewBox").split()[2])
-        for bar in root.iter("rect"):
-            t.check(float(bar.get("x")) + float(bar.get("width")) <= width, f"bars stay within the plot: {bar.attrib}")
+    t.check(not re.search(r"src=|href=\"(?!data:,)|url\(|@import", text), "the page loads nothing")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+    t.equal(len(data["kinds"]), 10, "the page has ten kinds; tests/browser/compare.mjs looks at what it shows of them")
     if sanitized(t):
         t.say("Chromium looks at the page of the release build")
         return

@@ -4,6 +4,7 @@
  * for them.
  */
 #include "cli/compare/compare.h"
+#include "cli/compare/compare_page.h"
 #include "cli/compare/compare_report.h"
 #include "cli/duration.h"
 #include "wire/histogram.h"
@@ -310,7 +311,7 @@ static int measure_kinds(struct compare *c, const struct side sides[2])
     int status = compare_measure(&w, c->row);
     if (interrupted)
         return say_trouble("interrupted: nothing is compared");
-    int written = c->html ? compare_put_html(c->html, c->row) : -1;
+    int written = c->html ? compare_page(c->html, c->row) : -1;
     return written >= 0 ? written : status;
 }
 

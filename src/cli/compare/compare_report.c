@@ -1,3 +1,4 @@
+/* Results of firn compare: tables, and JSON for programs and for the page. */
 #include "cli/compare/compare_report.h"
 #include "cli/duration.h"
 #include "cli/table.h"
@@ -137,12 +138,15 @@ static void put_death(struct json *j, const struct compare_row *r)
 
 void compare_put_json(struct json *j, const struct compare_row row[COMPARE_KINDS])
 {
+    static const char *const sources[] = { "server", "counter", "process", "database" };
     json_begin(j, "kinds", '[');
     for (size_t i = 0; i < COMPARE_KINDS; i++) {
         const struct compare_row *r = &row[i];
         json_begin(j, NULL, '{');
         json_text(j, "kind", r->kind->key);
         json_text(j, "name", r->kind->name);
+        json_text(j, "source", sources[r->kind->source]);
+        json_bool(j, "sorts", r->kind->sorts);
         json_bool(j, "measured", r->measured);
         json_count(j, "bits", r->kind->bits);
         json_count(j, "chars", r->kind->chars);

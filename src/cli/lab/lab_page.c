@@ -1,14 +1,12 @@
+/* The page of firn lab --html: every combination of faults, played and put into web/lab.html. */
 #include "cli/lab/lab_page.h"
 #include "cli/json.h"
 #include "cli/lab/lab_json.h"
+#include "cli/page.h"
 #include "id/diag.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-static const char mark[] =
-    "@TRACES@"; /* once in web/lab.html, inside a script of type application/json */
 
 /* One trace; the faults that are not the lab's are skipped by the caller. */
 static int put_trace(struct json *j, const struct lab *lab, const struct lab_opts *o,
@@ -52,16 +50,6 @@ static int put_all(struct json *j, const struct lab *lab, const struct lab_opts 
     return r;
 }
 
-/* Inside a script element a '<' could end it; JSON has it in strings only, where it can be written so. */
-static void put_safely(FILE *out, const char *p, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (p[i] == '<')
-            fputs("\\u003c", out);
-        else
-            putc(p[i], out);
-}
-
 /* The traces as JSON; the caller frees *out. */
 static int make_json(const struct lab *lab, const struct lab_opts *o, char **out, size_t *out_len,
                      struct firn_diag *d)
@@ -80,29 +68,15 @@ static int make_json(const struct lab *lab, const struct lab_opts *o, char **out
 int lab_page(const struct lab *lab, const struct lab_opts *o, char **out_page, size_t *out_len,
              struct firn_diag *d)
 {
-    const char *html = (const char *)lab_page_html, *end = html + lab_page_html_len;
-    const char *at = memmem(html, lab_page_html_len, mark, sizeof mark - 1);
-    char *json = NULL, *page = NULL;
+    char *json = NULL;
     size_t json_len = 0, len = 0;
-    if (!at)
-        return firn__diag(d, FIRN_EIO, 0, "the page has no place for traces");
     int r = make_json(lab, o, &json, &json_len, d);
-    FILE *f = r == 0 ? open_memstream(&page, &len) : NULL;
-    if (f) {
-        fwrite(html, 1, (size_t)(at - html), f);
-        put_safely(f, json, json_len);
-        fwrite(at + sizeof mark - 1, 1, (size_t)(end - at) - (sizeof mark - 1), f);
-        bool whole = !ferror(f);
-        if (fclose(f) != 0 || !whole)
-            r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    } else if (r == 0) {
-        r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    }
+    char *page = r == 0 ? page_fill(lab_page_html, lab_page_html_len, json, json_len, &len) : NULL;
     free(json);
-    if (r != 0) {
-        free(page);
+    if (r == 0 && !page)
+        r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    if (r != 0)
         return r;
-    }
     *out_page = page;
     *out_len = len;
     return 0;

@@ -5,9 +5,9 @@
 #include "cli/lab/lab_page.h"
 #include "cli/lab/lab_text.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "cli/say.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,23 +52,6 @@ static int read_faults(const struct lab *lab, const struct lab_command *c, struc
     return -1;
 }
 
-static int write_file(const char *path, const char *p, size_t len)
-{
-    char shown[SAY_TEXT_BUF];
-    FILE *f = fopen(path, "we");
-    say_text(path, strlen(path), shown);
-    bool ok = f && fwrite(p, 1, len, f) == len && fflush(f) == 0;
-    int why = errno;
-    if (f && fclose(f) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    if (!ok)
-        return say_trouble("%s: %s", shown, strerror(why));
-    say_note("%s: open it in a browser", shown);
-    return STATUS_OK;
-}
-
 static int write_page(const struct lab *lab, const struct lab_opts *o, const char *path)
 {
     struct firn_diag d;
@@ -76,7 +59,7 @@ static int write_page(const struct lab *lab, const struct lab_opts *o, const cha
     size_t len;
     if (lab_page(lab, o, &page, &len, &d) != 0)
         return say_trouble("%s", d.text);
-    int r = strcmp(path, "-") == 0 ? output_block(page, len) : write_file(path, page, len);
+    int r = strcmp(path, "-") == 0 ? output_block(page, len) : page_write(path, page, len);
     free(page);
     return r < 0 ? STATUS_OK : r;
 }
