@@ -1,11 +1,12 @@
 /*
- * A wire is a TCP handle with a buffer of input and, with TLS, a struct tls. libraft wants a stream that
- * it can read and write by itself; with TLS that is one end of a socket pair, and the wire goes on as a
- * pump between the other end and the network.
+ * A connection of the peer port: a TCP handle with an input buffer and, with TLS, an SSL object between two memory
+ * BIOs. libraft needs a stream that it can read and write by itself: with TLS that is one end of a socket pair, and
+ * the wire copies between the other end and the network.
  *
- * Life: frames until gone() or wire_close(); then the handles close and the last one frees the wire.
+ * Life: frames until gone() or wire_close(); then the handles close, and the last one frees the wire.
  */
 #include "raft/wire.h"
+#include "platform/assert.h"
 #include "wire/tls.h"
 
 #include <netinet/tcp.h>
@@ -17,30 +18,30 @@
 
 enum {
     CHUNK_BYTES = 64 * 1024,
-    PUMP_HIGH_BYTES = 1 << 20, /* not yet sent: then nothing more is taken from libraft */
-    OUT_BYTES_MAX = 2 << 20,   /* the longest frame, sealed */
+    PUMP_HIGH_BYTES = 1 << 20, /* not yet sent: then libraft's stream is not read */
+    OUT_BYTES_MAX = 2 << 20,   /* the longest frame, encrypted */
 };
 
 struct wire {
-    uv_tcp_t *tcp;    /* apart, since libraft may take it */
-    uv_pipe_t *inner; /* our end of the pair; NULL: no pump */
+    uv_tcp_t *tcp;    /* allocated by itself, since libraft may take it */
+    uv_pipe_t *inner; /* this end of the socket pair; NULL: there is none */
     uv_timer_t timer; /* while it connects */
     uv_connect_t connect;
     uv_getaddrinfo_t resolve;
     struct tls *tls; /* NULL: plain */
-    struct buf out;  /* TLS: sealed, empty between calls */
+    struct buf out;  /* encrypted output; empty between calls */
     struct tls_context *connect_tls;
     const struct wire_events *events;
     void *user;
     unsigned handles;                   /* still open */
     bool resolving, client, up, silent; /* silent: no more events */
-    bool begun;                         /* a frame came before */
+    bool begun;                         /* a frame has arrived */
     bool closing, inner_stopped;
-    const char *why; /* it failed, and the event is on its way */
+    const char *why; /* it has failed, and gone() will be called */
     char host[256], port[8];
-    char *in; /* room for a frame and a chunk, made with the first bytes */
+    char *in; /* FRAME_MAX + CHUNK_BYTES, allocated with the first bytes */
     size_t in_len;
-    char chunk[CHUNK_BYTES]; /* what libuv reads into */
+    char chunk[CHUNK_BYTES]; /* libuv reads into it */
 };
 
 struct write {
@@ -49,7 +50,7 @@ struct write {
     char bytes[];
 };
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static void maybe_free(struct wire *w)
 {
@@ -65,7 +66,8 @@ static void closed(uv_handle_t *h)
 {
     struct wire *w = h->data;
     if (h != (uv_handle_t *)&w->timer)
-        raft_free(h); /* as libraft frees the one that it was given */
+        raft_free(h); /* as libraft frees the handle that it was given */
+    firn_assert(w->closing && w->handles > 0, "handles=%u", w->handles);
     w->handles--;
     maybe_free(w);
 }
@@ -76,6 +78,7 @@ void wire_close(struct wire *w)
     if (w->closing)
         return;
     w->closing = true;
+    firn_assert(w->handles == 1u + (w->tcp != NULL) + (w->inner != NULL), "handles=%u", w->handles);
     if (w->resolving)
         uv_cancel((uv_req_t *)&w->resolve);
     if (w->tcp)
@@ -94,14 +97,14 @@ static void end(struct wire *w, const char *why)
     wire_close(w);
 }
 
-/* Every wire has its timer in the loop; by that they are found. */
+/* wire_close_all() finds the wires of a loop by this callback of their timers. */
 static void on_silent(uv_timer_t *t)
 {
     struct wire *w = t->data;
     end(w, w->why ? w->why : "no answer");
 }
 
-/* From within wire_send() no event may come: its caller is in the middle of something. */
+/* wire_send() must not call gone(): its caller is in the middle of something. The timer does. */
 static void fail_later(struct wire *w, const char *why)
 {
     if (!w->why && !w->closing) {
@@ -122,7 +125,7 @@ void wire_close_all(uv_loop_t *loop)
     uv_walk(loop, close_one, NULL);
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static void pump_in(struct wire *w);
 
@@ -137,7 +140,7 @@ static void written(uv_write_t *req, int status)
         pump_in(w);
 }
 
-/* At once if the kernel takes it; then nothing is left behind when the stream is handed over. */
+/* First without queueing: then no bytes are queued when the stream is handed over. */
 static void write_to(struct wire *w, uv_stream_t *to, const char *p, size_t len)
 {
     uv_buf_t all = uv_buf_init((char *)p, (unsigned)len);
@@ -147,6 +150,7 @@ static void write_to(struct wire *w, uv_stream_t *to, const char *p, size_t len)
         return;
     }
     size_t sent = done > 0 ? (size_t)done : 0;
+    firn_assert(sent <= len, "sent=%zu len=%zu", sent, len);
     if (sent == len)
         return;
     struct write *x = malloc(sizeof *x + len - sent);
@@ -175,6 +179,7 @@ static void tls_flush(struct wire *w)
 
 static void seal(struct wire *w, const char *p, size_t len)
 {
+    firn_assert(w->out.len == 0, "%zu sealed bytes were not sent", w->out.len);
     if (tls_write(w->tls, p, len, &w->out) != 0)
         fail_later(w, tls_why(w->tls));
     else
@@ -186,14 +191,14 @@ void wire_send(struct wire *w, const char *p, size_t len)
     if (w->closing || w->why)
         return;
     if (w->tcp->write_queue_size > WIRE_OUT_BYTES_MAX)
-        fail_later(w, "it does not read what it is sent");
+        fail_later(w, "the peer does not read");
     else if (w->tls)
         seal(w, p, len);
     else
         write_to(w, (uv_stream_t *)w->tcp, p, len);
 }
 
-/* ---- in ---- */
+/* ---- input ---- */
 
 static void frames(struct wire *w)
 {
@@ -202,18 +207,20 @@ static void frames(struct wire *w)
         struct frame f;
         ssize_t used = frame_parse(w->in + at, w->in_len - at, &f);
         if (used < 0)
-            end(w, "it speaks another language than a firnd cluster");
+            end(w, "the peer does not speak the protocol of a firnd cluster");
         if (used <= 0)
             break;
         at += (size_t)used;
+        firn_assert(at <= w->in_len, "at=%zu len=%zu", at, w->in_len);
         if (!w->why)
-            uv_timer_stop(&w->timer); /* it is not silent */
+            uv_timer_stop(&w->timer); /* the peer is not silent */
         w->events->frame(w, &f);
         w->begun = true;
     }
     if (at > 0 && at < w->in_len)
         memmove(w->in, w->in + at, w->in_len - at);
     w->in_len -= at;
+    firn_assert(w->in_len < FRAME_MAX || w->closing || w->silent || w->inner, "len=%zu", w->in_len);
 }
 
 static void take_plain(struct wire *w, const char *p, size_t len)
@@ -228,11 +235,13 @@ static void take_plain(struct wire *w, const char *p, size_t len)
         end(w, "out of memory");
         return;
     }
-    memcpy(w->in + w->in_len, p, len); /* less than a frame was left, and this is a chunk at most */
+    /* frames() leaves less than a frame, and this is at most a chunk. */
+    firn_assert(w->in_len + len <= FRAME_MAX + CHUNK_BYTES, "have=%zu more=%zu", w->in_len, len);
+    memcpy(w->in + w->in_len, p, len);
     w->in_len += len;
 }
 
-/* The handshake of a client is over with the server's last word of it. */
+/* Calls up() once a client's connection, and with TLS its handshake, is done. */
 static void stand(struct wire *w)
 {
     if (w->client && !w->up && !w->silent && (!w->tls || tls_ready(w->tls))) {
@@ -269,7 +278,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 {
     struct wire *w = s->data;
     if (n < 0) {
-        end(w, n == UV_EOF ? "it closed the connection" : uv_strerror((int)n));
+        end(w, n == UV_EOF ? "the peer closed the connection" : uv_strerror((int)n));
         return;
     }
     if (n == 0)
@@ -286,9 +295,8 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
     }
 }
 
-/* What is sent and not acknowledged, or not taken by the other side, for so long ends the connection. Else the kernel
- * sends it again after longer and longer pauses: a member that was parted for a minute would hear nothing for
- * another one. */
+/* The connection ends when the peer's kernel acknowledges nothing for that long. Else this kernel retransmits after
+ * longer and longer pauses: a member that was partitioned for a minute would hear nothing for another minute. */
 static void give_up_in_time(uv_tcp_t *tcp)
 {
     unsigned ms = WIRE_SILENT_MS;
@@ -313,7 +321,7 @@ static int start(struct wire *w, struct tls_context *tls)
     return 0;
 }
 
-/* ---- beginning ---- */
+/* ---- connecting ---- */
 
 static struct wire *wire_new(uv_loop_t *loop, const struct wire_events *e, void *user)
 {
@@ -330,7 +338,7 @@ static struct wire *wire_new(uv_loop_t *loop, const struct wire_events *e, void 
     w->tcp = tcp;
     uv_tcp_init(loop, tcp);
     uv_timer_init(loop, &w->timer);
-    w->timer.timer_cb = on_silent; /* also where it never runs: wire_close_all() knows us by it */
+    w->timer.timer_cb = on_silent; /* also if it is never started: wire_close_all() looks for it */
     tcp->data = w->timer.data = w;
     w->handles = 2;
     return w;
@@ -373,6 +381,7 @@ static void connect_to(struct wire *w, const struct sockaddr *address)
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
 {
     struct wire *w = req->data;
+    firn_assert(w->resolving && !w->up);
     w->resolving = false;
     if (w->closing)
         maybe_free(w);
@@ -441,7 +450,7 @@ static void on_inner(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 {
     struct wire *w = s->data;
     if (n < 0) {
-        end(w, "done");
+        end(w, "libraft closed its stream");
         return;
     }
     if (n > 0)
@@ -458,7 +467,7 @@ static void pump_in(struct wire *w)
     uv_read_start((uv_stream_t *)w->inner, give_chunk, on_inner);
 }
 
-/* A stream that reaches the peer through us. */
+/* A stream to the peer that passes through this wire. */
 static uv_stream_t *pair(struct wire *w)
 {
     int fd[2];
@@ -473,9 +482,10 @@ static uv_stream_t *pair(struct wire *w)
     uv_loop_t *loop = w->tcp->loop;
     uv_pipe_init(loop, ours, 0);
     uv_pipe_init(loop, theirs, 0);
-    uv_pipe_open(ours, fd[0]); /* fresh sockets: it cannot fail */
+    uv_pipe_open(ours, fd[0]); /* cannot fail: the sockets are new */
     uv_pipe_open(theirs, fd[1]);
     ours->data = w;
+    firn_assert(!w->inner && !w->closing);
     w->inner = ours;
     w->handles++;
     w->silent = true;
@@ -485,15 +495,17 @@ static uv_stream_t *pair(struct wire *w)
 
 uv_stream_t *wire_hand_over(struct wire *w)
 {
+    firn_assert(w->tcp && !w->closing, "a wire that is closed or handed over already");
     uv_timer_stop(&w->timer);
     if (w->tls)
         return pair(w);
     uv_stream_t *s = (uv_stream_t *)w->tcp;
     uv_read_stop(s);
-    if (s->write_queue_size > 0) { /* a peer that takes not even a greeting */
+    if (s->write_queue_size > 0) { /* the peer does not even read the first frame */
         wire_close(w);
         return NULL;
     }
+    firn_assert(w->handles == 2, "handles=%u", w->handles);
     w->tcp = NULL;
     w->handles--;
     wire_close(w);
