@@ -1,6 +1,6 @@
 /* firn version */
 #include "cli/commands.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 
@@ -28,12 +28,12 @@ int cmd_version(int argc, char **argv)
     if (operands > 0)
         return say_trouble("it takes nothing but --json");
     if (v.json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         json_begin(&j, NULL, '{');
         json_text(&j, "version", FIRN_VERSION);
         json_end(&j, '}');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         puts("firn " FIRN_VERSION);
     }

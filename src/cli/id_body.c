@@ -31,7 +31,7 @@ static bool value(struct json_reader *j, struct slice *out)
 {
     uint64_t n;
     if (json_next(j) != JSON_STRING)
-        return json_number(j, out) == 0 && number(out->p, out->len, &n);
+        return json_numeral(j, out) == 0 && number(out->p, out->len, &n);
     return json_slice(j, out) == 0;
 }
 

@@ -1,8 +1,10 @@
+/* Standard output: errors of writing, blocks past stdio, JSON documents. */
 #include "cli/output.h"
 #include "cli/say.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,4 +50,28 @@ int output_block(const char *p, size_t len)
         len -= (size_t)n;
     }
     return -1;
+}
+
+static void need_memory(const struct buf *b)
+{
+    if (b->failed)
+        exit(say_trouble("out of memory"));
+}
+
+void output_json(struct buf *b, FILE *out)
+{
+    buf_add(b, "\n", 1);
+    need_memory(b);
+    fwrite(b->p, 1, b->len, out);
+    buf_done(b);
+}
+
+/* The last byte stays: it tells the writer whether a comma is due. */
+void output_json_part(struct buf *b, FILE *out)
+{
+    need_memory(b);
+    if (b->len > 1) {
+        fwrite(b->p, 1, b->len - 1, out);
+        buf_consume(b, b->len - 1);
+    }
 }

@@ -62,7 +62,7 @@ const char *say_text(const char *p, size_t len, char out[SAY_TEXT_BUF])
     static const char cut[] = "...";
     size_t used = 0, room = SAY_TEXT_BUF - sizeof cut;
     for (size_t i = 0, n; i < len; i += n ? n : 1) {
-        n = escape_utf8_len(p + i, len - i);
+        n = escape_shown_len(p + i, len - i);
         size_t need = n ? n : 4;
         if (used + need > room) {
             memcpy(out + used, cut, sizeof cut);

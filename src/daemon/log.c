@@ -5,6 +5,7 @@
  */
 #include "daemon/log.h"
 #include "id/fnv.h"
+#include "wire/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,33 +66,12 @@ static void put_text(struct line *l, const char *text)
     put(l, text, strlen(text));
 }
 
-/* The length of the UTF-8 character at p (1 to 4), or 0 if there is none. */
-static size_t utf8_len(const char *text, size_t len)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    size_t n = p[0] < 0x80   ? 1
-               : p[0] < 0xc2 ? 0
-               : p[0] < 0xe0 ? 2
-               : p[0] < 0xf0 ? 3
-               : p[0] < 0xf5 ? 4
-                             : 0;
-    if (n == 0 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0; /* overlong, a surrogate, or beyond Unicode */
-    return n;
-}
-
 /* Inside quotes. JSON knows no \x; both show what is not UTF-8 in their own way. */
 static void put_escaped(struct line *l, const char *p, size_t len)
 {
     for (size_t i = 0; i < len;) {
         unsigned char c = (unsigned char)p[i];
-        size_t n = utf8_len(p + i, len - i);
+        size_t n = utf8_next(p + i, len - i);
         char code[8] = { '\\' };
         if (c == '"' || c == '\\')
             code[1] = (char)c;
@@ -101,7 +81,7 @@ static void put_escaped(struct line *l, const char *p, size_t len)
             code[1] = 't';
         else if (n == 0)
             snprintf(code, sizeof code, l->json ? "\\ufffd" : "\\x%02x", c);
-        else if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)p[i + 1] < 0xa0))
+        else if (utf8_is_control(p + i, n))
             snprintf(code, sizeof code, l->json ? "\\u%04x" : "\\x%02x",
                      n == 2 ? (unsigned char)p[i + 1]
                             : c); /* terminals obey U+0080 to U+009F too */

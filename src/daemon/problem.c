@@ -14,9 +14,9 @@ void problem_fields(const struct problem_kind *k, const char *more, char out[PRO
 void problem_write(struct buf *b, const struct problem_kind *k, const char *detail)
 {
     buf_add(b, "{", 1);
-    json_add_member(b, "type", k->type);
-    json_add_member(b, "title", k->title);
-    json_add_number(b, "status", k->status);
-    json_add_member(b, "detail", detail);
+    json_text(b, "type", k->type);
+    json_text(b, "title", k->title);
+    json_count(b, "status", k->status);
+    json_text(b, "detail", detail);
     buf_add(b, "}\n", 2);
 }

@@ -21,38 +21,35 @@ enum { READINGS_MAX = 24 };
 
 static void write_reading(struct buf *b, const struct firn_reading *r, bool scored)
 {
-    json_add_comma(b);
-    buf_add(b, "{", 1);
-    json_add_member(b, "kind", r->kind->name);
+    json_begin(b, NULL, '{');
+    json_text(b, "kind", r->kind->name);
     if (r->layout[0])
-        json_add_member(b, "layout", r->layout);
+        json_text(b, "layout", r->layout);
     if (scored)
-        json_add_number(b, "score", (uint64_t)r->score);
-    json_add_member(b, "text", r->text);
+        json_count(b, "score", (uint64_t)r->score);
+    json_text(b, "text", r->text);
     if (r->has_time)
-        json_add_time(b, "time", r->unix_us);
+        json_time(b, "time", r->unix_us);
     if (r->kind->bits == 64)
-        json_add_big(b, "number", r->number);
+        json_id(b, "number", r->number);
     if (r->bytes_len) {
-        json_add_name(b, "hex");
+        json_key(b, "hex");
         buf_add(b, "\"", 1);
         for (uint32_t i = 0; i < r->bytes_len; i++)
             buf_addf(b, "%02x", r->bytes[i]);
         buf_add(b, "\"", 1);
     }
-    json_add_name(b, "fields");
-    buf_add(b, "[", 1);
+    json_begin(b, "fields", '[');
     for (uint32_t i = 0; i < r->fields_n; i++) {
         const struct firn_read_field *f = &r->field[i];
-        json_add_comma(b);
-        buf_add(b, "{", 1);
-        json_add_member(b, "name", f->name);
-        json_add_member(b, "value", f->value);
+        json_begin(b, NULL, '{');
+        json_text(b, "name", f->name);
+        json_text(b, "value", f->value);
         if (f->bits) {
-            json_add_number(b, "bit", f->bit);
-            json_add_number(b, "bits", f->bits);
+            json_count(b, "bit", f->bit);
+            json_count(b, "bits", f->bits);
         }
-        buf_add(b, "}", 1);
+        json_end(b, '}');
     }
     buf_add_str(b, "]}");
 }
@@ -60,13 +57,11 @@ static void write_reading(struct buf *b, const struct firn_reading *r, bool scor
 static void reply_readings(struct call *c, const struct firn_reading *r, size_t n, bool scored)
 {
     struct buf *b = call_json(c, 200, NO_STORE);
-    json_add_name(b, "id");
-    json_add_string(b, c->arg, c->arg_len);
-    json_add_name(b, "readings");
-    buf_add(b, "[", 1);
+    json_bytes(b, "id", c->arg, c->arg_len);
+    json_begin(b, "readings", '[');
     for (size_t i = 0; i < n; i++)
         write_reading(b, &r[i], scored);
-    buf_add(b, "]", 1);
+    json_end(b, ']');
     call_json_end(c);
 }
 
@@ -130,22 +125,21 @@ static void write_layout(struct buf *b, const struct firn_layout *l)
     char text[FIRN_LAYOUT_TEXT_BUF];
     firn_layout_format(l, text);
     uint64_t per_tick = UINT64_C(1) << l->field[FIRN_FIELD_SEQ].width;
-    json_add_member(b, "layout", text);
-    json_add_time(b, "epoch", l->epoch_ms * 1000);
-    json_add_time(b, "ends", firn_layout_end_us(l));
-    json_add_number(b, "tick_us", l->tick_us);
-    json_add_name(b, "bits");
-    buf_add(b, "{", 1);
+    json_text(b, "layout", text);
+    json_time(b, "epoch", l->epoch_ms * 1000);
+    json_time(b, "ends", firn_layout_end_us(l));
+    json_count(b, "tick_us", l->tick_us);
+    json_begin(b, "bits", '{');
     for (int f = 0; f < FIRN_FIELDS; f++)
         if (l->field[f].width)
-            json_add_number(b, firn_field_name((enum firn_field)f), l->field[f].width);
-    buf_add(b, "}", 1);
-    json_add_number(b, "slots", firn_layout_slots(l));
-    json_add_number(b, "ids_per_tick", per_tick);
-    json_add_number(b, "ids_per_second", per_tick * 1000000 / l->tick_us);
-    json_add_bool(b, "sorts_by_time", firn_layout_sortable(l));
-    json_add_bool(b, "signed", !(l->flags & FIRN_LAYOUT_UNSIGNED));
-    json_add_bool(b, "decode_only", l->flags & FIRN_LAYOUT_DECODE_ONLY);
+            json_count(b, firn_field_name((enum firn_field)f), l->field[f].width);
+    json_end(b, '}');
+    json_count(b, "slots", firn_layout_slots(l));
+    json_count(b, "ids_per_tick", per_tick);
+    json_count(b, "ids_per_second", per_tick * 1000000 / l->tick_us);
+    json_bool(b, "sorts_by_time", firn_layout_sortable(l));
+    json_bool(b, "signed", !(l->flags & FIRN_LAYOUT_UNSIGNED));
+    json_bool(b, "decode_only", l->flags & FIRN_LAYOUT_DECODE_ONLY);
 }
 
 void route_layouts(struct call *c)
@@ -153,22 +147,20 @@ void route_layouts(struct call *c)
     size_t n;
     const struct firn_preset *p = firn_layout_presets(&n);
     struct buf *b = call_json(c, 200, "");
-    json_add_name(b, "served");
-    buf_add(b, "{", 1);
+    json_begin(b, "served", '{');
     write_layout(b, &c->ctx->app->plan.layout[LEASED_SNOWFLAKE]);
     buf_add_str(b, "},\"layouts\":[");
     for (size_t i = 0; i < n; i++) {
         struct firn_layout l;
         if (firn_layout_parse(p[i].text, strlen(p[i].text), 0, &l, NULL) != 0)
             continue;
-        json_add_comma(b);
-        buf_add(b, "{", 1);
-        json_add_member(b, "name", p[i].name);
-        json_add_member(b, "about", p[i].summary);
+        json_begin(b, NULL, '{');
+        json_text(b, "name", p[i].name);
+        json_text(b, "about", p[i].summary);
         write_layout(b, &l);
-        buf_add(b, "}", 1);
+        json_end(b, '}');
     }
-    buf_add(b, "]", 1);
+    json_end(b, ']');
     call_json_end(c);
 }
 
@@ -177,32 +169,29 @@ void route_kinds(struct call *c)
     size_t n;
     const struct firn_kind *kind = firn_kinds(&n);
     struct buf *b = call_json(c, 200, "");
-    json_add_name(b, "kinds");
-    buf_add(b, "[", 1);
+    json_begin(b, "kinds", '[');
     for (size_t i = 0; i < n; i++) {
-        json_add_comma(b);
-        buf_add(b, "{", 1);
-        json_add_member(b, "name", kind[i].name);
-        json_add_member(b, "about", kind[i].about);
-        json_add_number(b, "bits", kind[i].bits);
-        json_add_bool(b, "makes", kind[i].flags & FIRN_KIND_MAKES);
-        json_add_bool(b, "time", kind[i].flags & FIRN_KIND_TIME);
-        json_add_bool(b, "sorts_by_time", kind[i].flags & FIRN_KIND_SORTS);
-        json_add_bool(b, "encodings", kind[i].flags & FIRN_KIND_NUMBER);
-        buf_add(b, "}", 1);
+        json_begin(b, NULL, '{');
+        json_text(b, "name", kind[i].name);
+        json_text(b, "about", kind[i].about);
+        json_count(b, "bits", kind[i].bits);
+        json_bool(b, "makes", kind[i].flags & FIRN_KIND_MAKES);
+        json_bool(b, "time", kind[i].flags & FIRN_KIND_TIME);
+        json_bool(b, "sorts_by_time", kind[i].flags & FIRN_KIND_SORTS);
+        json_bool(b, "encodings", kind[i].flags & FIRN_KIND_NUMBER);
+        json_end(b, '}');
     }
     const struct firn_codec *codec = firn_codec_list(&n);
     buf_add_str(b, "],\"encodings\":[");
     for (size_t i = 0; i < n; i++) {
-        json_add_comma(b);
-        buf_add(b, "{", 1);
-        json_add_member(b, "name", codec[i].name);
-        json_add_member(b, "about", codec[i].about);
-        json_add_number(b, "width", codec[i].width64);
-        json_add_bool(b, "sorts", codec[i].ordered);
-        buf_add(b, "}", 1);
+        json_begin(b, NULL, '{');
+        json_text(b, "name", codec[i].name);
+        json_text(b, "about", codec[i].about);
+        json_count(b, "width", codec[i].width64);
+        json_bool(b, "sorts", codec[i].ordered);
+        json_end(b, '}');
     }
-    buf_add(b, "]", 1);
+    json_end(b, ']');
     call_json_end(c);
 }
 
@@ -210,17 +199,17 @@ void route_kinds(struct call *c)
 
 static void write_window(struct buf *b, const struct app *app, const struct slot_grant *g)
 {
-    json_add_name(b, "window");
+    json_key(b, "window");
     if (g->gen == 0) {
         buf_add_str(b, "null");
         return;
     }
     buf_add(b, "{", 1);
-    json_add_big(b, "from_tick", g->from);
-    json_add_big(b, "until_tick", g->until);
-    json_add_time(b, "from", firn_layout_unix_us(&app->plan.lease, g->from));
-    json_add_time(b, "until", firn_layout_unix_us(&app->plan.lease, g->until));
-    buf_add(b, "}", 1);
+    json_id(b, "from_tick", g->from);
+    json_id(b, "until_tick", g->until);
+    json_time(b, "from", firn_layout_unix_us(&app->plan.lease, g->from));
+    json_time(b, "until", firn_layout_unix_us(&app->plan.lease, g->until));
+    json_end(b, '}');
 }
 
 void route_node(struct call *c)
@@ -239,42 +228,39 @@ void route_node(struct call *c)
     firn_layout_format(&app->plan.layout[LEASED_SNOWFLAKE], layout);
 
     struct buf *b = call_json(c, 200, NO_STORE);
-    json_add_member(b, "name", app->name);
-    json_add_member(b, "version", FIRN_VERSION);
-    json_add_bool(b, "ready", ready);
-    json_add_member(b, "reason", why);
-    json_add_name(b, "slot");
+    json_text(b, "name", app->name);
+    json_text(b, "version", FIRN_VERSION);
+    json_bool(b, "ready", ready);
+    json_text(b, "reason", why);
+    json_key(b, "slot");
     if (v.grant.gen)
         buf_add_u64(b, v.grant.slot);
     else
         buf_add_str(b, "null");
-    json_add_member(b, "state", slot_state_name(v.state));
+    json_text(b, "state", slot_state_name(v.state));
     write_window(b, app, &v.grant);
-    json_add_name(b, "clock");
-    buf_add(b, "{", 1);
-    json_add_member(b, "state", clocks[v.clock]);
-    json_add_name(b, "behind_ms");
+    json_begin(b, "clock", '{');
+    json_text(b, "state", clocks[v.clock]);
+    json_key(b, "behind_ms");
     buf_add_i64(b, v.behind_ns / 1000000);
-    json_add_time(b, "now", now);
-    buf_add(b, "}", 1);
-    json_add_member(b, "layout", layout);
-    json_add_name(b, "store");
-    buf_add(b, "{", 1);
-    json_add_member(b, "url", app->store_text);
-    json_add_number(b, "errors", v.store_errors);
-    buf_add(b, "}", 1);
-    json_add_number(b, "loops", app->loops);
-    json_add_number(b, "lanes", app->plan.lanes);
-    json_add_number(b, "connections", atomic_load(&app->conns_open));
-    json_add_number(b, "ids_per_request", c->ctx->numbers_max);
-    json_add_name(b, "listen");
-    buf_add(b, "{", 1);
+    json_time(b, "now", now);
+    json_end(b, '}');
+    json_text(b, "layout", layout);
+    json_begin(b, "store", '{');
+    json_text(b, "url", app->store_text);
+    json_count(b, "errors", v.store_errors);
+    json_end(b, '}');
+    json_count(b, "loops", app->loops);
+    json_count(b, "lanes", app->plan.lanes);
+    json_count(b, "connections", atomic_load(&app->conns_open));
+    json_count(b, "ids_per_request", c->ctx->numbers_max);
+    json_begin(b, "listen", '{');
     for (int i = 0; i < PORTS; i++)
         if (app->address[i][0])
-            json_add_member(b, ports[i], app->address[i]);
-    buf_add(b, "}", 1);
-    json_add_time(b, "started", started);
-    json_add_number(b, "uptime_s", now > started ? (uint64_t)(now - started) / 1000000 : 0);
+            json_text(b, ports[i], app->address[i]);
+    json_end(b, '}');
+    json_time(b, "started", started);
+    json_count(b, "uptime_s", now > started ? (uint64_t)(now - started) / 1000000 : 0);
     call_json_end(c);
 }
 
@@ -283,7 +269,7 @@ void route_node(struct call *c)
 void route_healthz(struct call *c)
 {
     struct buf *b = call_json(c, 200, NO_STORE);
-    json_add_member(b, "status", "ok");
+    json_text(b, "status", "ok");
     call_json_end(c);
 }
 
@@ -295,8 +281,8 @@ void route_readyz(struct call *c)
         return;
     }
     struct buf *b = call_json(c, 200, NO_STORE);
-    json_add_member(b, "status", "ready");
-    json_add_member(b, "reason", why);
+    json_text(b, "status", "ready");
+    json_text(b, "reason", why);
     call_json_end(c);
 }
 

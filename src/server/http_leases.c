@@ -19,17 +19,17 @@ static void write_terms(struct http_wait *w)
     firn_layout_format(&plan->layout[LEASED_SNOWFLAKE], layout);
     reply_begin(w->reply, 200, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
     buf_add(b, "{", 1);
-    json_add_member(b, "lease", j->lease.id);
-    json_add_big(b, "grant", t->grant.gen);
-    json_add_number(b, "slot", t->grant.slot);
-    json_add_big(b, "from", t->grant.from);
-    json_add_big(b, "until", t->grant.until);
-    json_add_big(b, "now", t->now);
-    json_add_number(b, "window_ms", t->window);
-    json_add_big(b, "floor", t->floor);
-    json_add_number(b, "drift_ms", t->drift);
-    json_add_member(b, "layout", layout);
-    json_add_time(b, "ends", firn_layout_unix_us(&plan->lease, t->grant.until));
+    json_text(b, "lease", j->lease.id);
+    json_id(b, "grant", t->grant.gen);
+    json_count(b, "slot", t->grant.slot);
+    json_id(b, "from", t->grant.from);
+    json_id(b, "until", t->grant.until);
+    json_id(b, "now", t->now);
+    json_count(b, "window_ms", t->window);
+    json_id(b, "floor", t->floor);
+    json_count(b, "drift_ms", t->drift);
+    json_text(b, "layout", layout);
+    json_time(b, "ends", firn_layout_unix_us(&plan->lease, t->grant.until));
     buf_add(b, "}\n", 2);
     reply_end(w->reply);
 }

@@ -7,20 +7,19 @@
 static void write_node(struct buf *b, const struct node_listed *n)
 {
     const struct member_record *r = &n->record;
-    json_add_comma(b);
-    buf_add(b, "{", 1);
-    json_add_number(b, "number", n->number);
-    json_add_member(b, "name", r->name);
-    json_add_member(b, "address", r->address);
-    json_add_member(b, "slots", r->slots);
-    json_add_member(b, "version", r->version);
-    json_add_member(b, "kind", r->kind);
-    json_add_member(b, "state", n->dead ? "dead" : "up");
-    json_add_bool(b, "self", n->self);
-    json_add_number(b, "beat", r->beat);
-    json_add_number(b, "ttl_ms", r->ttl_ms);
-    json_add_number(b, "age_ms", n->age_ms);
-    buf_add(b, "}", 1);
+    json_begin(b, NULL, '{');
+    json_count(b, "number", n->number);
+    json_text(b, "name", r->name);
+    json_text(b, "address", r->address);
+    json_text(b, "slots", r->slots);
+    json_text(b, "version", r->version);
+    json_text(b, "kind", r->kind);
+    json_text(b, "state", n->dead ? "dead" : "up");
+    json_bool(b, "self", n->self);
+    json_count(b, "beat", r->beat);
+    json_count(b, "ttl_ms", r->ttl_ms);
+    json_count(b, "age_ms", n->age_ms);
+    json_end(b, '}');
 }
 
 static void listed(struct http_wait *w)

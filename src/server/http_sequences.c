@@ -27,23 +27,22 @@ static int name_index(const char *const *names, size_t n, const char *text)
 static void write_sequence(struct buf *b, const char *name, const struct seq_record *s)
 {
     uint32_t reset, digits;
-    json_add_member(b, "name", name);
-    json_add_member(b, "mode", mode_names[s->mode]);
-    json_add_big(b, "start", s->start);
-    json_add_number(b, "step", s->step);
-    json_add_number(b, "offset", s->offset);
-    json_add_big(b, "max", s->max);
+    json_text(b, "name", name);
+    json_text(b, "mode", mode_names[s->mode]);
+    json_id(b, "start", s->start);
+    json_count(b, "step", s->step);
+    json_count(b, "offset", s->offset);
+    json_id(b, "max", s->max);
     if (dated_note_parse(s->note, &reset, &digits) ==
         0) { /* counts in a register for each period */
-        json_add_name(b, "dated");
-        buf_add(b, "{", 1);
-        json_add_member(b, "reset", reset_names[reset]);
-        json_add_number(b, "digits", digits);
-        buf_add(b, "}", 1);
+        json_begin(b, "dated", '{');
+        json_text(b, "reset", reset_names[reset]);
+        json_count(b, "digits", digits);
+        json_end(b, '}');
         return;
     }
-    json_add_big(b, "next", s->next);
-    json_add_big(b, "left", seq_left(s));
+    json_id(b, "next", s->next);
+    json_id(b, "left", seq_left(s));
 }
 
 #define JSON_FIELDS "Content-Type: application/json\r\nCache-Control: no-store\r\n"
@@ -92,10 +91,9 @@ static void listed(struct http_wait *w)
     for (size_t i = 0; i < j->list_n; i++) {
         if (is_period(j->list, j->list_n, &j->list[i]))
             continue;
-        json_add_comma(b);
-        buf_add(b, "{", 1);
+        json_begin(b, NULL, '{');
         write_sequence(b, j->list[i].name, &j->list[i].record);
-        buf_add(b, "}", 1);
+        json_end(b, '}');
     }
     buf_add_str(b, "]}\n");
     reply_end(w->reply);

@@ -156,22 +156,20 @@ static const struct {
 static void write_param(struct buf *b, const char *in, const char *name, const char *about,
                         const char *schema)
 {
-    json_add_comma(b);
-    buf_add(b, "{", 1);
-    json_add_member(b, "name", name);
-    json_add_member(b, "in", in);
-    json_add_bool(b, "required", in[0] == 'p');
-    json_add_member(b, "description", about);
-    json_add_name(b, "schema");
+    json_begin(b, NULL, '{');
+    json_text(b, "name", name);
+    json_text(b, "in", in);
+    json_bool(b, "required", in[0] == 'p');
+    json_text(b, "description", about);
+    json_key(b, "schema");
     buf_add_str(b, schema);
-    buf_add(b, "}", 1);
+    json_end(b, '}');
 }
 
 static void write_params(struct buf *b, const struct route *t)
 {
     const char *open = strchr(t->path, '{');
-    json_add_name(b, "parameters");
-    buf_add(b, "[", 1);
+    json_begin(b, "parameters", '[');
     if (open) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(open + 1, "}"), open + 1);
@@ -190,7 +188,7 @@ static void write_params(struct buf *b, const struct route *t)
                     "A retry with the same key gets the same IDs again, for a day.",
                     "{\"type\":\"string\",\"minLength\":1,\"maxLength\":255,"
                     "\"pattern\":\"^[ -~]+$\"}");
-    buf_add(b, "]", 1);
+    json_end(b, ']');
 }
 
 static void write_success(struct buf *b, const struct route *t)
@@ -252,18 +250,17 @@ static void write_responses(struct buf *b, const struct route *t)
         buf_addf(b, ",\"%s\"", rows[i].status);
         buf_addf(b, problem, rows[i].about);
     }
-    buf_add(b, "}", 1);
+    json_end(b, '}');
 }
 
 static void write_operation(struct buf *b, const struct route *t, const char *method)
 {
     bool post = method[0] == 'p';
-    json_add_name(b, method);
-    buf_add(b, "{", 1);
-    json_add_name(b, "operationId");
+    json_begin(b, method, '{');
+    json_key(b, "operationId");
     buf_addf(b, "\"%s%s\"", t->id, post && (t->allow & ALLOW_GET) ? "Post" : "");
-    json_add_member(b, "summary", t->summary);
-    json_add_name(b, "tags");
+    json_text(b, "summary", t->summary);
+    json_key(b, "tags");
     buf_addf(b, "[\"%s\"]", t->tag);
     if (t->flags & ROUTE_GUARDED) /* whether a token is needed is a setting: {} is "without" */
         buf_add_str(b, ",\"security\":[{},{\"token\":[]}]");
@@ -279,7 +276,7 @@ static void write_operation(struct buf *b, const struct route *t, const char *me
                  : t->run == route_cluster_change ? CHANGE_EXAMPLES
                                                   : LEASE_EXAMPLES);
     write_responses(b, t);
-    buf_add(b, "}", 1);
+    json_end(b, '}');
 }
 
 static void write_paths(struct buf *b)
@@ -293,8 +290,7 @@ static void write_paths(struct buf *b)
             first++;
         if (first < i)
             continue; /* written with the first of its path */
-        json_add_name(b, all[i].path);
-        buf_add(b, "{", 1);
+        json_begin(b, all[i].path, '{');
         for (size_t k = i; k < n; k++) {
             if (strcmp(all[k].path, all[i].path) != 0)
                 continue;
@@ -305,15 +301,15 @@ static void write_paths(struct buf *b)
             if (all[k].allow & ALLOW_DELETE)
                 write_operation(b, &all[k], "delete");
         }
-        buf_add(b, "}", 1);
+        json_end(b, '}');
     }
-    buf_add(b, "}", 1);
+    json_end(b, '}');
 }
 
 void route_openapi(struct call *c)
 {
     struct buf *b = call_json(c, 200, "Cache-Control: no-cache\r\n");
-    json_add_member(b, "openapi", "3.1.0");
+    json_text(b, "openapi", "3.1.0");
     buf_add_str(b, ",\"info\":{\"title\":\"firnd\",\"version\":\"" FIRN_VERSION
                    "\",\"summary\":\"Unique IDs: Snowflakes, tickets and every common kind\","
                    "\"description\":\"Every port serves everything; they differ in what /generate "
@@ -321,19 +317,18 @@ void route_openapi(struct call *c)
                    "\"identifier\":\"MIT\"}},\"servers\":[{\"url\":\"/\"}],\"security\":[],"
                    "\"tags\":[");
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
-        json_add_comma(b);
-        buf_add(b, "{", 1);
-        json_add_member(b, "name", tags[i].name);
-        json_add_member(b, "description", tags[i].about);
-        buf_add(b, "}", 1);
+        json_begin(b, NULL, '{');
+        json_text(b, "name", tags[i].name);
+        json_text(b, "description", tags[i].about);
+        json_end(b, '}');
     }
-    buf_add(b, "]", 1);
+    json_end(b, ']');
     write_paths(b);
     buf_add_str(b, ",\"components\":{\"securitySchemes\":{\"token\":{\"type\":\"http\",\"scheme\":"
                    "\"bearer\",\"description\":\"Where auth.tokens are configured.\"}},"
                    "\"schemas\":{");
     for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
-        json_add_name(b, schemas[i].name);
+        json_key(b, schemas[i].name);
         buf_add_str(b, schemas[i].text);
     }
     buf_add_str(b, "}}");

@@ -334,7 +334,7 @@ static inline bool at(const struct json_reader *j, char c)
     return j->p < j->end && *j->p == c;
 }
 
-int json_number(struct json_reader *j, struct slice *out)
+int json_numeral(struct json_reader *j, struct slice *out)
 {
     skip_space(j);
     const char *from = j->p;
@@ -423,7 +423,7 @@ static int skip_one(struct json_reader *j)
     case JSON_STRING:
         return skip_string(j);
     case JSON_NUMBER:
-        return json_number(j, &s);
+        return json_numeral(j, &s);
     case JSON_BOOL:
         return json_boolean(j, &b);
     case JSON_NULL:

@@ -64,7 +64,7 @@ FIRN_MUSTUSE int json_string(struct json_reader *j, char *out, size_t cap, size_
 FIRN_MUSTUSE int json_slice(struct json_reader *j, struct slice *out);
 
 /* The characters of a number as it is written, borrowed. */
-FIRN_MUSTUSE int json_number(struct json_reader *j, struct slice *out);
+FIRN_MUSTUSE int json_numeral(struct json_reader *j, struct slice *out);
 
 /* A whole number that is not negative, bare or as a string of digits (as IDs are written, because
  * many readers round above 2^53). 1.0 and 1e3 are refused. FIRN_ERANGE: 2^64 or more. */

@@ -1,75 +1,107 @@
+/* The JSON writer: one value after the other into a struct buf. */
 #include "wire/json_write.h"
+#include "platform/assert.h"
 #include "wire/utf8.h"
 
 #include <stdio.h>
 #include <time.h>
 
-void json_add_string(struct buf *b, const char *p, size_t len)
+static void string(struct buf *b, const char *p, size_t len)
 {
-    const char *end = p + len;
+    const char *end = p + len, *from = p; /* from: bytes that are not in the buffer yet */
     buf_add(b, "\"", 1);
     while (p < end) {
         size_t n = utf8_next(p, (size_t)(end - p));
         uint8_t c = (uint8_t)*p;
+        bool control = n && utf8_is_control(p, n);
+        if (n && !control && c != '"' && c != '\\') {
+            p += n;
+            continue;
+        }
+        buf_add(b, from, (size_t)(p - from));
         if (n == 0)
             buf_add_str(b, "\\ufffd");
-        else if (c == '"' || c == '\\')
-            buf_add(b, (char[2]){ '\\', (char)c }, 2);
-        else if (c < 0x20)
-            buf_addf(b, "\\u%04x", c);
+        else if (control)
+            buf_addf(b, "\\u%04x", n == 2 ? (uint8_t)p[1] : c);
         else
-            buf_add(b, p, n);
-        p += n ? n : 1;
+            buf_add(b, (char[2]){ '\\', (char)c }, 2);
+        from = p += n ? n : 1;
     }
+    buf_add(b, from, (size_t)(p - from));
     buf_add(b, "\"", 1);
 }
 
-void json_add_str(struct buf *b, const char *s)
+void json_key(struct buf *b, const char *key)
 {
-    json_add_string(b, s, strlen(s));
-}
-
-void json_add_comma(struct buf *b)
-{
-    char last = b->len ? b->p[b->len - 1] : '{';
-    if (last != '{' && last != '[')
+    char last = b->len ? b->p[b->len - 1] : '\n';
+    if (last != '{' && last != '[' && last != ':' && last != '\n')
         buf_add(b, ",", 1);
+    if (key) {
+        string(b, key, strlen(key));
+        buf_add(b, ":", 1);
+    }
 }
 
-void json_add_name(struct buf *b, const char *name)
+void json_begin(struct buf *b, const char *key, char bracket)
 {
-    json_add_comma(b);
-    json_add_str(b, name);
-    buf_add(b, ":", 1);
+    firn_assert(bracket == '{' || bracket == '[');
+    json_key(b, key);
+    buf_add(b, &bracket, 1);
 }
 
-void json_add_member(struct buf *b, const char *name, const char *value)
+void json_end(struct buf *b, char bracket)
 {
-    json_add_name(b, name);
-    json_add_str(b, value);
+    firn_assert(b->failed || (b->len > 0 && b->p[b->len - 1] != ':' && b->p[b->len - 1] != ','));
+    buf_add(b, &bracket, 1);
 }
 
-void json_add_number(struct buf *b, const char *name, uint64_t value)
+void json_bytes(struct buf *b, const char *key, const char *p, size_t len)
 {
-    json_add_name(b, name);
-    buf_add_u64(b, value);
+    json_key(b, key);
+    string(b, p, len);
 }
 
-void json_add_big(struct buf *b, const char *name, uint64_t value)
+void json_text(struct buf *b, const char *key, const char *text)
 {
-    json_add_name(b, name);
-    buf_add(b, "\"", 1);
-    buf_add_u64(b, value);
-    buf_add(b, "\"", 1);
+    if (text)
+        json_bytes(b, key, text, strlen(text));
+    else
+        json_null(b, key);
 }
 
-void json_add_bool(struct buf *b, const char *name, bool value)
+void json_bool(struct buf *b, const char *key, bool value)
 {
-    json_add_name(b, name);
+    json_key(b, key);
     buf_add_str(b, value ? "true" : "false");
 }
 
-void json_add_time(struct buf *b, const char *name, int64_t unix_us)
+void json_null(struct buf *b, const char *key)
+{
+    json_key(b, key);
+    buf_add(b, "null", 4);
+}
+
+void json_count(struct buf *b, const char *key, uint64_t n)
+{
+    json_key(b, key);
+    buf_add_u64(b, n);
+}
+
+void json_signed(struct buf *b, const char *key, int64_t n)
+{
+    json_key(b, key);
+    buf_add_i64(b, n);
+}
+
+void json_id(struct buf *b, const char *key, uint64_t id)
+{
+    json_key(b, key);
+    buf_add(b, "\"", 1);
+    buf_add_u64(b, id);
+    buf_add(b, "\"", 1);
+}
+
+void json_time(struct buf *b, const char *key, int64_t unix_us)
 {
     int64_t s = unix_us / 1000000, us = unix_us % 1000000;
     if (us < 0) {
@@ -78,9 +110,9 @@ void json_add_time(struct buf *b, const char *name, int64_t unix_us)
     }
     struct tm tm;
     time_t t = (time_t)s;
-    json_add_name(b, name);
+    json_key(b, key);
     if (!gmtime_r(&t, &tm) || tm.tm_year < -1899 || tm.tm_year > 8099) {
-        buf_add_str(b, "null");
+        buf_add(b, "null", 4);
         return;
     }
     buf_addf(b, "\"%04d-%02d-%02dT%02d:%02d:%02d.%03dZ\"", tm.tm_year + 1900, tm.tm_mon + 1,

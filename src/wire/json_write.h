@@ -1,28 +1,36 @@
 /*
- * json_write.h - the pieces of JSON that answers are made of. Appends to a struct buf; any thread.
+ * json_write.h - writes JSON, value by value, to a struct buf: the only writer in the tree.
+ * Commas and escapes are its business: the last byte of the buffer tells whether a comma is due, so
+ * there is no state besides the buffer. 64-bit IDs are strings, because JavaScript and jq round
+ * numbers above 2^53. `key` is NULL inside arrays and at the top. Any thread.
  */
 #ifndef FIRN_WIRE_JSON_WRITE_H
 #define FIRN_WIRE_JSON_WRITE_H
 
 #include "wire/buf.h"
 
-/* A quoted string. Bytes that are not UTF-8 become U+FFFD: they come from requests. */
-void json_add_string(struct buf *b, const char *p, size_t len);
-void json_add_str(struct buf *b, const char *s);
+/* `bracket` is '{' or '[', for the end '}' or ']'. */
+void json_begin(struct buf *b, const char *key, char bracket);
+void json_end(struct buf *b, char bracket);
 
-/* `"name":`, with a comma in front unless an object or array begins here. */
-void json_add_name(struct buf *b, const char *name);
+/* A comma where one is due, and `"key":`. A value that the caller writes itself follows. */
+void json_key(struct buf *b, const char *key);
 
-/* Members: a string, a number, a number that may be beyond 2^53 (as a string), true or false. */
-void json_add_member(struct buf *b, const char *name, const char *value);
-void json_add_number(struct buf *b, const char *name, uint64_t value);
-void json_add_big(struct buf *b, const char *name, uint64_t value);
-void json_add_bool(struct buf *b, const char *name, bool value);
+/* Strings. Control characters become \u00NN, bytes that are not UTF-8 U+FFFD. */
+void json_text(struct buf *b, const char *key, const char *text); /* NULL: null */
+void json_bytes(struct buf *b, const char *key, const char *p, size_t len);
 
-/* `"name":"2026-11-16T03:30:00.000Z"`, from Unix microseconds; null outside the years 1 to 9999. */
-void json_add_time(struct buf *b, const char *name, int64_t unix_us);
+void json_bool(struct buf *b, const char *key, bool value);
+void json_null(struct buf *b, const char *key);
 
-/* A comma unless an object or array begins here. */
-void json_add_comma(struct buf *b);
+/* Numbers that every reader keeps exact. */
+void json_count(struct buf *b, const char *key, uint64_t n);
+void json_signed(struct buf *b, const char *key, int64_t n);
+
+/* A number that may need all 64 bits, as a string. */
+void json_id(struct buf *b, const char *key, uint64_t id);
+
+/* "2026-11-16T03:30:00.000Z", from Unix microseconds; null outside the years 1 to 9999. */
+void json_time(struct buf *b, const char *key, int64_t unix_us);
 
 #endif

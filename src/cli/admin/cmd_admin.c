@@ -1,7 +1,7 @@
 /* firn admin: what an operator does to a store, and what can be seen in it. */
 #include "cli/commands.h"
 #include "cli/duration.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/store_option.h"
@@ -207,8 +207,8 @@ static const char *slot_word(const struct survey *v, const struct seen_slot *s)
 
 static void slots_json(const struct survey *v, bool all)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '[');
     for (uint32_t i = 0; i < v->n; i++) {
         const struct seen_slot *s = &v->slot[i];
@@ -221,7 +221,7 @@ static void slots_json(const struct survey *v, bool all)
         json_text(&j, "state", word);
         if (s->readable) {
             json_text(&j, "owner", s->r.name);
-            json_count(&j, "epoch", (int64_t)s->r.epoch);
+            json_count(&j, "epoch", s->r.epoch);
             json_id(&j, "from", s->r.from);
             json_id(&j, "until", s->r.until);
             json_text(&j, "until_utc", when_utc(unix_us_of(v, s->r.until), utc));
@@ -230,7 +230,7 @@ static void slots_json(const struct survey *v, bool all)
         json_end(&j, '}');
     }
     json_end(&j, ']');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 static int show_slots(struct firn_store *store, const struct admin *a)
@@ -289,7 +289,7 @@ static int show_slots(struct firn_store *store, const struct admin *a)
 
 struct ward {
     struct table t;
-    struct json j;
+    struct buf j;
     bool json;
     int bad;
 };
@@ -435,7 +435,7 @@ static void ward_open(struct ward *w, bool json)
     static const char *const header[] = { "", "check", "finding", NULL };
     *w = (struct ward){ .json = json };
     if (json) {
-        json_init(&w->j, stdout);
+        buf_init(&w->j, OUTPUT_JSON_MAX);
         json_begin(&w->j, NULL, '[');
     } else {
         table_init(&w->t, 0, header);
@@ -446,7 +446,7 @@ static int ward_close(struct ward *w)
 {
     if (w->json) {
         json_end(&w->j, ']');
-        json_done(&w->j);
+        output_json(&w->j, stdout);
     } else {
         table_print(&w->t);
         table_done(&w->t);

@@ -2,10 +2,10 @@
 #include "cli/commands.h"
 #include "cli/admin/coord_opts.h"
 #include "cli/child.h"
-#include "cli/json.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/when.h"
+#include "wire/json_write.h"
 #include "drive/variable.h"
 
 #include <errno.h>
@@ -78,16 +78,16 @@ static int fail(const char *name, int error, const struct firn_diag *d)
 
 static void print_json(const char *name, const struct variable *s)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_text(&j, "name", name);
-    json_count(&j, "revision", (int64_t)s->revision);
+    json_count(&j, "revision", s->revision);
     json_text(&j, "by", s->by);
-    json_count(&j, "at_ms", (int64_t)s->at);
+    json_count(&j, "at_ms", s->at);
     json_bytes(&j, "value", s->value, s->length);
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 static void print(const struct config *c, const char *name, const struct variable *s)

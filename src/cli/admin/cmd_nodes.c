@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/admin/coord_opts.h"
 #include "cli/http_client.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/admin/node_body.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -65,7 +65,7 @@ struct list {
     const struct nodes *n;
     uint64_t unix_ms;
     struct table table;
-    struct json json;
+    struct buf json;
     uint32_t hash; /* of what is shown but for ages, to see whether it changed */
 };
 
@@ -83,7 +83,7 @@ static const char *state_of(const struct list *l, const struct member_view *v)
 static void add_json(struct list *l, const struct member_view *v, const char *state)
 {
     const struct member_record *r = v->record;
-    struct json *j = &l->json;
+    struct buf *j = &l->json;
     json_begin(j, NULL, '{');
     json_count(j, "number", v->number);
     json_text(j, "name", r->name);
@@ -92,9 +92,9 @@ static void add_json(struct list *l, const struct member_view *v, const char *st
     json_text(j, "version", r->version);
     json_text(j, "kind", r->kind);
     json_text(j, "state", state);
-    json_count(j, "beat", (int64_t)r->beat);
-    json_count(j, "ttl_ms", (int64_t)r->ttl_ms);
-    json_count(j, "age_ms", l->unix_ms > r->at ? (int64_t)(l->unix_ms - r->at) : 0);
+    json_count(j, "beat", r->beat);
+    json_count(j, "ttl_ms", r->ttl_ms);
+    json_count(j, "age_ms", l->unix_ms > r->at ? l->unix_ms - r->at : 0);
     json_end(j, '}');
 }
 
@@ -162,18 +162,11 @@ static int look(struct watcher *w)
 {
     struct firn_diag d = { 0 };
     struct list l = { .n = w->n, .unix_ms = w->world.unix_ms(w->world.user), .hash = 1 };
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    if (!out)
-        return say_trouble("out of memory");
     table_init(&l.table, 0, header);
-    json_init(&l.json, out);
+    buf_init(&l.json, OUTPUT_JSON_MAX);
     json_begin(&l.json, NULL, '[');
     int error = members_list(w->store, &w->roster, &w->world, add, &l, &d);
     json_end(&l.json, ']');
-    json_done(&l.json);
-    fclose(out);
     bool screen = w->n->watch && !w->n->json && term_width() > 0;
     if (error) {
         say_warning("%s", d.text[0] ? d.text : firn_error_message(error));
@@ -183,14 +176,14 @@ static int look(struct watcher *w)
         else if (w->any && !w->n->json)
             putchar('\n');
         if (w->n->json)
-            fwrite(text, 1, len, stdout);
+            output_json(&l.json, stdout);
         else
             table_print(&l.table);
         w->any = true;
         w->shown = l.hash;
     }
     table_done(&l.table);
-    free(text);
+    buf_done(&l.json);
     return error ? STATUS_TROUBLE : -1;
 }
 

@@ -1,6 +1,6 @@
 #include "cli/bench/bench_report.h"
 #include "cli/duration.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "wire/json_read.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -29,7 +29,7 @@ enum { MARKS = sizeof marks / sizeof marks[0] };
 
 /* ---- JSON ---- */
 
-static void put_targets(const struct bench_run *b, struct json *j)
+static void put_targets(const struct bench_run *b, struct buf *j)
 {
     const struct load_result *r = b->result;
     json_begin(j, "targets", '[');
@@ -38,9 +38,9 @@ static void put_targets(const struct bench_run *b, struct json *j)
         json_text(j, "target", b->target[i].text);
         if (b->target[i].what[0])
             json_text(j, "command", b->target[i].what);
-        json_count(j, "requests", (int64_t)r->share[i].requests);
-        json_count(j, "errors", (int64_t)r->share[i].errors);
-        json_count(j, "lost", (int64_t)r->share[i].lost);
+        json_count(j, "requests", r->share[i].requests);
+        json_count(j, "errors", r->share[i].errors);
+        json_count(j, "lost", r->share[i].lost);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -50,8 +50,8 @@ void bench_put_json(const struct bench_run *b, FILE *out)
 {
     const struct load_result *r = b->result;
     const struct load_plan *p = b->plan;
-    struct json j;
-    json_init(&j, out);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_text(&j, "target", b->target[0].text);
     if (b->target[0].what[0])
@@ -62,39 +62,39 @@ void bench_put_json(const struct bench_run *b, FILE *out)
     json_count(&j, "depth", p->depth);
     json_count(&j, "threads", p->threads);
     if (p->rate)
-        json_count(&j, "rate", (int64_t)p->rate);
-    json_count(&j, "elapsed_ns", (int64_t)r->elapsed_ns);
-    json_count(&j, "requests", (int64_t)r->requests);
-    json_count(&j, "per_second", (int64_t)per_second(r->requests, r->elapsed_ns));
-    json_count(&j, "errors", (int64_t)r->errors);
-    json_count(&j, "lost", (int64_t)r->lost);
-    json_count(&j, "unanswered", (int64_t)r->unanswered);
-    json_count(&j, "reconnects", (int64_t)r->reconnects);
-    json_count(&j, "bytes_in", (int64_t)r->bytes_in);
-    json_count(&j, "bytes_out", (int64_t)r->bytes_out);
+        json_count(&j, "rate", p->rate);
+    json_count(&j, "elapsed_ns", r->elapsed_ns);
+    json_count(&j, "requests", r->requests);
+    json_count(&j, "per_second", per_second(r->requests, r->elapsed_ns));
+    json_count(&j, "errors", r->errors);
+    json_count(&j, "lost", r->lost);
+    json_count(&j, "unanswered", r->unanswered);
+    json_count(&j, "reconnects", r->reconnects);
+    json_count(&j, "bytes_in", r->bytes_in);
+    json_count(&j, "bytes_out", r->bytes_out);
     json_begin(&j, "latency_ns", '{');
     for (size_t i = 0; i < MARKS; i++)
-        json_count(&j, marks[i].name, (int64_t)histogram_at(&r->latency, marks[i].per_million));
+        json_count(&j, marks[i].name, histogram_at(&r->latency, marks[i].per_million));
     json_end(&j, '}');
     if (r->has_cpu) {
         json_begin(&j, "server", '{');
-        json_count(&j, "cpu_ns", (int64_t)r->cpu_ns);
-        json_count(&j, "cpu_ns_per_request", (int64_t)(r->requests ? r->cpu_ns / r->requests : 0));
-        json_count(&j, "rss_bytes", (int64_t)r->rss_bytes);
+        json_count(&j, "cpu_ns", r->cpu_ns);
+        json_count(&j, "cpu_ns_per_request", r->requests ? r->cpu_ns / r->requests : 0);
+        json_count(&j, "rss_bytes", r->rss_bytes);
         json_end(&j, '}');
     }
     if (p->check) {
         json_begin(&j, "check", '{');
-        json_count(&j, "ids", (int64_t)r->ids);
-        json_count(&j, "distinct", (int64_t)r->distinct);
+        json_count(&j, "ids", r->ids);
+        json_count(&j, "distinct", r->distinct);
         json_bool(&j, "rising", r->falls == 0);
-        json_count(&j, "unreadable", (int64_t)r->unreadable);
-        json_count(&j, "unchecked", (int64_t)r->unchecked);
+        json_count(&j, "unreadable", r->unreadable);
+        json_count(&j, "unchecked", r->unchecked);
         json_bool(&j, "exact", r->unchecked == 0 && (r->hashed == 0 || r->distinct == r->ids));
         json_end(&j, '}');
     }
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, out);
 }
 
 int bench_save(const struct bench_run *b, const char *path)
@@ -344,15 +344,15 @@ static void add_ratio(struct table *t, const struct figure *f, double a, double 
 
 static void compare_json(const struct saved s[2])
 {
-    struct json j;
+    struct buf j;
     char text[32];
-    json_init(&j, stdout);
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     for (size_t i = 0; i < FIGURES; i++)
         if (s[0].has[i] && s[1].has[i]) {
             json_begin(&j, figures[i].path, '{');
-            json_count(&j, "before", (int64_t)s[0].value[i]);
-            json_count(&j, "after", (int64_t)s[1].value[i]);
+            json_signed(&j, "before", (int64_t)s[0].value[i]);
+            json_signed(&j, "after", (int64_t)s[1].value[i]);
             if (s[0].value[i] > 0) {
                 snprintf(text, sizeof text, "%.4f", s[1].value[i] / s[0].value[i]);
                 json_text(&j, "ratio", text);
@@ -362,7 +362,7 @@ static void compare_json(const struct saved s[2])
             json_end(&j, '}');
         }
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 int bench_compare(const char *before, const char *after, bool json)

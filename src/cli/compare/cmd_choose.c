@@ -1,7 +1,7 @@
 /* firn choose: ask, or take flags, and recommend a kind of ID with reasons. */
 #include "cli/compare/choose.h"
 #include "cli/commands.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -172,7 +172,7 @@ static int tell(uint32_t wishes, const struct choose_answer *a)
     return STATUS_OK;
 }
 
-static void json_wishes(struct json *j, const char *key, uint32_t wishes)
+static void json_wishes(struct buf *j, const char *key, uint32_t wishes)
 {
     json_begin(j, key, '[');
     for (unsigned i = 0; i < CHOOSE_BITS; i++)
@@ -181,7 +181,7 @@ static void json_wishes(struct json *j, const char *key, uint32_t wishes)
     json_end(j, ']');
 }
 
-static void json_kind(struct json *j, const struct choose_kind *k, uint32_t lacks, bool has)
+static void json_kind(struct buf *j, const struct choose_kind *k, uint32_t lacks, bool has)
 {
     json_text(j, "kind", k->key);
     json_text(j, "name", k->name);
@@ -194,8 +194,8 @@ static void json_kind(struct json *j, const struct choose_kind *k, uint32_t lack
 
 static int tell_json(uint32_t wishes, const struct choose_answer *a)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_wishes(&j, "wishes", wishes);
     if (a->best >= 0) {
@@ -219,14 +219,14 @@ static int tell_json(uint32_t wishes, const struct choose_answer *a)
         }
     json_end(&j, ']');
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
     return a->best >= 0 ? STATUS_OK : STATUS_FAILED;
 }
 
 static void list_json(void)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '[');
     for (unsigned i = 0; i < CHOOSE_KINDS; i++) {
         json_begin(&j, NULL, '{');
@@ -234,7 +234,7 @@ static void list_json(void)
         json_end(&j, '}');
     }
     json_end(&j, ']');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 static void list(void)

@@ -10,7 +10,7 @@
 #include "wire/histogram.h"
 #include "cli/http_client.h"
 #include "cli/id_body.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -211,8 +211,8 @@ static uint64_t per_second(const struct side *s)
 
 static void put_json(struct side sides[2], const struct compare *c)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     for (size_t i = 0; i < 2; i++) {
         struct side *s = &sides[i];
@@ -223,18 +223,18 @@ static void put_json(struct side sides[2], const struct compare *c)
             json_text(&j, NULL, s->ids[k]);
         json_end(&j, ']');
         count_distinct(s);
-        json_count(&j, "requests", (int64_t)s->n);
-        json_count(&j, "per_second", (int64_t)per_second(s));
-        json_count(&j, "p50_ns", (int64_t)histogram_at(&s->latency, 500000));
-        json_count(&j, "p99_ns", (int64_t)histogram_at(&s->latency, 990000));
-        json_count(&j, "distinct", (int64_t)s->distinct);
+        json_count(&j, "requests", s->n);
+        json_count(&j, "per_second", per_second(s));
+        json_count(&j, "p50_ns", histogram_at(&s->latency, 500000));
+        json_count(&j, "p99_ns", histogram_at(&s->latency, 990000));
+        json_count(&j, "distinct", s->distinct);
         json_bool(&j, "rising", s->rising);
         json_end(&j, '}');
     }
     if (!c->brief)
         compare_put_json(&j, c->row);
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 static void put_table(struct side sides[2])

@@ -109,34 +109,34 @@ void compare_put_tables(const struct compare_row row[COMPARE_KINDS])
 
 /* ---- JSON ---- */
 
-static void put_index(struct json *j, const char *key, const struct compare_index *x)
+static void put_index(struct buf *j, const char *key, const struct compare_index *x)
 {
     if (!x->measured) {
         json_null(j, key);
         return;
     }
     json_begin(j, key, '{');
-    json_count(j, "rows", (int64_t)x->rows);
-    json_count(j, "rows_per_second", (int64_t)x->per_second);
-    json_count(j, "bytes", (int64_t)x->bytes);
+    json_count(j, "rows", x->rows);
+    json_count(j, "rows_per_second", x->per_second);
+    json_count(j, "bytes", x->bytes);
     json_end(j, '}');
 }
 
-static void put_death(struct json *j, const struct compare_row *r)
+static void put_death(struct buf *j, const struct compare_row *r)
 {
     json_begin(j, "when_one_dies", '{');
     json_bool(j, "measured", r->death == DEATH_MEASURED);
     if (r->death == DEATH_MEASURED) {
-        json_count(j, "asked", (int64_t)r->death_asked);
-        json_count(j, "failed", (int64_t)r->death_failed);
-        json_count(j, "longest_wait_ns", (int64_t)r->death_gap_ns);
+        json_count(j, "asked", r->death_asked);
+        json_count(j, "failed", r->death_failed);
+        json_count(j, "longest_wait_ns", r->death_gap_ns);
     } else {
         json_text(j, "why", r->death == DEATH_NO_SERVER ? "needs no server" : r->death_why_not);
     }
     json_end(j, '}');
 }
 
-void compare_put_json(struct json *j, const struct compare_row row[COMPARE_KINDS])
+void compare_put_json(struct buf *j, const struct compare_row row[COMPARE_KINDS])
 {
     static const char *const sources[] = { "server", "counter", "process", "database" };
     json_begin(j, "kinds", '[');
@@ -152,11 +152,11 @@ void compare_put_json(struct json *j, const struct compare_row row[COMPARE_KINDS
         json_count(j, "chars", r->kind->chars);
         if (r->measured) {
             json_text(j, "how", r->how);
-            json_count(j, "per_second", (int64_t)r->per_second);
-            json_count(j, "p50_ns", (int64_t)r->p50_ns);
-            json_count(j, "p99_ns", (int64_t)r->p99_ns);
-            json_count(j, "ids", (int64_t)r->ids);
-            json_count(j, "distinct", (int64_t)r->distinct);
+            json_count(j, "per_second", r->per_second);
+            json_count(j, "p50_ns", r->p50_ns);
+            json_count(j, "p99_ns", r->p99_ns);
+            json_count(j, "ids", r->ids);
+            json_count(j, "distinct", r->distinct);
             json_bool(j, "rising", r->rising);
         } else {
             json_text(j, "why", r->why_not);

@@ -3,11 +3,11 @@
 #define FIRN_CLI_COMPARE_COMPARE_REPORT_H
 
 #include "cli/compare/compare_kinds.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 
 void compare_put_tables(const struct compare_row row[COMPARE_KINDS]);
 
 /* The member "kinds" of an object that is open. */
-void compare_put_json(struct json *j, const struct compare_row row[COMPARE_KINDS]);
+void compare_put_json(struct buf *j, const struct compare_row row[COMPARE_KINDS]);
 
 #endif

@@ -1,7 +1,7 @@
 /* firn convert: 64- and 128-bit values from one encoding to another. */
 #include "cli/commands.h"
 #include "cli/encoding.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/operands.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -58,9 +58,9 @@ static int list(bool json)
     size_t n;
     const struct encoding *e = encoding_list(&n);
     struct table t;
-    struct json j;
+    struct buf j;
     table_init(&t, 0, header);
-    json_init(&j, stdout);
+    buf_init(&j, OUTPUT_JSON_MAX);
     if (json)
         json_begin(&j, NULL, '[');
     for (size_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ static int list(bool json)
     }
     if (json) {
         json_end(&j, ']');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         table_print(&t);
         printf("\nThe numbers count the characters of a text. ORDER kept: texts of one width\n"
@@ -125,8 +125,8 @@ static int one(const struct convert *c, const char *where, const char *p, size_t
         return say_failed("%s'%s' has 64 bits, %s has 128: give --bits 128", where,
                           say_text(p, len, shown), c->to->name);
     if (c->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         json_begin(&j, NULL, '{');
         json_bytes(&j, "input", p, len);
         json_text(&j, "from", c->from->name);
@@ -134,7 +134,7 @@ static int one(const struct convert *c, const char *where, const char *p, size_t
         json_count(&j, "bits", v.bits);
         json_text(&j, "output", text);
         json_end(&j, '}');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         puts(text);
     }

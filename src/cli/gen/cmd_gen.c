@@ -5,7 +5,7 @@
  */
 #include "cli/commands.h"
 #include "cli/encoding.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/say.h"
@@ -330,9 +330,9 @@ static int list_kinds(bool json)
     size_t n;
     const struct firn_kind *k = firn_kinds(&n);
     struct table t;
-    struct json j;
+    struct buf j;
     table_init(&t, 0, header);
-    json_init(&j, stdout);
+    buf_init(&j, OUTPUT_JSON_MAX);
     if (json)
         json_begin(&j, NULL, '[');
     for (size_t i = 0; i < n; i++) {
@@ -359,7 +359,7 @@ static int list_kinds(bool json)
     }
     if (json) {
         json_end(&j, ']');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         table_print(&t);
     }
@@ -368,11 +368,12 @@ static int list_kinds(bool json)
 }
 
 /* Lines of IDs as members of a JSON array. */
-static void put_json_lines(struct json *j, const char *p, size_t len)
+static void put_json_lines(struct buf *j, const char *p, size_t len)
 {
     for (const char *end = p + len, *nl; p < end && (nl = memchr(p, '\n', (size_t)(end - p)));
          p = nl + 1)
         json_bytes(j, NULL, p, (size_t)(nl - p));
+    output_json_part(j, stdout);
 }
 
 static int failed(const struct gen *g, uint64_t done, int error)
@@ -391,7 +392,7 @@ static int failed(const struct gen *g, uint64_t done, int error)
 }
 
 /* Make all, block by block. `j` is NULL for lines. */
-static int run(const struct gen *g, struct firn_mint *m, char *block, struct json *j)
+static int run(const struct gen *g, struct firn_mint *m, char *block, struct buf *j)
 {
     struct progress p;
     progress_init(&p);
@@ -425,8 +426,8 @@ static int run(const struct gen *g, struct firn_mint *m, char *block, struct jso
 
 static int run_json(const struct gen *g, struct firn_mint *m, char *block)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_text(&j, "kind", g->kind->name);
     if (g->has_layout) {
@@ -438,7 +439,7 @@ static int run_json(const struct gen *g, struct firn_mint *m, char *block)
     int status = run(g, m, block, &j);
     json_end(&j, ']');
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
     return output_finish(status);
 }
 

@@ -6,7 +6,7 @@
 #include "cli/gen/bits.h"
 #include "cli/commands.h"
 #include "cli/encoding.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/operands.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -158,7 +158,7 @@ static void show(struct inspect *in, const struct firn_reading *r, size_t n)
 
 /* ---- for programs ---- */
 
-static void json_reading(struct json *j, const struct firn_reading *r, bool scored)
+static void json_reading(struct buf *j, const struct firn_reading *r, bool scored)
 {
     char utc[WHEN_BUF], hex[2 * FIRN_READ_BYTES_MAX + 1];
     json_begin(j, NULL, '{');
@@ -166,11 +166,11 @@ static void json_reading(struct json *j, const struct firn_reading *r, bool scor
     if (r->layout[0])
         json_text(j, "layout", r->layout);
     if (scored)
-        json_count(j, "score", r->score);
+        json_signed(j, "score", r->score);
     json_text(j, "text", r->text);
     if (r->has_time) {
         json_text(j, "time", when_utc(r->unix_us, utc));
-        json_count(j, "unix_ms", r->unix_us / 1000 - (r->unix_us % 1000 < 0));
+        json_signed(j, "unix_ms", r->unix_us / 1000 - (r->unix_us % 1000 < 0));
     }
     for (size_t i = 0; i < r->bytes_len; i++)
         snprintf(hex + 2 * i, 3, "%02x", r->bytes[i]);
@@ -183,8 +183,8 @@ static void json_reading(struct json *j, const struct firn_reading *r, bool scor
         json_text(j, "name", r->field[i].name);
         json_text(j, "value", r->field[i].value);
         if (r->field[i].bits > 0) {
-            json_count(j, "bit", r->field[i].bit);
-            json_count(j, "bits", r->field[i].bits);
+            json_signed(j, "bit", r->field[i].bit);
+            json_signed(j, "bits", r->field[i].bits);
         }
         json_end(j, '}');
     }
@@ -195,8 +195,8 @@ static void json_reading(struct json *j, const struct firn_reading *r, bool scor
 static void show_json(const struct inspect *in, const char *p, size_t len,
                       const struct firn_reading *r, size_t n, const char *error)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_bytes(&j, "input", p, len);
     if (error)
@@ -206,7 +206,7 @@ static void show_json(const struct inspect *in, const char *p, size_t len,
         json_reading(&j, &r[i], !in->kind);
     json_end(&j, ']');
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 /* ---- reading ---- */

@@ -1,7 +1,7 @@
 /* firn layout: the presets, what a layout means, and whether it is sound - alone, or beside another. */
 #include "cli/gen/bits.h"
 #include "cli/commands.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -166,7 +166,7 @@ static int parse(const char *text, int64_t now_us, struct firn_layout *out, int 
 
 /* ---- list ---- */
 
-static void layout_json(struct json *j, const char *name, const struct firn_layout *l,
+static void layout_json(struct buf *j, const char *name, const struct firn_layout *l,
                         const struct layout_cmd *c)
 {
     char text[FIRN_LAYOUT_TEXT_BUF], when[WHEN_BUF];
@@ -190,7 +190,7 @@ static void layout_json(struct json *j, const char *name, const struct firn_layo
     }
     json_end(j, ']');
     json_text(j, "epoch", when_utc(l->epoch_ms * 1000, when));
-    json_count(j, "tick_us", (int64_t)l->tick_us);
+    json_count(j, "tick_us", l->tick_us);
     json_text(j, "ends", f.end_us == INT64_MAX ? NULL : when_utc(f.end_us, when));
     json_bool(j, "ended", f.over);
     json_bool(j, "decode_only", l->flags & FIRN_LAYOUT_DECODE_ONLY);
@@ -212,8 +212,8 @@ static int list(const struct layout_cmd *c)
     size_t n;
     const struct firn_preset *p = firn_layout_presets(&n);
     struct table t;
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     table_init(&t, 0, header);
     if (c->json)
         json_begin(&j, NULL, '[');
@@ -239,7 +239,7 @@ static int list(const struct layout_cmd *c)
     }
     if (c->json) {
         json_end(&j, ']');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         table_print(&t);
     }
@@ -350,10 +350,10 @@ static int explain(const struct layout_cmd *c, const char *text)
     if (r >= 0)
         return r;
     if (c->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         layout_json(&j, p ? p->name : NULL, &l, c);
-        json_done(&j);
+        output_json(&j, stdout);
         return output_finish(STATUS_OK);
     }
     struct facts f = facts_of(&l, c->now_us);
@@ -396,7 +396,7 @@ static void witness_row(struct table *t, const struct side *s, uint64_t id, int6
     table_add(t, "%s", fields);
 }
 
-static void witness_json(struct json *j, const struct side *s, uint64_t id)
+static void witness_json(struct buf *j, const struct side *s, uint64_t id)
 {
     struct firn_parts parts;
     char utc[WHEN_BUF];
@@ -413,8 +413,8 @@ static void witness_json(struct json *j, const struct side *s, uint64_t id)
 
 static void pair_json(const struct side *a, const struct side *b, bool yes, uint64_t id)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_bool(&j, "collide", yes);
     if (yes) {
@@ -425,7 +425,7 @@ static void pair_json(const struct side *a, const struct side *b, bool yes, uint
         json_end(&j, ']');
     }
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 static int check_pair(const struct layout_cmd *c, const struct side *a, const struct side *b)
@@ -464,10 +464,10 @@ static int check(const struct layout_cmd *c, char *const *text, int n)
     if (n == 2)
         return check_pair(c, &side[0], &side[1]);
     if (c->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         layout_json(&j, find_preset(text[0]) ? text[0] : NULL, &side[0].l, c);
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         firn_layout_format(&side[0].l, canonical);
         printf("%sok%s  %s\n", term_style(TERM_GOOD), term_style(TERM_PLAIN), canonical);

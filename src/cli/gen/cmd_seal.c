@@ -1,6 +1,6 @@
 /* firn seal and firn unseal: IDs for the public (firn/seal.h), one a line, and fresh keys. */
 #include "cli/commands.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/gen/keyfile.h"
 #include "cli/operands.h"
 #include "cli/output.h"
@@ -66,13 +66,13 @@ const struct usage unseal_usage = {
 static void put(const struct seal_cmd *c, uint64_t id, const char *text, bool opened)
 {
     if (c->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         json_begin(&j, NULL, '{');
         json_id(&j, "id", id);
         json_text(&j, "sealed", text);
         json_end(&j, '}');
-        json_done(&j);
+        output_json(&j, stdout);
     } else if (opened) {
         printf("%" PRIu64 "\n", id);
     } else {
@@ -150,13 +150,13 @@ static int new_key(const struct seal_cmd *c, char *const *operand, int n)
     for (size_t i = 0; i < sizeof key; i++)
         snprintf(hex + 2 * i, 3, "%02x", key[i]);
     if (c->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         json_begin(&j, NULL, '{');
-        json_count(&j, "key_id", (int64_t)id);
+        json_count(&j, "key_id", id);
         json_text(&j, "key", hex);
         json_end(&j, '}');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         printf("%" PRIu64 ":%s\n", id, hex);
     }

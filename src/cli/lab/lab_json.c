@@ -19,7 +19,7 @@ const char *lab_fault_name(enum lab_fault fault)
     return "?";
 }
 
-static void put_state(struct json *j, const struct lab_trace *t, size_t i)
+static void put_state(struct buf *j, const struct lab_trace *t, size_t i)
 {
     bool begun = false;
     for (unsigned k = 0; k < t->parties; k++) {
@@ -39,7 +39,7 @@ static void put_state(struct json *j, const struct lab_trace *t, size_t i)
         json_end(j, '}');
 }
 
-static void put_step(struct json *j, const struct lab_trace *t, size_t i)
+static void put_step(struct buf *j, const struct lab_trace *t, size_t i)
 {
     static const char *const kind[] = {
         [LAB_CHAPTER] = "chapter", [LAB_MESSAGE] = "message", [LAB_LOST] = "lost",
@@ -49,22 +49,22 @@ static void put_step(struct json *j, const struct lab_trace *t, size_t i)
     json_begin(j, NULL, '{');
     json_text(j, "kind", kind[s->kind]);
     json_text(j, "event", s->event);
-    json_count(j, "ms", (int64_t)s->at_ms);
+    json_count(j, "ms", s->at_ms);
     if (s->from != LAB_NOBODY)
         json_text(j, "from", t->party[s->from]);
     if (s->to != LAB_NOBODY)
         json_text(j, "to", t->party[s->to]);
     if (s->term)
-        json_count(j, "term", (int64_t)s->term);
+        json_count(j, "term", s->term);
     if (s->index)
-        json_count(j, "index", (int64_t)s->index);
+        json_count(j, "index", s->index);
     json_text(j, "label", s->label);
     json_text(j, "why", s->why);
     put_state(j, t, i);
     json_end(j, '}');
 }
 
-void lab_json(struct json *j, const struct lab_opts *o, const struct lab_trace *t)
+void lab_json(struct buf *j, const struct lab_opts *o, const struct lab_trace *t)
 {
     const char *const *links = strcmp(t->lab, "raft") == 0 ? lab_raft_links : lab_paxos_links;
     json_begin(j, NULL, '{');

@@ -1,6 +1,6 @@
 /* The page of firn lab --html: every combination of faults, played and put into web/lab.html. */
 #include "cli/lab/lab_page.h"
-#include "cli/json.h"
+#include "cli/output.h"
 #include "cli/lab/lab_json.h"
 #include "cli/page.h"
 #include "id/diag.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* One trace; the faults that are not the lab's are skipped by the caller. */
-static int put_trace(struct json *j, const struct lab *lab, const struct lab_opts *o,
+static int put_trace(struct buf *j, const struct lab *lab, const struct lab_opts *o,
                      struct firn_diag *d)
 {
     struct lab_trace t;
@@ -20,7 +20,7 @@ static int put_trace(struct json *j, const struct lab *lab, const struct lab_opt
     return r;
 }
 
-static int put_all(struct json *j, const struct lab *lab, const struct lab_opts *o,
+static int put_all(struct buf *j, const struct lab *lab, const struct lab_opts *o,
                    struct firn_diag *d)
 {
     int links = 0, r = 0;
@@ -50,29 +50,17 @@ static int put_all(struct json *j, const struct lab *lab, const struct lab_opts 
     return r;
 }
 
-/* The traces as JSON; the caller frees *out. */
-static int make_json(const struct lab *lab, const struct lab_opts *o, char **out, size_t *out_len,
-                     struct firn_diag *d)
-{
-    struct json j;
-    FILE *f = open_memstream(out, out_len);
-    if (!f)
-        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    json_init(&j, f);
-    int r = put_all(&j, lab, o, d);
-    bool whole = !ferror(f);
-    whole = fclose(f) == 0 && whole;
-    return r == 0 && !whole ? firn__diag(d, FIRN_ENOMEM, 0, "out of memory") : r;
-}
-
 int lab_page(const struct lab *lab, const struct lab_opts *o, char **out_page, size_t *out_len,
              struct firn_diag *d)
 {
-    char *json = NULL;
-    size_t json_len = 0, len = 0;
-    int r = make_json(lab, o, &json, &json_len, d);
-    char *page = r == 0 ? page_fill(lab_page_html, lab_page_html_len, json, json_len, &len) : NULL;
-    free(json);
+    struct buf json;
+    size_t len = 0;
+    buf_init(&json, OUTPUT_JSON_MAX);
+    int r = put_all(&json, lab, o, d);
+    char *page = r == 0 && !json.failed
+                     ? page_fill(lab_page_html, lab_page_html_len, json.p, json.len, &len)
+                     : NULL;
+    buf_done(&json);
     if (r == 0 && !page)
         r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     if (r != 0)

@@ -1,5 +1,5 @@
 /* firn-lab, the program behind firn lab: its own because it is the only command that needs libraft. */
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/lab/lab_command.h"
 #include "cli/lab/lab_json.h"
 #include "cli/lab/lab_page.h"
@@ -101,10 +101,10 @@ int main(int argc, char **argv)
         return say_trouble("%s", d.text);
     }
     if (c.json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         lab_json(&j, &o, &t);
-        json_done(&j);
+        output_json(&j, stdout);
     } else if (c.all || isatty(STDOUT_FILENO) != 1 || isatty(STDIN_FILENO) != 1) {
         lab_text(&t);
     } else {

@@ -2,7 +2,7 @@
 #include "cli/duration.h"
 #include "cli/escape.h"
 #include "cli/verify/follow.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/verify/seen.h"
@@ -74,20 +74,20 @@ static void undraw(struct watch *w)
 
 static void put_text(const char *p, size_t len)
 {
-    escape_put(stdout, p, len, false);
+    escape_put(stdout, p, len);
 }
 
 static void put_json(const char *what, const char *p, size_t len, uint64_t line, uint64_t other)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_text(&j, "found", what);
     json_bytes(&j, "id", p, len);
-    json_count(&j, "line", (int64_t)line);
-    json_count(&j, "other_line", (int64_t)other);
+    json_count(&j, "line", line);
+    json_count(&j, "other_line", other);
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 static void tell_duplicate(struct watch *w, const char *p, size_t len, uint64_t where)
@@ -214,19 +214,19 @@ static int finish(struct watch *w)
     bool holds = w->duplicates == 0 && w->unsorted == 0 && w->longs == 0;
     undraw(w);
     if (w->v->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         json_begin(&j, NULL, '{');
-        json_count(&j, "ids", (int64_t)w->ids);
+        json_count(&j, "ids", w->ids);
         if (w->v->unique)
-            json_count(&j, "duplicates", (int64_t)w->duplicates);
+            json_count(&j, "duplicates", w->duplicates);
         if (w->v->sorted)
-            json_count(&j, "unsorted", (int64_t)w->unsorted);
-        json_count(&j, "malformed", (int64_t)w->longs);
+            json_count(&j, "unsorted", w->unsorted);
+        json_count(&j, "malformed", w->longs);
         json_bool(&j, "exact", w->seen.forgotten == 0);
         json_bool(&j, "holds", holds);
         json_end(&j, '}');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         char n[GROUPED_BUF];
         printf("%s IDs", grouped_text(w->ids, n));

@@ -7,25 +7,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void put_bytes(const char *p, size_t len, bool json)
+static void put_id(const struct id *id)
 {
-    escape_put(stdout, p, len, json);
-}
-
-static void put_id(const struct id *id, bool json)
-{
-    if (json)
-        putchar('"'); /* a number too: 64 bits do not survive JavaScript */
     if (id->len > 0)
-        put_bytes(id->text, id->len, json);
+        escape_put(stdout, id->text, id->len);
     else
         printf("%" PRIu64, id->value);
-    if (json)
-        putchar('"');
 }
 
-/* The file and the line in it: file:line, or two members of a JSON object. */
-static void put_where(const struct verify *v, uint64_t where, const char *json_prefix)
+/* The file, and its line. */
+static const char *find_where(const struct verify *v, uint64_t where, uint64_t *out_line)
 {
     size_t low = 0, high = v->names_len; /* the last file that begins at or before `where` */
     while (high - low > 1) {
@@ -35,15 +26,16 @@ static void put_where(const struct verify *v, uint64_t where, const char *json_p
         else
             high = mid;
     }
-    const char *name = verify_shown_name(v->names[low]);
-    uint64_t line = where - v->first_where[low] + 1;
-    if (json_prefix)
-        printf("\"%sfile\":\"", json_prefix);
-    put_bytes(name, strlen(name), json_prefix != NULL);
-    if (json_prefix)
-        printf("\",\"%sline\":%" PRIu64, json_prefix, line);
-    else
-        printf(":%" PRIu64, line);
+    *out_line = where - v->first_where[low] + 1;
+    return verify_shown_name(v->names[low]);
+}
+
+static void put_where(const struct verify *v, uint64_t where)
+{
+    uint64_t line;
+    const char *name = find_where(v, where, &line);
+    escape_put(stdout, name, strlen(name));
+    printf(":%" PRIu64, line);
 }
 
 static bool holds(const struct verify *v)
@@ -72,7 +64,7 @@ static void table_id(const char *label, const struct verify *v, struct id id)
 {
     printf("%-10s ", label);
     if (verify_ids(v) > 0)
-        put_id(&id, false);
+        put_id(&id);
     else
         putchar('-');
     putchar('\n');
@@ -95,16 +87,16 @@ static void table_offenders(const struct verify *v, const struct offenders *o, c
 {
     for (size_t i = 0; i < o->len; i++) {
         fputs("  ", stdout);
-        put_where(v, o->list[i].where, NULL);
+        put_where(v, o->list[i].where);
         if (between) {
             fputs("  ", stdout);
-            put_id(&o->list[i].id, false);
+            put_id(&o->list[i].id);
             printf("  %s ", between);
             if (other_id) {
-                put_id(&o->list[i].other, false);
+                put_id(&o->list[i].other);
                 fputs(" at ", stdout);
             }
-            put_where(v, o->list[i].other_where, NULL);
+            put_where(v, o->list[i].other_where);
         }
         putchar('\n');
     }
@@ -172,77 +164,108 @@ static void report_table(const struct verify *v)
     }
 }
 
-static void json_id(const char *name, const struct verify *v, struct id id)
+static void json_any_id(struct buf *j, const char *key, const struct id *id)
 {
-    printf(",\"%s\":", name);
-    if (verify_ids(v) > 0)
-        put_id(&id, true);
+    if (id->len > 0)
+        json_bytes(j, key, id->text, id->len);
     else
-        fputs("null", stdout);
+        json_id(j, key, id->value);
 }
 
-static void json_offenders(const struct verify *v, const struct offenders *o, const char *other,
-                           bool other_id)
+static void json_bound(struct buf *j, const char *key, const struct verify *v, struct id id)
 {
-    fputs(",\"first\":[", stdout);
+    if (verify_ids(v) > 0)
+        json_any_id(j, key, &id);
+    else
+        json_null(j, key);
+}
+
+static void json_where(struct buf *j, const struct verify *v, uint64_t where, const char *file_key,
+                       const char *line_key)
+{
+    uint64_t line;
+    json_text(j, file_key, find_where(v, where, &line));
+    json_count(j, line_key, line);
+}
+
+/* How the line is named that an offender offends against. */
+struct other_keys {
+    const char *id, *file, *line;
+};
+
+static void json_offenders(struct buf *j, const struct verify *v, const struct offenders *o,
+                           const struct other_keys *other)
+{
+    json_begin(j, "first", '[');
     for (size_t i = 0; i < o->len; i++) {
-        fputs(i > 0 ? ",{" : "{", stdout);
-        put_where(v, o->list[i].where, "");
+        const struct offender *x = &o->list[i];
+        json_begin(j, NULL, '{');
+        json_where(j, v, x->where, "file", "line");
         if (other) {
-            fputs(",\"id\":", stdout);
-            put_id(&o->list[i].id, true);
-            if (other_id) {
-                printf(",\"%sid\":", other);
-                put_id(&o->list[i].other, true);
-            }
-            putchar(',');
-            put_where(v, o->list[i].other_where, other);
+            json_any_id(j, "id", &x->id);
+            if (other->id)
+                json_any_id(j, other->id, &x->other);
+            json_where(j, v, x->other_where, other->file, other->line);
         }
-        putchar('}');
+        json_end(j, '}');
     }
-    putchar(']');
+    json_end(j, ']');
 }
 
-static void json_check(const char *name, uint64_t failures)
+static void json_check(struct buf *j, const char *key, uint64_t failures)
 {
-    printf(",\"%s\":{\"ok\":%s,\"count\":%" PRIu64, name, failures == 0 ? "true" : "false",
-           failures);
+    json_begin(j, key, '{');
+    json_bool(j, "ok", failures == 0);
+    json_count(j, "count", failures);
 }
 
 static void report_json(const struct verify *v)
 {
-    printf("{\"ok\":%s,\"lines\":%" PRIu64 ",\"empty\":%" PRIu64 ",\"ids\":%" PRIu64
-           ",\"numbers\":%" PRIu64 ",\"texts\":%" PRIu64 ",\"distinct\":",
-           holds(v) ? "true" : "false", v->lines_read, v->empty, verify_ids(v), v->numbers_len,
-           v->texts_len);
+    static const struct other_keys first = { NULL, "first_file", "first_line" },
+                                   after = { "after_id", "after_file", "after_line" };
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
+    json_begin(&j, NULL, '{');
+    json_bool(&j, "ok", holds(v));
+    json_count(&j, "lines", v->lines_read);
+    json_count(&j, "empty", v->empty);
+    json_count(&j, "ids", verify_ids(v));
+    json_count(&j, "numbers", v->numbers_len);
+    json_count(&j, "texts", v->texts_len);
     if (distinct_known(v))
-        printf("%" PRIu64, v->distinct);
+        json_count(&j, "distinct", v->distinct);
     else
-        fputs("null", stdout);
-    json_id("smallest", v, smallest(v));
-    json_id("largest", v, largest(v));
-    json_check("malformed", v->malformed.count);
-    json_offenders(v, &v->malformed, NULL, false);
-    putchar('}');
+        json_null(&j, "distinct");
+    json_bound(&j, "smallest", v, smallest(v));
+    json_bound(&j, "largest", v, largest(v));
+    json_check(&j, "malformed", v->malformed.count);
+    json_offenders(&j, v, &v->malformed, NULL);
+    json_end(&j, '}');
     if (v->checks & VERIFY_UNIQUE) {
-        json_check("unique", v->repeated.count);
-        json_offenders(v, &v->repeated, "first_", false);
-        putchar('}');
+        json_check(&j, "unique", v->repeated.count);
+        json_offenders(&j, v, &v->repeated, &first);
+        json_end(&j, '}');
     }
     if (v->checks & VERIFY_SORTED) {
-        json_check("sorted", v->unsorted.count);
-        json_offenders(v, &v->unsorted, "after_", true);
-        putchar('}');
+        json_check(&j, "sorted", v->unsorted.count);
+        json_offenders(&j, v, &v->unsorted, &after);
+        json_end(&j, '}');
     }
     if (v->checks & VERIFY_GAPLESS) {
-        json_check("gapless", v->holes_len);
-        printf(",\"missing\":\"%" PRIu64 "\",\"first\":[", v->missing);
-        for (size_t i = 0; i < v->holes_len && i < v->shown_max; i++)
-            printf("%s{\"from\":\"%" PRIu64 "\",\"to\":\"%" PRIu64 "\"}", i > 0 ? "," : "",
-                   v->holes[i].from, v->holes[i].to);
-        fputs("]}", stdout);
+        json_check(&j, "gapless", v->holes_len);
+        json_id(&j, "missing", v->missing);
+        json_begin(&j, "first", '[');
+        for (size_t i = 0; i < v->holes_len && i < v->shown_max; i++) {
+            json_begin(&j, NULL, '{');
+            json_id(&j, "from", v->holes[i].from);
+            json_id(&j, "to", v->holes[i].to);
+            json_end(&j, '}');
+        }
+        json_end(&j, ']');
+        json_end(&j, '}');
     }
-    fputs("}\n", stdout);
+    json_end(&j, '}');
+    output_json(&j, stdout);
 }
 
 int verify_report(struct verify *v)

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/verify/follow.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/when.h"
@@ -123,15 +123,15 @@ static void tell_duplicate(void *user, const struct audit_duplicate *d)
     char when[WHEN_BUF];
     when_utc((int64_t)d->first_ms * 1000, when);
     if (a->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         json_begin(&j, NULL, '{');
         json_text(&j, "duplicate", d->id);
         json_text(&j, "source", a->source);
-        json_count(&j, "line", (int64_t)d->line);
+        json_count(&j, "line", d->line);
         json_text(&j, "first_seen", when);
         json_end(&j, '}');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         bool in = strcmp(a->in.path, "-") == 0;
         printf("%s:%" PRIu64 ": %s was recorded before, at %s\n", in ? "(stdin)" : a->source,
@@ -300,16 +300,16 @@ static int finish(const struct audit *a)
 {
     char n[3][GROUPED_BUF];
     if (a->json) {
-        struct json j;
-        json_init(&j, stdout);
+        struct buf j;
+        buf_init(&j, OUTPUT_JSON_MAX);
         json_begin(&j, NULL, '{');
-        json_count(&j, "ids", (int64_t)a->run_ids);
-        json_count(&j, "duplicates", (int64_t)a->run_duplicates);
-        json_count(&j, "malformed", (int64_t)a->run_malformed);
-        json_count(&j, "ids_total", (int64_t)atomic_load(&a->m.ids));
-        json_count(&j, "duplicates_total", (int64_t)atomic_load(&a->m.duplicates));
+        json_count(&j, "ids", a->run_ids);
+        json_count(&j, "duplicates", a->run_duplicates);
+        json_count(&j, "malformed", a->run_malformed);
+        json_count(&j, "ids_total", atomic_load(&a->m.ids));
+        json_count(&j, "duplicates_total", atomic_load(&a->m.duplicates));
         json_end(&j, '}');
-        json_done(&j);
+        output_json(&j, stdout);
     } else {
         printf("%s IDs recorded, %s of them had been recorded before",
                grouped_text(a->run_ids, n[0]), grouped_text(a->run_duplicates, n[1]));

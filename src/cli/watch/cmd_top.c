@@ -4,7 +4,7 @@
  */
 #include "cli/commands.h"
 #include "cli/http_client.h"
-#include "cli/json.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/term.h"
@@ -215,8 +215,8 @@ static void remember(struct top *t, const struct top_node *node)
 
 static void put_json(const struct top_node *node, size_t n)
 {
-    struct json j;
-    json_init(&j, stdout);
+    struct buf j;
+    buf_init(&j, OUTPUT_JSON_MAX);
     json_begin(&j, NULL, '{');
     json_begin(&j, "nodes", '[');
     for (size_t i = 0; i < n; i++) {
@@ -230,20 +230,20 @@ static void put_json(const struct top_node *node, size_t n)
             json_bool(&j, "ready", x->last.ready);
             json_text(&j, "reason", x->last.reason);
             json_text(&j, "state", x->last.state);
-            json_count(&j, "slot", x->last.slot);
+            json_signed(&j, "slot", x->last.slot);
             json_text(&j, "clock", x->last.clock);
-            json_count(&j, "clock_skew_us", x->skew_us);
-            json_count(&j, "window_ms", (int64_t)(x->last.window_s * 1000));
-            json_count(&j, "ask_ns", (int64_t)x->ask_ns);
-            json_count(&j, "connections", (int64_t)x->last.connections);
-            json_count(&j, "uptime_s", (int64_t)x->last.uptime_s);
-            json_count(&j, "store_errors", (int64_t)x->last.store_errors);
-            json_count(&j, "memory_bytes", (int64_t)x->last.memory_bytes);
+            json_signed(&j, "clock_skew_us", x->skew_us);
+            json_signed(&j, "window_ms", (int64_t)(x->last.window_s * 1000));
+            json_count(&j, "ask_ns", x->ask_ns);
+            json_count(&j, "connections", x->last.connections);
+            json_count(&j, "uptime_s", x->last.uptime_s);
+            json_count(&j, "store_errors", x->last.store_errors);
+            json_signed(&j, "memory_bytes", (int64_t)x->last.memory_bytes);
             if (x->has_rates) {
-                json_count(&j, "ids_per_second", (int64_t)(x->ids_per_s + 0.5));
-                json_count(&j, "tickets_per_second", (int64_t)(x->tickets_per_s + 0.5));
-                json_count(&j, "requests_per_second", (int64_t)(x->requests_per_s + 0.5));
-                json_count(&j, "cpu_percent", (int64_t)(x->cpu_percent + 0.5));
+                json_signed(&j, "ids_per_second", (int64_t)(x->ids_per_s + 0.5));
+                json_signed(&j, "tickets_per_second", (int64_t)(x->tickets_per_s + 0.5));
+                json_signed(&j, "requests_per_second", (int64_t)(x->requests_per_s + 0.5));
+                json_signed(&j, "cpu_percent", (int64_t)(x->cpu_percent + 0.5));
             }
         } else {
             json_text(&j, "why", x->why);
@@ -252,7 +252,7 @@ static void put_json(const struct top_node *node, size_t n)
     }
     json_end(&j, ']');
     json_end(&j, '}');
-    json_done(&j);
+    output_json(&j, stdout);
 }
 
 static const char *clock_text(char out[16])

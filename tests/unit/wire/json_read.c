@@ -174,7 +174,7 @@ T_TEST(arrays_and_members)
     T_OK(s.len == 1 && *s.p == '1');
     T_EQ(json_element(&j), 1);
     T_EQ(json_next(&j), JSON_NUMBER);
-    T_EQ(json_number(&j, &s), 0);
+    T_EQ(json_numeral(&j, &s), 0);
     T_OK(s.len == 2 && memcmp(s.p, "22", 2) == 0);
     T_EQ(json_element(&j), 1);
     T_EQ(json_slice(&j, &s), FIRN_ENOTSUP);

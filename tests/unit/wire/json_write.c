@@ -1,3 +1,4 @@
+/* The JSON writer: escapes, commas, members of every type. */
 #include "wire/json_write.h"
 #include "wire/distance.h"
 #include "t.h"
@@ -11,13 +12,14 @@ T_TEST(strings_are_escaped)
         { "a\"b\\c", "\"a\\\"b\\\\c\"" },
         { "a\nb\x01", "\"a\\u000ab\\u0001\"" },
         { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+        { "\x7f\xc2\x9b", "\"\\u007f\\u009b\"" },
         { "\xff\xc3", "\"\\ufffd\\ufffd\"" },
         { "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },
     };
     for (size_t i = 0; i < T_LEN(rows); i++) {
         struct buf b;
         buf_init(&b, 1000);
-        json_add_str(&b, rows[i].in);
+        json_text(&b, NULL, rows[i].in);
         buf_add(&b, "", 1);
         T_STR(b.p, rows[i].out);
         buf_done(&b);
@@ -28,18 +30,29 @@ T_TEST(members)
 {
     struct buf b;
     buf_init(&b, 1000);
-    buf_add_str(&b, "{");
-    json_add_member(&b, "a", "x");
-    json_add_number(&b, "b", 7);
-    json_add_big(&b, "c", UINT64_MAX);
-    json_add_bool(&b, "d", true);
-    json_add_time(&b, "e", 1000);
-    json_add_time(&b, "f", -1);
-    json_add_time(&b, "g", INT64_MAX);
-    buf_add_str(&b, "}");
+    json_begin(&b, NULL, '{');
+    json_text(&b, "a", "x");
+    json_count(&b, "b", 7);
+    json_id(&b, "c", UINT64_MAX);
+    json_bool(&b, "d", true);
+    json_time(&b, "e", 1000);
+    json_time(&b, "f", -1);
+    json_time(&b, "g", INT64_MAX);
+    json_signed(&b, "h", INT64_MIN);
+    json_begin(&b, "i", '[');
+    json_text(&b, NULL, NULL);
+    json_begin(&b, NULL, '[');
+    json_end(&b, ']');
+    json_begin(&b, NULL, '{');
+    json_key(&b, "j");
+    json_bytes(&b, NULL, "x", 1);
+    json_end(&b, '}');
+    json_end(&b, ']');
+    json_end(&b, '}');
     buf_add(&b, "", 1);
     T_STR(b.p, "{\"a\":\"x\",\"b\":7,\"c\":\"18446744073709551615\",\"d\":true,"
-               "\"e\":\"1970-01-01T00:00:00.001Z\",\"f\":\"1969-12-31T23:59:59.999Z\",\"g\":null}");
+               "\"e\":\"1970-01-01T00:00:00.001Z\",\"f\":\"1969-12-31T23:59:59.999Z\",\"g\":null,"
+               "\"h\":-9223372036854775808,\"i\":[null,[],{\"j\":\"x\"}]}");
     buf_done(&b);
 }
 
