@@ -118,25 +118,27 @@ static void open_client(struct row *r)
         die(r->name, d.text);
     r->state = c;
     for (int i = 0; i < 200; i++) /* demand makes the blocks grow; a lease is taken */
-        if (firn_client_next(c, &id) != 0)
-            die(r->name, firn_client_trouble());
+        if (firn_client_next(c, &id, &d) != 0)
+            die(r->name, d.text);
 }
 
 static void run_client(struct row *r, size_t n)
 {
+    struct firn_diag d;
     uint64_t id = 0;
     for (size_t i = 0; i < n; i++)
-        if (__builtin_expect(firn_client_next(r->state, &id) != 0, 0))
-            die(r->name, firn_client_trouble());
+        if (__builtin_expect(firn_client_next(r->state, &id, &d) != 0, 0))
+            die(r->name, d.text);
     sink = id;
 }
 
 static void run_client_n(struct row *r, size_t n)
 {
+    struct firn_diag d;
     uint64_t ids[BATCH];
     for (size_t i = 0; i < n; i += BATCH)
-        if (firn_client_next_n(r->state, ids, BATCH) != 0)
-            die(r->name, firn_client_trouble());
+        if (firn_client_next_n(r->state, ids, BATCH, &d) != 0)
+            die(r->name, d.text);
     sink = ids[0];
 }
 

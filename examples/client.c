@@ -14,7 +14,8 @@
 static int show(const char *servers, const char *options)
 {
     struct firn_client *client;
-    struct firn_diag diag; /* says what is wrong with the URL */
+    struct firn_diag
+        diag; /* what is wrong with the URL; which servers were tried, and what each answered */
     char url[1024];
     uint64_t id, more[3];
     snprintf(url, sizeof url, "%s/?%s", servers, options);
@@ -22,9 +23,10 @@ static int show(const char *servers, const char *options)
         fprintf(stderr, "%s: %s\n", url, diag.text);
         return 1;
     }
-    int failed = firn_client_next(client, &id) != 0 || firn_client_next_n(client, more, 3) != 0;
-    if (failed) /* which servers were tried, and what each answered */
-        fprintf(stderr, "%s: %s\n", options, firn_client_trouble());
+    int failed = firn_client_next(client, &id, &diag) != 0 ||
+                 firn_client_next_n(client, more, 3, &diag) != 0;
+    if (failed)
+        fprintf(stderr, "%s: %s\n", options, diag.text);
     else
         printf("%-16s %" PRIu64 ", then %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", options, id,
                more[0], more[1], more[2]);
@@ -35,12 +37,13 @@ static int show(const char *servers, const char *options)
 static int show_text(const char *servers)
 {
     struct firn_client *client;
+    struct firn_diag diag;
     char url[1024], text[FIRN_CLIENT_TEXT_BUF];
     snprintf(url, sizeof url, "%s/?kind=uuidv7", servers);
     if (firn_client_open(url, &client, NULL) != 0)
         return 1;
-    int failed = firn_client_next_text(client, NULL, text, sizeof text) != 0;
-    printf("%-16s %s\n", "kind=uuidv7", failed ? firn_client_trouble() : text);
+    int failed = firn_client_next_text(client, NULL, text, sizeof text, &diag) != 0;
+    printf("%-16s %s\n", "kind=uuidv7", failed ? diag.text : text);
     firn_client_close(client);
     return failed;
 }
@@ -49,15 +52,16 @@ static int show_text(const char *servers)
 static int show_keyed(const char *servers)
 {
     struct firn_client *client;
+    struct firn_diag diag;
     char url[1024];
     uint64_t first = 0, again = 0;
     snprintf(url, sizeof url, "%s/?seq=default", servers);
     if (firn_client_open(url, &client, NULL) != 0)
         return 1;
-    int failed = firn_client_next_keyed(client, "order-4711", &first) != 0 ||
-                 firn_client_next_keyed(client, "order-4711", &again) != 0;
+    int failed = firn_client_next_keyed(client, "order-4711", &first, &diag) != 0 ||
+                 firn_client_next_keyed(client, "order-4711", &again, &diag) != 0;
     if (failed)
-        fprintf(stderr, "keyed: %s\n", firn_client_trouble());
+        fprintf(stderr, "keyed: %s\n", diag.text);
     else
         printf("%-16s %" PRIu64 " and again %" PRIu64 "\n", "a ticket by key", first, again);
     firn_client_close(client);

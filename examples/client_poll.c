@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < wanted; i++) { /* all at once; each answer comes back with its `user` */
         struct firn_client_ask ask = FIRN_CLIENT_ASK_INIT;
         ask.user = (void *)(intptr_t)i;
-        if (firn_client_submit(client, &ask) != 0) {
+        if (firn_client_submit(client, &ask, &diag) != 0) {
             wanted = i; /* too many are under way: a real program takes some and goes on */
             break;
         }

@@ -3,7 +3,7 @@
  *
  *     struct firn_client *c;
  *     if (firn_client_open("firn://a:9001,b:9001,c:9001/?mode=prefetch", &c, &diag) != 0) ...
- *     if (firn_client_next(c, &id) != 0) fprintf(stderr, "%s\n", firn_client_trouble());
+ *     if (firn_client_next(c, &id, &diag) != 0) fprintf(stderr, "%s\n", diag.text);
  *     firn_client_close(c);
  *
  * Three modes behind one call:
@@ -50,7 +50,8 @@ FIRN_API void firn_client_close(struct firn_client *c);
 
 /* --- calls that wait --- */
 
-/* The next ID, in any mode. Errors come after all retries, or at the deadline:
+/* The next ID, in any mode. Errors come after all retries, or at the deadline; diag (may be NULL)
+ * says which servers were tried and what each answered:
  * FIRN_EIO        no server could be reached, or none gave an answer in time
  * FIRN_EUNKNOWN   a server may have taken a number of a gapless sequence, and the answer is lost:
  *                 asking again would leave a hole that nobody sees. Use firn_client_next_keyed()
@@ -59,26 +60,24 @@ FIRN_API void firn_client_close(struct firn_client *c);
  * FIRN_ENOENT     no such kind or sequence;  FIRN_EOVERFLOW  the sequence has no number left
  * FIRN_ENOSLOT    leased: all slots are taken
  * FIRN_ENOTSUP    this kind is no number: use firn_client_next_text() */
-FIRN_API FIRN_MUSTUSE int firn_client_next(struct firn_client *c, uint64_t *out_id);
+FIRN_API FIRN_MUSTUSE int firn_client_next(struct firn_client *c, uint64_t *out_id,
+                                           struct firn_diag *diag);
 
 /* `n` of them, all or none. */
-FIRN_API FIRN_MUSTUSE int firn_client_next_n(struct firn_client *c, uint64_t *ids, size_t n);
+FIRN_API FIRN_MUSTUSE int firn_client_next_n(struct firn_client *c, uint64_t *ids, size_t n,
+                                             struct firn_diag *diag);
 
 /* The number that `key` stands for: the same each time, on every server, for as long as the
  * servers keep keys (a day). One request in every mode. FIRN_EREUSED: the key was used for
  * something else. */
 FIRN_API FIRN_MUSTUSE int firn_client_next_keyed(struct firn_client *c, const char *key,
-                                                 uint64_t *out_id);
+                                                 uint64_t *out_id, struct firn_diag *diag);
 
 /* One ID of any kind as text (UUID, ULID, dated ...), NUL-terminated. `key` may be NULL.
  * FIRN_ENOSPC: `cap` is too small; FIRN_CLIENT_TEXT_BUF always suffices. */
 #define FIRN_CLIENT_TEXT_BUF 320
 FIRN_API FIRN_MUSTUSE int firn_client_next_text(struct firn_client *c, const char *key, char *out,
-                                                size_t cap);
-
-/* Why this thread's last call failed, in a sentence: which servers were tried and what each
- * answered. Never NULL; good until this thread's next call. */
-FIRN_API const char *firn_client_trouble(void);
+                                                size_t cap, struct firn_diag *diag);
 
 /* --- calls that do not wait, for event loops --- */
 
@@ -103,7 +102,8 @@ struct firn_client_answer {
 
 /* Ask for one ID. FIRN_EAGAIN: too many are under way, take some first. */
 FIRN_API FIRN_MUSTUSE int firn_client_submit(struct firn_client *c,
-                                             const struct firn_client_ask *ask);
+                                             const struct firn_client_ask *ask,
+                                             struct firn_diag *diag);
 
 /* An answer that is there, in no order. FIRN_EAGAIN: none is at the moment. */
 FIRN_API FIRN_MUSTUSE int firn_client_take(struct firn_client *c, struct firn_client_answer *out);

@@ -52,35 +52,35 @@ static bool lane_fresh(const struct lane *l)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 < l->stale_ms;
 }
 
-static int next_slowly(struct firn_client *f, uint64_t *out);
+static int next_slowly(struct firn_client *f, uint64_t *out, struct firn_diag *d);
 
 /* The next three are apart so that the shortest way needs no room on the stack. */
 __attribute__((noinline)) static int next_leased(struct firn_client *f, struct firn_shared *g,
-                                                 uint64_t *out)
+                                                 uint64_t *out, struct firn_diag *d)
 {
-    return firn_shared_next(g, out) == 0 ? 0 : next_slowly(f, out);
+    return firn_shared_next(g, out) == 0 ? 0 : next_slowly(f, out, d);
 }
 
 __attribute__((noinline)) static int next_fresh(struct firn_client *f, struct lane *l,
-                                                uint64_t *out)
+                                                uint64_t *out, struct firn_diag *d)
 {
     if (!lane_fresh(l))
-        return next_slowly(f, out);
+        return next_slowly(f, out, d);
     *out = l->next;
     l->next += l->step;
     return 0;
 }
 
-int firn_client_next(struct firn_client *f, uint64_t *out)
+int firn_client_next(struct firn_client *f, uint64_t *out, struct firn_diag *d)
 {
     struct firn_shared *g = atomic_load_explicit(&f->gen, memory_order_acquire);
     struct lane *l = lane_of(f);
     if (g)
-        return next_leased(f, g, out);
+        return next_leased(f, g, out, d);
     if (!lane_has(l, f))
-        return next_slowly(f, out);
+        return next_slowly(f, out, d);
     if (l->stale_ms != NEVER_MS)
-        return next_fresh(f, l, out);
+        return next_fresh(f, l, out, d);
     *out = l->next;
     l->next += l->step;
     return 0;
@@ -95,26 +95,26 @@ static uint64_t deadline(const struct core *c)
 
 /* One trip to the servers, for numbers or a text. */
 static int ask(struct firn_client *f, struct core *c, enum question_what what, uint64_t n,
-               const char *key, struct trip *t)
+               const char *key, struct trip *t, struct firn_diag *d)
 {
     struct question q;
-    int r = handle_question(f, what, n, key, &q);
+    int r = handle_question(f, what, n, key, &q, d);
     if (r == 0 && !key)
-        r = sequence_learn(c);
+        r = sequence_learn(c, d);
     if (r)
         return r;
     trip_start(t, c, &q);
     t->once = c->opts->seq[0] && !key && atomic_load(&c->sequence) != SEQUENCE_RANGE;
     r = trip_run(t);
     if (r) {
-        trouble(r, t->trouble);
+        firn__diag(d, r, 0, "%s", t->why);
         trip_done(t);
     }
     return r;
 }
 
 /* Fill the lane with a part of the block in use. */
-static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out)
+static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out, struct firn_diag *d)
 {
     struct lane *l = lane_of(f);
     struct run run;
@@ -125,7 +125,7 @@ static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out)
     l->tag = 0;
     pthread_mutex_lock(&c->mutex);
     discover_tend(c);
-    int r = prefetch_take(c, block_pool_slice(&c->pool), deadline(c), &run, &stale);
+    int r = prefetch_take(c, block_pool_slice(&c->pool), deadline(c), &run, &stale, d);
     pthread_mutex_unlock(&c->mutex);
     if (r)
         return r;
@@ -135,27 +135,28 @@ static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out)
     return 0;
 }
 
-__attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t *out)
+__attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t *out,
+                                                 struct firn_diag *d)
 {
     struct core *c;
     struct trip t;
     size_t n;
-    int r = handle_core(f, &c);
+    int r = handle_core(f, &c, d);
     if (r)
         return r;
     switch ((enum client_mode)f->opts.mode) {
     case MODE_PREFETCH:
-        return next_of_block(f, c, out);
+        return next_of_block(f, c, out, d);
     case MODE_LEASED:
         pthread_mutex_lock(&c->mutex);
         discover_tend(c);
-        r = lending_fill(c, out, 1, deadline(c), &n);
+        r = lending_fill(c, out, 1, deadline(c), &n, d);
         pthread_mutex_unlock(&c->mutex);
         return r;
     case MODE_REMOTE:
         break;
     }
-    r = ask(f, c, ASK_NUMBERS, 1, NULL, &t);
+    r = ask(f, c, ASK_NUMBERS, 1, NULL, &t, d);
     if (r)
         return r;
     *out = t.answer.numbers.v[0].first;
@@ -164,7 +165,8 @@ __attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t
 }
 
 /* Numbers of blocks, the lane's first: a thread's IDs of one block rise. */
-static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, size_t n)
+static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
+                          struct firn_diag *d)
 {
     uint64_t end = deadline(c);
     size_t have = 0;
@@ -177,7 +179,7 @@ static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, 
     while (have < n && r == 0) {
         struct run run;
         uint64_t stale;
-        r = prefetch_take(c, n - have, end, &run, &stale);
+        r = prefetch_take(c, n - have, end, &run, &stale, d);
         for (uint64_t i = 0; r == 0 && i < run.count; i++)
             ids[have++] = run.first + i * run.step;
     }
@@ -185,7 +187,8 @@ static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, 
     return r;
 }
 
-static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *ids, size_t n)
+static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
+                             struct firn_diag *d)
 {
     uint64_t end = deadline(c);
     size_t have = 0, some;
@@ -193,7 +196,7 @@ static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *id
         struct firn_shared *g = atomic_load_explicit(&f->gen, memory_order_acquire);
         if (!g || firn_shared_fill(g, ids + have, n - have, &some) != 0) {
             pthread_mutex_lock(&c->mutex);
-            int r = lending_fill(c, ids + have, n - have, end, &some);
+            int r = lending_fill(c, ids + have, n - have, end, &some, d);
             pthread_mutex_unlock(&c->mutex);
             if (r)
                 return r;
@@ -204,12 +207,13 @@ static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *id
 }
 
 /* A server may give fewer than asked for: its limit, or the end of a sequence. */
-static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, size_t n)
+static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
+                         struct firn_diag *d)
 {
     struct trip t;
     for (size_t have = 0; have < n;) {
         size_t most = n - have < f->opts.block ? n - have : f->opts.block;
-        int r = ask(f, c, ASK_NUMBERS, most, NULL, &t);
+        int r = ask(f, c, ASK_NUMBERS, most, NULL, &t, d);
         if (r)
             return r;
         runs_expand(&t.answer.numbers, ids + have);
@@ -219,34 +223,35 @@ static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, s
     return 0;
 }
 
-int firn_client_next_n(struct firn_client *f, uint64_t *ids, size_t n)
+int firn_client_next_n(struct firn_client *f, uint64_t *ids, size_t n, struct firn_diag *d)
 {
     struct core *c;
     if (!f || !ids || n == 0)
-        return FIRN_EINVAL;
-    int r = handle_core(f, &c);
+        return firn__diag(d, FIRN_EINVAL, 0, "no client, or no room for an ID");
+    int r = handle_core(f, &c, d);
     if (r)
         return r;
     switch ((enum client_mode)f->opts.mode) {
     case MODE_PREFETCH:
-        return fill_of_blocks(f, c, ids, n);
+        return fill_of_blocks(f, c, ids, n, d);
     case MODE_LEASED:
-        return fill_of_generator(f, c, ids, n);
+        return fill_of_generator(f, c, ids, n, d);
     case MODE_REMOTE:
         break;
     }
-    return fill_by_trips(f, c, ids, n);
+    return fill_by_trips(f, c, ids, n, d);
 }
 
-int firn_client_next_keyed(struct firn_client *f, const char *key, uint64_t *out)
+int firn_client_next_keyed(struct firn_client *f, const char *key, uint64_t *out,
+                           struct firn_diag *d)
 {
     struct core *c;
     struct trip t;
     if (!f || !key || !out)
-        return FIRN_EINVAL;
-    int r = handle_core(f, &c);
+        return firn__diag(d, FIRN_EINVAL, 0, "no client, no key, or no room for an ID");
+    int r = handle_core(f, &c, d);
     if (r == 0)
-        r = ask(f, c, ASK_NUMBERS, 1, key, &t);
+        r = ask(f, c, ASK_NUMBERS, 1, key, &t, d);
     if (r)
         return r;
     *out = t.answer.numbers.v[0].first;
@@ -254,35 +259,38 @@ int firn_client_next_keyed(struct firn_client *f, const char *key, uint64_t *out
     return 0;
 }
 
-int firn_client_next_text(struct firn_client *f, const char *key, char *out, size_t cap)
+#define SHORT_BUFFER "the buffer is too small: FIRN_CLIENT_TEXT_BUF bytes always suffice"
+
+int firn_client_next_text(struct firn_client *f, const char *key, char *out, size_t cap,
+                          struct firn_diag *d)
 {
     struct core *c;
     struct trip t;
     if (!f || !out || cap == 0)
-        return FIRN_EINVAL;
+        return firn__diag(d, FIRN_EINVAL, 0, "no client, or no room for an ID");
     if (f->opts.mode != MODE_REMOTE && !key) {
         uint64_t id;
         char text[FIRN_U64_TEXT_BUF];
-        int r = firn_client_next(f, &id);
+        int r = firn_client_next(f, &id, d);
         if (r)
             return r;
         size_t len = firn_u64_format(id, text);
         if (len >= cap)
-            return FIRN_ENOSPC;
+            return firn__diag(d, FIRN_ENOSPC, 0, SHORT_BUFFER);
         memcpy(out, text, len);
         out[len] = '\0';
         return 0;
     }
-    int r = handle_core(f, &c);
+    int r = handle_core(f, &c, d);
     if (r == 0)
-        r = ask(f, c, ASK_TEXT, 1, key, &t);
+        r = ask(f, c, ASK_TEXT, 1, key, &t, d);
     if (r)
         return r;
     size_t len = strlen(t.answer.text);
     if (len < cap)
         memcpy(out, t.answer.text, len + 1);
     trip_done(&t);
-    return len < cap ? 0 : FIRN_ENOSPC;
+    return len < cap ? 0 : firn__diag(d, FIRN_ENOSPC, 0, SHORT_BUFFER);
 }
 
 /* --- questions --- */
@@ -294,11 +302,12 @@ static bool is_number(const char *kind)
 }
 
 int handle_question(const struct firn_client *f, enum question_what what, uint64_t n,
-                    const char *key, struct question *out)
+                    const char *key, struct question *out, struct firn_diag *d)
 {
     *out = (struct question){ .what = what, .n = n };
     if (what == ASK_NUMBERS && !is_number(f->opts.kind))
-        return trouble(FIRN_ENOTSUP, "this kind is a text: use firn_client_next_text()");
+        return firn__diag(d, FIRN_ENOTSUP, 0, "%s IDs are texts: use firn_client_next_text()",
+                          f->opts.kind);
     if (!key)
         return 0;
     size_t len = strlen(key);
@@ -306,7 +315,8 @@ int handle_question(const struct firn_client *f, enum question_what what, uint64
         if (key[i] <= ' ' || key[i] > '~')
             len = KEY_MAX + 1;
     if (len == 0 || len > KEY_MAX)
-        return trouble(FIRN_EINVAL, "a key has 1 to 255 printable characters without spaces");
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "a key has 1 to 255 printable characters without spaces");
     memcpy(out->key, key, len + 1);
     return 0;
 }
@@ -339,17 +349,21 @@ static int new_core(struct firn_client *f, struct core **out, struct firn_diag *
 {
     struct core *c;
     int r = core_new(&f->opts, &c, d);
-    if (r == 0 && f->opts.mode == MODE_LEASED)
+    if (r)
+        return r;
+    if (f->opts.mode == MODE_LEASED)
         r = lending_new(c, &f->gen);
     if (r == 0 && f->opts.background)
         r = background_start(c);
-    if (r)
-        return r;
+    if (r) {
+        core_free(c);
+        return firn__diag(d, r, 0, "no memory, or no thread, for the client");
+    }
     *out = c;
     return 0;
 }
 
-int handle_core(struct firn_client *f, struct core **out)
+int handle_core(struct firn_client *f, struct core **out, struct firn_diag *d)
 {
     struct core *c = atomic_load_explicit(&f->core, memory_order_acquire);
     uint64_t era = fork_era();
@@ -359,11 +373,10 @@ int handle_core(struct firn_client *f, struct core **out)
     }
     /* The child of a fork(). The parent's core stays as it is: its locks may be held, its connections are not
      * ours, and of its memory only what is reachable by `opts` is used. */
-    struct firn_diag d = { 0, "" };
     struct core *fresh;
-    int r = new_core(f, &fresh, &d);
+    int r = new_core(f, &fresh, d);
     if (r)
-        return trouble(r, d.text);
+        return r;
     if (atomic_compare_exchange_strong(&f->core, &c, fresh)) {
         *out = fresh;
         return 0;
@@ -397,7 +410,7 @@ int firn_client_open(const char *url, struct firn_client **out, struct firn_diag
 {
     static _Atomic uint64_t serials;
     if (!url || !out)
-        return FIRN_EINVAL;
+        return firn__diag(d, FIRN_EINVAL, 0, "no URL, or no place for the client");
     struct firn_client *f = calloc(1, sizeof *f);
     if (!f)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
@@ -436,7 +449,7 @@ void firn_client_stats(struct firn_client *f, struct firn_client_stats *out)
     struct core *c;
     struct firn_client_stats s = { .size = out->size, .slot = UINT32_MAX };
     uint64_t now = mono_ms();
-    if (handle_core(f, &c) == 0) {
+    if (handle_core(f, &c, NULL) == 0) {
         const struct core_stats *k = &c->stats;
         pthread_mutex_lock(&c->desk);
         s.servers = c->servers;

@@ -39,7 +39,7 @@ enum sequence { SEQUENCE_UNKNOWN, SEQUENCE_RANGE, SEQUENCE_GAPLESS };
 struct failure {
     uint64_t count; /* rises with each */
     int error;
-    char trouble[TROUBLE_BUF];
+    char why[WHY_TEXT_BUF];
 };
 
 struct core {

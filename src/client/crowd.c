@@ -5,6 +5,7 @@
  */
 #include "client/parts.h"
 #include "client/handle.h"
+#include "id/diag.h"
 #include "platform/mono.h"
 
 #include <poll.h>
@@ -107,21 +108,20 @@ static bool serve_here(struct core *c, struct member *m)
     struct run run;
     uint64_t stale;
     size_t n;
-    int r = c->opts->mode == MODE_LEASED ? lending_fill(c, &m->answer.id, 1, 0, &n)
-                                         : prefetch_take(c, 1, 0, &run, &stale);
+    struct firn_diag d = { 0, "" };
+    int r = c->opts->mode == MODE_LEASED ? lending_fill(c, &m->answer.id, 1, 0, &n, &d)
+                                         : prefetch_take(c, 1, 0, &run, &stale, &d);
     const struct failure *last = c->lending ? lending_failure(c) : &c->fetched;
     bool failed = r == FIRN_EAGAIN && last->count != m->failures; /* since it waits */
     if (r == FIRN_EAGAIN && !failed && mono_ms() < m->deadline_ms)
         return false;
     if (failed)
-        r = trouble(last->error, last->trouble);
-    else if (r == FIRN_EAGAIN)
-        r = trouble(r, "nothing came before the deadline");
+        r = firn__diag(&d, last->error, 0, "%s", last->why);
     if (r == 0 && c->opts->mode == MODE_PREFETCH)
         m->answer.id = run.first;
     if (r == 0 && m->text)
         snprintf(m->answer.text, sizeof m->answer.text, "%llu", (unsigned long long)m->answer.id);
-    conclude(m, r, firn_client_trouble());
+    conclude(m, r, d.text);
     return true;
 }
 
@@ -138,7 +138,7 @@ static void step_member(struct core *c, struct member *m)
         memcpy(m->answer.text, t->answer.text, sizeof m->answer.text);
     else if (t->error == 0)
         m->answer.id = t->answer.numbers.v[0].first;
-    conclude(m, t->error, t->trouble);
+    conclude(m, t->error, t->why);
     trip_done(t);
     free(t);
     m->trip = NULL;
@@ -183,22 +183,27 @@ static int ready(struct core *c)
 
 /* --- the public calls --- */
 
-int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask)
+int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
+                       struct firn_diag *d)
 {
     struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
     struct core *c;
     struct question q;
     if (!f || !ask || firn__sized_copy(&a, sizeof a, ask, ask->size) != 0)
-        return FIRN_EINVAL;
-    int r = handle_core(f, &c);
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "no client, or an ask that this library does not know");
+    int r = handle_core(f, &c, d);
     if (r == 0)
-        r = handle_question(f, a.text ? ASK_TEXT : ASK_NUMBERS, 1, a.key, &q);
+        r = handle_question(f, a.text ? ASK_TEXT : ASK_NUMBERS, 1, a.key, &q, d);
     if (r)
         return r;
     pthread_mutex_lock(&c->mutex);
     r = ready(c);
-    if (r == 0 && c->crowd->n >= UNDER_WAY_MAX)
-        r = FIRN_EAGAIN;
+    if (r)
+        firn__diag(d, r, 0, "no descriptor, or no memory, to wait with");
+    else if (c->crowd->n >= UNDER_WAY_MAX)
+        r = firn__diag(d, FIRN_EAGAIN, 0, "%d calls are under way: take answers first",
+                       UNDER_WAY_MAX);
     struct member *m = r == 0 ? calloc(1, sizeof *m) : NULL;
     bool here = c->opts->mode != MODE_REMOTE && !a.key;
     if (m && !here && !(m->trip = malloc(sizeof *m->trip))) {
@@ -206,7 +211,7 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask)
         m = NULL;
     }
     if (r == 0 && !m)
-        r = FIRN_ENOMEM;
+        r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     if (r == 0) {
         m->text = a.text != 0;
         m->answer.user = a.user;
@@ -233,7 +238,7 @@ int firn_client_take(struct firn_client *f, struct firn_client_answer *out)
     struct core *c;
     if (!f || !out || out->size < offsetof(struct firn_client_answer, text))
         return FIRN_EINVAL;
-    int r = handle_core(f, &c);
+    int r = handle_core(f, &c, NULL);
     if (r)
         return r;
     r = FIRN_EAGAIN;
@@ -262,7 +267,7 @@ int firn_client_fd(struct firn_client *f)
     struct core *c;
     if (!f)
         return FIRN_EINVAL;
-    int r = handle_core(f, &c);
+    int r = handle_core(f, &c, NULL);
     if (r)
         return r;
     pthread_mutex_lock(&c->mutex);
@@ -285,7 +290,7 @@ int firn_client_pump(struct firn_client *f)
     uint64_t rings;
     if (!f)
         return FIRN_EINVAL;
-    int r = handle_core(f, &c), done = 0;
+    int r = handle_core(f, &c, NULL), done = 0;
     if (r)
         return r;
     pthread_mutex_lock(&c->mutex);

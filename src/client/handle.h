@@ -13,10 +13,10 @@ struct firn_client {
 };
 
 /* This process's core; a child of fork() gets one with its first call. */
-FIRN_MUSTUSE int handle_core(struct firn_client *f, struct core **out);
+FIRN_MUSTUSE int handle_core(struct firn_client *f, struct core **out, struct firn_diag *d);
 
 /* A question for the client's kind. FIRN_EINVAL: the key. FIRN_ENOTSUP: the kind is no number. */
 FIRN_MUSTUSE int handle_question(const struct firn_client *f, enum question_what what, uint64_t n,
-                                 const char *key, struct question *out);
+                                 const char *key, struct question *out, struct firn_diag *d);
 
 #endif

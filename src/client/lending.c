@@ -13,6 +13,7 @@
  */
 #include "client/parts.h"
 #include "coord/lease_ticks.h"
+#include "id/diag.h"
 #include "id/layout_same.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
@@ -199,7 +200,7 @@ static void failed(struct lending *l, int error, const char *text)
 {
     l->failure.count++;
     l->failure.error = error;
-    snprintf(l->failure.trouble, sizeof l->failure.trouble, "%s", text);
+    snprintf(l->failure.why, sizeof l->failure.why, "%s", text);
 }
 
 /* The server's clock when it answered, half way between question and answer. */
@@ -265,9 +266,9 @@ static void trip_over(struct core *c, struct lending *l)
          * another server lends another slot; see lending_tend(). */
         l->held = t->error == FIRN_EAGAIN;
         if (l->held && tick_now(l) >= l->until)
-            failed(l, t->error, t->trouble);
+            failed(l, t->error, t->why);
     } else {
-        failed(l, t->error, t->trouble);
+        failed(l, t->error, t->why);
     }
     trip_done(t);
     free(t);
@@ -343,7 +344,8 @@ void lending_tend(struct core *c)
         firn_shared_extend(l->gen, soft_end(l));
 }
 
-int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_t *out_n)
+int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_t *out_n,
+                 struct firn_diag *d)
 {
     struct lending *l = c->lending;
     uint64_t failures = l->failure.count;
@@ -354,12 +356,12 @@ int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_
             return 0;
         uint64_t now = mono_ms();
         if (l->failure.count != failures && r == FIRN_EWINDOW)
-            return trouble(l->failure.error, l->failure.trouble);
+            return firn__diag(d, l->failure.error, 0, "%s", l->failure.why);
         if (r == FIRN_EEXHAUSTED)
-            return trouble(r, "choose a layout with a later epoch");
+            return firn__diag(d, r, 0,
+                              "the layout has no timestamps left: choose one with a later epoch");
         if (now >= end_ms)
-            return end_ms ? trouble(FIRN_EAGAIN, "no window came before the deadline")
-                          : FIRN_EAGAIN;
+            return firn__diag(d, FIRN_EAGAIN, 0, "no window came before the deadline");
         if (r == FIRN_EWINDOW && l->gen && soft_end(l) > l->gen->until_)
             continue; /* the clock has moved on since */
         if (r == FIRN_EWINDOW && !l->trip)

@@ -8,17 +8,6 @@
 #include "client/core.h"
 #include "firn/gen.h"
 
-/* --- trouble.c: why this thread's last call failed --- */
-
-__attribute__((format(printf, 1, 2))) void trouble_say(const char *fmt, ...);
-
-/* Returns the error, so that a check reads: return trouble(E, text). */
-static inline int trouble(int error, const char *text)
-{
-    trouble_say("%s: %s", firn_error_message(error), text);
-    return error;
-}
-
 /* --- waiting.c --- */
 
 /* Locked. Wait until a step of `t` may help, somebody brings news, or `end_ms`. One thread waits for the
@@ -31,8 +20,8 @@ void await_trip(struct core *c, struct trip *t, uint64_t end_ms);
 void sequence_question(const struct core *c, struct question *out);
 enum sequence sequence_read(const char *body, size_t len);
 
-/* Ask once, then remember. 0, or trouble. */
-FIRN_MUSTUSE int sequence_learn(struct core *c);
+/* Ask once, then remember. */
+FIRN_MUSTUSE int sequence_learn(struct core *c, struct firn_diag *d);
 
 /* --- prefetch.c --- */
 
@@ -42,7 +31,7 @@ void prefetch_tend(struct core *c);
 /* Locked. Up to `most` numbers in one run, good until *out_stale_ms. Waits until `end_ms`; with 0 not at all:
  * FIRN_EAGAIN then. */
 FIRN_MUSTUSE int prefetch_take(struct core *c, uint64_t most, uint64_t end_ms, struct run *out,
-                               uint64_t *out_stale_ms);
+                               uint64_t *out_stale_ms, struct firn_diag *d);
 
 /* --- lending.c --- */
 
@@ -52,7 +41,7 @@ void lending_free(struct core *c);
 void lending_tend(struct core *c); /* locked; as prefetch_tend() */
 /* Locked. Up to `n` IDs of the generator; waits as prefetch_take() does. */
 FIRN_MUSTUSE int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms,
-                              size_t *out_n);
+                              size_t *out_n, struct firn_diag *d);
 struct trip *lending_trip(struct core *c);
 const struct failure *lending_failure(struct core *c); /* the last one */
 void lending_return(struct core *c); /* at the end: give the slot back, if that is quickly done */

@@ -3,6 +3,7 @@
  * whether the next block has come or is to be asked for. Somebody waits only when there is nothing left.
  */
 #include "client/parts.h"
+#include "id/diag.h"
 #include "platform/mono.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static void failed(struct core *c, int error, const char *text)
 {
     c->fetched.count++;
     c->fetched.error = error;
-    snprintf(c->fetched.trouble, sizeof c->fetched.trouble, "%s", text);
+    snprintf(c->fetched.why, sizeof c->fetched.why, "%s", text);
 }
 
 static void begin(struct core *c)
@@ -40,7 +41,7 @@ static void take_in(struct core *c, struct trip *t)
         return;
     }
     if (t->error) {
-        failed(c, t->error, t->trouble);
+        failed(c, t->error, t->why);
         if (c->pool.size > 1)
             c->pool.size /= 2; /* it may have been too much for the time-out */
         return;
@@ -88,7 +89,7 @@ void prefetch_tend(struct core *c)
 }
 
 int prefetch_take(struct core *c, uint64_t most, uint64_t end_ms, struct run *out,
-                  uint64_t *out_stale_ms)
+                  uint64_t *out_stale_ms, struct firn_diag *d)
 {
     uint64_t failures = c->fetched.count;
     for (;;) {
@@ -102,9 +103,9 @@ int prefetch_take(struct core *c, uint64_t most, uint64_t end_ms, struct run *ou
         if (c->pool.now.left)
             continue;
         if (c->fetched.count != failures)
-            return trouble(c->fetched.error, c->fetched.trouble);
+            return firn__diag(d, c->fetched.error, 0, "%s", c->fetched.why);
         if (mono_ms() >= end_ms)
-            return end_ms ? trouble(FIRN_EAGAIN, "no block came before the deadline") : FIRN_EAGAIN;
+            return firn__diag(d, FIRN_EAGAIN, 0, "no block of IDs came before the deadline");
         await_trip(c, c->fetch, end_ms);
     }
 }

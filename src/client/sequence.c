@@ -3,6 +3,7 @@
  * client asks what the sequence is like; a mode never changes.
  */
 #include "client/parts.h"
+#include "id/diag.h"
 #include "wire/json_read.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ enum sequence sequence_read(const char *body, size_t len)
     return slice_is(mode, "range") ? SEQUENCE_RANGE : SEQUENCE_GAPLESS;
 }
 
-int sequence_learn(struct core *c)
+int sequence_learn(struct core *c, struct firn_diag *d)
 {
     struct question q;
     struct trip t;
@@ -36,7 +37,7 @@ int sequence_learn(struct core *c)
     if (r == 0)
         atomic_store(&c->sequence, sequence_read(t.body, t.body_len));
     else
-        trouble(r, t.trouble);
+        firn__diag(d, r, 0, "%s", t.why);
     trip_done(&t);
     return r;
 }

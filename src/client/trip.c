@@ -2,20 +2,13 @@
 #include "client/core.h"
 #include "client/http1.h"
 #include "client/resp2.h"
+#include "platform/assert.h"
 #include "platform/mono.h"
 
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t mono_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 void trip_start(struct trip *t, struct core *c, const struct question *q)
 {
@@ -38,27 +31,40 @@ void trip_done(struct trip *t)
     t->body = NULL;
 }
 
-__attribute__((format(printf, 2, 3))) static void note(struct trip *t, const char *fmt, ...)
-{
-    va_list ap;
-    size_t room = sizeof t->trouble - t->trouble_len;
-    va_start(ap, fmt);
-    int n = vsnprintf(t->trouble + t->trouble_len, room, fmt, ap);
-    va_end(ap);
-    t->trouble_len += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
-}
-
+/* Appends a server's failure, once. Those that do not fit are left out: "..." stands for them. */
 static void note_server(struct trip *t, const char *said)
 {
-    note(t, "%s%s:%u: %s", t->trouble_len ? "; " : "", t->name.host, t->name.port, said);
+    static const char more[] = "; ...";
+    char piece[WHY_TEXT_BUF];
+    size_t len = strlen(t->why), room = sizeof t->why - len - (sizeof more - 1);
+    snprintf(piece, sizeof piece, "%.60s:%u: %.100s", t->name.host, t->name.port, said);
+    if (strstr(t->why, piece))
+        return;
+    if (strlen(piece) + 2 < room)
+        snprintf(t->why + len, room, "%s%s", len ? "; " : "", piece);
+    else if (!strstr(t->why, more))
+        snprintf(t->why + len, sizeof t->why - len, "%s", more);
+}
+
+/* The end of the sentence, which has its room whatever stands before it. */
+static void note_end(struct trip *t, const char *text)
+{
+    size_t len = strlen(t->why), n = strlen(text) + 2;
+    firn_assert(n < sizeof t->why);
+    if (len > sizeof t->why - 1 - n)
+        len = sizeof t->why - 1 - n;
+    snprintf(t->why + len, sizeof t->why - len, "%s%s", len ? "; " : "", text);
 }
 
 static int finish(struct trip *t, int error)
 {
     t->state = TRIP_DONE;
     t->error = error;
-    if (error)
+    if (error) {
+        if (t->why[0] == '\0')
+            note_end(t, firn_error_message(error));
         atomic_fetch_add_explicit(&t->core->stats.failures, 1, memory_order_relaxed);
+    }
     return error;
 }
 
@@ -68,7 +74,7 @@ static int go_on(struct trip *t, int error, bool at_once)
     const struct client_opts *o = t->core->opts;
     t->tried |= UINT64_C(1) << t->server;
     if (t->once && t->asked) {
-        note(t, "; a number may have been taken: a key would tell (firn_client_next_keyed)");
+        note_end(t, "a number may have been taken: use firn_client_next_keyed() to ask again");
         return finish(t, FIRN_EUNKNOWN);
     }
     if (t->pin != ANY_SERVER)
@@ -81,7 +87,7 @@ static int go_on(struct trip *t, int error, bool at_once)
     if (t->attempts > o->retries)
         return finish(t, error);
     if (!core_may_retry(t->core)) {
-        note(t, "; no more retries: too many calls fail, the budget is used up");
+        note_end(t, "no retry: too many calls fail, the retry budget is used up");
         return finish(t, error);
     }
     atomic_fetch_add_explicit(&t->core->stats.retries, 1, memory_order_relaxed);
@@ -166,7 +172,7 @@ static int opening(struct trip *t)
     if (n == 0) {
         core_done(t->core, t->server, SERVER_FINE, 0, t->channel);
         t->channel = NULL;
-        note(t, "the question is too long");
+        note_end(t, "the request is too long: use a shorter key or token");
         return finish(t, FIRN_ERANGE);
     }
     t->out_len += n;
@@ -237,7 +243,7 @@ static int hearing(struct trip *t)
         if (r) {
             t->attempts++;
             return attempt_failed(t, SERVER_SLIPPED,
-                                  r == FIRN_ECLOSED  ? "closed the connection without an answer"
+                                  r == FIRN_ECLOSED  ? "closed without an answer"
                                   : r == FIRN_ENOMEM ? "out of memory"
                                                      : why);
         }
@@ -250,8 +256,7 @@ static int hearing(struct trip *t)
         t->attempts++;
         if (used < 0)
             return attempt_failed(t, SERVER_SLIPPED,
-                                  used == FIRN_ENOMEM ? "out of memory"
-                                                      : "the answer is not one of firnd's");
+                                  used == FIRN_ENOMEM ? "out of memory" : "not an answer of firnd");
         return answered(t, used);
     }
 }

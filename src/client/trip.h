@@ -19,7 +19,7 @@
 struct core;
 struct channel;
 
-enum { TROUBLE_BUF = 768, ANY_SERVER = SERVERS_MAX };
+enum { WHY_TEXT_BUF = sizeof(((struct firn_diag *)0)->text), ANY_SERVER = SERVERS_MAX };
 
 struct trip {
     struct core *core;
@@ -43,8 +43,8 @@ struct trip {
     struct answer_in answer;
     char *body; /* of ASK_GET and below: a copy with a NUL behind it; the trip's */
     size_t body_len;
-    char trouble[TROUBLE_BUF]; /* who was tried and what each said */
-    size_t trouble_len;
+    char why
+        [WHY_TEXT_BUF]; /* the servers that were tried and what each answered; "" without error */
     char out[QUESTION_BYTES_MAX];
 };
 

@@ -12,6 +12,11 @@ static inline uint64_t mono_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static inline uint64_t mono_us(void)
+{
+    return mono_ns() / 1000;
+}
+
 static inline uint64_t mono_ms(void)
 {
     return mono_ns() / 1000000;

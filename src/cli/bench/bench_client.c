@@ -16,9 +16,10 @@ bool bench_client_known(const char *address)
 
 static int next(void *user, uint64_t *out_id, char why[240])
 {
-    int r = firn_client_next(user, out_id);
+    struct firn_diag d;
+    int r = firn_client_next(user, out_id, &d);
     if (r != 0)
-        snprintf(why, 240, "%s", firn_client_trouble());
+        snprintf(why, 240, "%s", d.text);
     return r;
 }
 

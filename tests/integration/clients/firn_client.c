@@ -31,9 +31,9 @@ static struct firn_client *client;
 static atomic_int failed;
 static atomic_bool over;
 
-static void fail(int r)
+static void fail(int r, const struct firn_diag *d)
 {
-    fprintf(stderr, "%s: %s\n", firn_error_name(r), firn_client_trouble());
+    fprintf(stderr, "%s: %s\n", firn_error_name(r), d->text);
     failed = 1;
 }
 
@@ -71,20 +71,20 @@ static void number(struct sheet *s, uint64_t id)
     line(s, text);
 }
 
-static int take_some(struct sheet *s, unsigned long i)
+static int take_some(struct sheet *s, unsigned long i, struct firn_diag *d)
 {
     static _Thread_local uint64_t ids[100000];
     char text[FIRN_CLIENT_TEXT_BUF], key[128];
     int r;
     if (o.key) {
         snprintf(key, sizeof key, "%s-%lu", o.key, i);
-        r = firn_client_next_keyed(client, key, ids);
+        r = firn_client_next_keyed(client, key, ids, d);
     } else if (o.text) {
-        r = firn_client_next_text(client, NULL, text, sizeof text);
+        r = firn_client_next_text(client, NULL, text, sizeof text, d);
     } else if (o.batch > 1) {
-        r = firn_client_next_n(client, ids, o.batch);
+        r = firn_client_next_n(client, ids, o.batch, d);
     } else {
-        r = firn_client_next(client, ids);
+        r = firn_client_next(client, ids, d);
     }
     if (r)
         return r;
@@ -100,9 +100,10 @@ static void *work(void *arg)
     struct sheet *s = calloc(1, sizeof *s);
     (void)arg;
     for (unsigned long i = 0; (o.count == 0 || i < o.count) && !over; i++) {
-        int r = take_some(s, i);
+        struct firn_diag d = { 0, "" };
+        int r = take_some(s, i, &d);
         if (r)
-            fail(r);
+            fail(r, &d);
         if (r && o.count)
             break;
         if (o.pace_us) {
@@ -124,9 +125,10 @@ static void poll_work(void)
         while (asked - got < 16 && (o.count == 0 || asked < o.count)) {
             struct firn_client_ask ask = FIRN_CLIENT_ASK_INIT;
             ask.text = (uint32_t)o.text;
-            int r = firn_client_submit(client, &ask);
+            struct firn_diag d = { 0, "" };
+            int r = firn_client_submit(client, &ask, &d);
             if (r) {
-                fail(r);
+                fail(r, &d);
                 free(s);
                 return;
             }
@@ -140,7 +142,7 @@ static void poll_work(void)
         }
         int r = firn_client_pump(client);
         if (r < 0)
-            fail(r);
+            fail(r, &(struct firn_diag){ 0, "" });
         struct firn_client_answer a = { .size = sizeof a };
         while (firn_client_take(client, &a) == 0) {
             got++;
@@ -243,9 +245,9 @@ int main(int argc, char **argv)
     }
     /* Something for the children to inherit: a block, a lease, a connection. */
     if (o.forks) {
-        r = firn_client_next(client, &first);
+        r = firn_client_next(client, &first, &d);
         if (r)
-            fail(r);
+            fail(r, &d);
         else
             dprintf(1, "%" PRIu64 "\n", first);
     }
