@@ -163,7 +163,7 @@ int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d
     c->era = fork_era();
     if (o->tls) {
         struct tls_files files = { o->cert[0] ? o->cert : NULL, o->key[0] ? o->key : NULL,
-                                   o->ca[0] ? o->ca : NULL, NULL };
+                                   o->ca[0] ? o->ca : NULL, "" };
         int r = tls_context_open(TLS_CLIENT, &files, &c->tls, d);
         if (r) {
             free(c);

@@ -305,7 +305,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
 }
 
-#define TLS_AREA     "cluster.tls: "
+#define TLS_AREA     "cluster.tls_"
 #define TLS_SETTINGS "cluster.tls_cert, cluster.tls_key and cluster.tls_ca"
 
 int node_check(const struct node_opts *o, struct firn_diag *d)

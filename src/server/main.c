@@ -106,7 +106,7 @@ static int plan_layout(struct firn_diag *d)
 
 static struct tls_files tls_files(const struct config *c)
 {
-    return (struct tls_files){ c->tls.cert, c->tls.key, c->tls.client_ca, NULL };
+    return (struct tls_files){ c->tls.cert, c->tls.key, c->tls.client_ca, "tls." };
 }
 
 static int start_guard(struct firn_diag *d)

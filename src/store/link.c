@@ -147,7 +147,7 @@ int link_tls_new(const char *ca, const char *cert, const char *key, struct tls_c
 {
     if (!cert != !key)
         return firn__diag(d, FIRN_EFORMAT, 0, "cert= and key= belong together: give both or none");
-    return tls_context_open(TLS_CLIENT, &(struct tls_files){ cert, key, ca, NULL }, out, d);
+    return tls_context_open(TLS_CLIENT, &(struct tls_files){ cert, key, ca, "" }, out, d);
 }
 
 /* ---- the link ---- */

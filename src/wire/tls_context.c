@@ -1,5 +1,5 @@
 /*
- * OpenSSL contexts for the three roles of tls_context.h.
+ * OpenSSL contexts for the three roles of tls_context.h. Tested by tests/unit/wire/tls.c.
  *
  * Sessions of a server resume by tickets only. A cache on this side would be a lock and memory for
  * every client that ever came. The ticket keys live in the SSL_CTX, so no session resumes across a
@@ -102,43 +102,43 @@ static const char *tail(const char *path)
     return len > 80 ? path + len - 80 : path;
 }
 
-static int unusable(struct firn_diag *d, const struct tls_files *f, const char *what,
-                    const char *file)
+static int unusable(struct firn_diag *d, const char *area, const char *setting, const char *file)
 {
     unsigned long e = ERR_peek_error(); /* the first is the cause, what follows is where it led */
     const char *why = ERR_SYSTEM_ERROR(e) ? strerror(ERR_GET_REASON(e))
                                           : ERR_reason_error_string(e);
-    return firn__diag(d, FIRN_EIO, 0, "%s%s %s cannot be used: %s", f->area ? f->area : "", what,
-                      tail(file), why ? why : "it is not the PEM file it should be");
+    return firn__diag(d, FIRN_EIO, 0, "%s%s=%s cannot be used: %s", area, setting, tail(file),
+                      why ? why : "it is not the PEM file it should be");
 }
 
 static int load_own(SSL_CTX *ctx, const struct tls_files *f, struct firn_diag *d)
 {
     if (SSL_CTX_use_certificate_chain_file(ctx, f->cert) != 1)
-        return unusable(d, f, "the certificate", f->cert);
+        return unusable(d, f->area, "cert", f->cert);
     if (SSL_CTX_use_PrivateKey_file(ctx, f->key, SSL_FILETYPE_PEM) == 1 &&
         SSL_CTX_check_private_key(ctx) == 1)
         return 0;
     if (ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
-        return firn__diag(d, FIRN_EIO, 0,
-                          "%sthe private key %s cannot be used: it does not belong to %s",
-                          f->area ? f->area : "", tail(f->key), tail(f->cert));
-    return unusable(d, f, "the private key", f->key);
+        return firn__diag(d, FIRN_EIO, 0, "%skey=%s cannot be used: it does not belong to %s",
+                          f->area, tail(f->key), tail(f->cert));
+    return unusable(d, f->area, "key", f->key);
 }
 
 static int load_authorities(SSL_CTX *ctx, enum tls_role role, const struct tls_files *f,
                             struct firn_diag *d)
 {
-    static const char what[] = "the file of authorities";
+    const char *setting = role == TLS_SERVER ? "client_ca" : "ca";
     if (!f->ca && role == TLS_CLIENT)
-        return SSL_CTX_set_default_verify_paths(ctx) ? 0 : unusable(d, f, what, "of the system");
+        return SSL_CTX_set_default_verify_paths(ctx)
+                   ? 0
+                   : unusable(d, f->area, setting, "(the system's)");
     if (SSL_CTX_load_verify_file(ctx, f->ca) != 1)
-        return unusable(d, f, what, f->ca);
+        return unusable(d, f->area, setting, f->ca);
     if (role != TLS_SERVER)
         return 0;
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(f->ca);
     if (!names)
-        return unusable(d, f, what, f->ca);
+        return unusable(d, f->area, setting, f->ca);
     SSL_CTX_set_client_CA_list(ctx, names); /* transferred */
     return 0;
 }

@@ -27,7 +27,7 @@ struct tls_files {
     const char *cert; /* our certificate, then its chain */
     const char *key;  /* its private key, not encrypted */
     const char *ca;   /* certificates of the authorities that sign the peers' certificates */
-    const char *area; /* begins error texts, as in "cluster.tls: "; NULL: nothing */
+    const char *area; /* of the settings that errors name: "cluster.tls_" for cluster.tls_cert */
 };
 
 struct tls_context;

@@ -32,7 +32,7 @@ static void setup(void)
     cert_write(&ours, true, key);
     cert_write(&ca, false, authority);
     check(tls_context_new(TLS_SERVER, &server) == 0);
-    check(tls_context_load(server, &(struct tls_files){ cert, key, authority, NULL }, &d) == 0);
+    check(tls_context_load(server, &(struct tls_files){ cert, key, authority, "" }, &d) == 0);
     unlink(cert);
     unlink(key);
     unlink(authority);

@@ -33,7 +33,7 @@ struct pair {
 static void load(struct world *w, bool client_certs)
 {
     struct firn_diag d = { 0, "" };
-    struct tls_files f = { w->cert, w->key, client_certs ? w->client_ca : NULL, NULL };
+    struct tls_files f = { w->cert, w->key, client_certs ? w->client_ca : NULL, "" };
     T_EQ(tls_context_load(w->server, &f, &d), 0, "%s", d.text);
 }
 
@@ -408,13 +408,13 @@ T_TEST(tls_load_is_all_or_nothing)
     cert_write(&next, false, cert);
     cert_write(&next, true, key);
     const struct tls_files bad[] = {
-        { "/nonexistent.pem", w.key, NULL, NULL },
-        { w.cert, "/nonexistent.pem", NULL, NULL },
-        { w.cert, key, NULL, NULL },
-        { w.key, w.key, NULL, NULL },
-        { w.cert, w.cert, NULL, NULL },
-        { w.cert, w.key, "/nonexistent.pem", NULL },
-        { w.cert, w.key, w.key, NULL },
+        { "/nonexistent.pem", w.key, NULL, "" },
+        { w.cert, "/nonexistent.pem", NULL, "" },
+        { w.cert, key, NULL, "" },
+        { w.key, w.key, NULL, "" },
+        { w.cert, w.cert, NULL, "" },
+        { w.cert, w.key, "/nonexistent.pem", "" },
+        { w.cert, w.key, w.key, "" },
     };
     for (size_t i = 0; i < T_LEN(bad); i++) {
         d.text[0] = '\0';
@@ -427,7 +427,7 @@ T_TEST(tls_load_is_all_or_nothing)
     static struct pair old;
     pair_make(&old, &w, &w.ca, NULL);
     shake(&old, CARRY_BYTES);
-    struct tls_files f = { cert, key, NULL, NULL };
+    struct tls_files f = { cert, key, NULL, "" };
     T_EQ(tls_context_load(w.server, &f, &d), 0);
     pair_make(&p, &w, &w.ca, NULL);
     shake(&p, CARRY_BYTES);
@@ -519,8 +519,9 @@ T_TEST(tls_connects_to_the_name_it_was_given)
     struct firn_diag d = { 0, "" };
     struct tls_context *client;
     world_make(&w, false);
-    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ .ca = w.client_ca }, &client, &d), 0,
-         "%s", d.text);
+    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ .ca = w.client_ca, .area = "" }, &client,
+                          &d),
+         0, "%s", d.text);
     for (size_t i = 0; i < T_LEN(hosts); i++) {
         sides_make(client, hosts[i].host, w.server);
         T_EQ(tls_ready(near.t), hosts[i].good, "%s", hosts[i].host);
@@ -552,7 +553,8 @@ T_TEST(tls_connects_only_to_trusted_servers)
     char other[64];
     world_make(&w, false);
     cert_write(&w.other_ca, false, other);
-    const struct tls_files untrusting[] = { { .ca = other }, { 0 } }; /* nor does the system */
+    const struct tls_files untrusting[] = { { .ca = other, .area = "" },
+                                            { .area = "" } }; /* nor does the system */
     for (size_t i = 0; i < T_LEN(untrusting); i++) {
         T_EQ(tls_context_open(TLS_CLIENT, &untrusting[i], &client, &d), 0, "%s", d.text);
         sides_make(client, "localhost", w.server);
@@ -561,9 +563,9 @@ T_TEST(tls_connects_only_to_trusted_servers)
         sides_done();
         tls_context_free(client);
     }
-    const struct tls_files bad[] = { { .ca = "/nonexistent.pem" },
-                                     { w.cert, "/nonexistent.pem", w.client_ca, NULL },
-                                     { "/nonexistent.pem", w.key, w.client_ca, NULL } };
+    const struct tls_files bad[] = { { .ca = "/nonexistent.pem", .area = "" },
+                                     { w.cert, "/nonexistent.pem", w.client_ca, "" },
+                                     { "/nonexistent.pem", w.key, w.client_ca, "" } };
     for (size_t i = 0; i < T_LEN(bad); i++) {
         T_EQ(tls_context_open(TLS_CLIENT, &bad[i], &client, &d), FIRN_EIO);
         T_OK(strstr(d.text, "/nonexistent.pem cannot be used: No such file"), "%s", d.text);
@@ -582,11 +584,13 @@ T_TEST(tls_members_show_certificates_to_each_other)
     struct cert foreign = cert_make("localhost", &w.other_ca);
     cert_write(&foreign, false, cert);
     cert_write(&foreign, true, key);
-    struct tls_files ours = { w.cert, w.key, w.client_ca, "cluster.tls: " };
+    struct tls_files ours = { w.cert, w.key, w.client_ca, "cluster.tls_" };
     T_EQ(tls_context_open(TLS_MEMBER, &ours, &member, &d), 0, "%s", d.text);
-    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ .ca = w.client_ca }, &bare, &d), 0);
-    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ cert, key, w.client_ca, NULL },
-                          &stranger, &d),
+    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ .ca = w.client_ca, .area = "" }, &bare,
+                          &d),
+         0);
+    T_EQ(tls_context_open(TLS_CLIENT, &(struct tls_files){ cert, key, w.client_ca, "" }, &stranger,
+                          &d),
          0);
 
     sides_make(member, "localhost", member);
@@ -604,10 +608,10 @@ T_TEST(tls_members_show_certificates_to_each_other)
         T_OK(!tls_ready(far.t) && far.result == FIRN_EFORMAT);
         sides_done();
     }
-    T_EQ(tls_context_load(member, &(struct tls_files){ w.cert, key, w.client_ca, "cluster.tls: " },
+    T_EQ(tls_context_load(member, &(struct tls_files){ w.cert, key, w.client_ca, "cluster.tls_" },
                           &d),
          FIRN_EIO);
-    T_OK(strncmp(d.text, "cluster.tls: ", 13) == 0 && strstr(d.text, "does not belong to"), "%s",
+    T_OK(strncmp(d.text, "cluster.tls_key=", 16) == 0 && strstr(d.text, "does not belong to"), "%s",
          d.text);
 
     pair_make(&p, &w, &w.ca, NULL); /* TLS 1.2 is refused */
