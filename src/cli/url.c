@@ -1,21 +1,10 @@
+/* Reads the plain http:// addresses that firn's own clients talk to. */
 #include "cli/url.h"
+#include "wire/url.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool port_ok(const char *p, size_t len)
-{
-    unsigned n = 0;
-    if (len == 0 || len > 5)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-        n = 10 * n + (unsigned)(p[i] - '0');
-    }
-    return n > 0 && n <= 65535;
-}
 
 static bool host_char(char c, bool v6)
 {
@@ -23,61 +12,59 @@ static bool host_char(char c, bool v6)
            (v6 ? c == ':' : c == '-' || c == '_');
 }
 
-/* host[:port] of `len` bytes. */
-static const char *authority(const char *p, size_t len, const char *port, struct url *out)
+/* host[:port]; a `port` of 0: it must be given. */
+static const char *authority(struct slice text, uint16_t port, struct url *out)
 {
-    bool v6 = len > 0 && p[0] == '[';
-    const char *host = p + v6, *end = v6 ? memchr(p, ']', len) : memchr(p, ':', len);
-    if (v6 && !end)
+    struct host_port h;
+    switch (host_port_read(text, &h)) {
+    case HOST_OPEN_BRACKET:
         return "the IPv6 address has no closing ]";
-    size_t host_len = end ? (size_t)(end - host) : len;
-    const char *rest = host + host_len + v6;
-    size_t rest_len = len - (size_t)(rest - p);
-    if (host_len == 0)
+    case HOST_AFTER_BRACKET:
+    case HOST_BAD_PORT:
+        return "the port must be a number from 1 to 65535";
+    case HOST_EMPTY:
         return "the host is missing";
-    if (host_len > URL_HOST_MAX)
+    case HOST_LONG:
         return "the host is too long";
-    for (size_t i = 0; i < host_len; i++)
-        if (!host_char(host[i], v6))
-            return "the host has a character that hosts do not have";
-    size_t port_len = port ? strlen(port) : 0;
-    if (rest_len > 0) {
-        if (rest[0] != ':' || !port_ok(rest + 1, rest_len - 1))
-            return "the port must be a number from 1 to 65535";
-        port = rest + 1;
-        port_len = rest_len - 1;
-    } else if (!port) {
-        return "the port is missing: write host:port";
+    case HOST_COLONS:
+    case HOST_OK:
+        break;
     }
-    memcpy(out->host, host, host_len);
-    out->host[host_len] = '\0';
-    memcpy(out->port, port, port_len);
-    out->port[port_len] = '\0';
-    snprintf(out->authority, sizeof out->authority, v6 ? "[%s]:%s" : "%s:%s", out->host, out->port);
+    for (const char *p = h.host; *p; p++)
+        if (!host_char(*p, h.brackets))
+            return "the host has a character that hosts do not have";
+    if (h.has_port && h.port == 0)
+        return "the port must be a number from 1 to 65535";
+    if (!h.has_port && port == 0)
+        return "the port is missing: write host:port";
+    snprintf(out->host, sizeof out->host, "%s", h.host);
+    snprintf(out->port, sizeof out->port, "%u", h.has_port ? h.port : port);
+    snprintf(out->authority, sizeof out->authority, h.brackets ? "[%s]:%s" : "%s:%s", out->host,
+             out->port);
     return NULL;
 }
 
 const char *url_parse(const char *text, struct url *out)
 {
-    static const char scheme[] = "http://";
     struct url u = { .target = "/" };
-    if (strncmp(text, "https://", 8) == 0)
+    struct url_parts p;
+    bool split = url_split((struct slice){ text, strlen(text) }, &p);
+    if (split && slice_is(p.scheme, "https"))
         return "https is not spoken here: give an http:// address";
-    if (strncmp(text, scheme, sizeof scheme - 1) != 0)
+    if (!split || !slice_is(p.scheme, "http"))
         return "it must begin with http://";
-    text += sizeof scheme - 1;
-    size_t len = strcspn(text, "/?#");
-    const char *wrong = authority(text, len, "80", &u), *target = text + len;
+    if (p.user.p)
+        return "the host has a character that hosts do not have";
+    const char *wrong = authority(p.hosts, 80, &u);
     if (wrong)
         return wrong;
-    size_t target_len = strlen(target), slash = target[0] == '?'; /* http://host?n=1 */
-    if (target_len + slash > URL_TARGET_MAX)
+    size_t slash = p.target.len > 0 && p.target.p[0] == '?'; /* http://host?n=1 */
+    if (p.target.len + slash > URL_TARGET_MAX)
         return "the path is too long";
-    for (size_t i = 0; i < target_len; i++)
-        if (target[i] <= ' ' || target[i] > '~' || target[i] == '#')
+    for (size_t i = 0; i < p.target.len; i++)
+        if (p.target.p[i] <= ' ' || p.target.p[i] > '~' || p.target.p[i] == '#')
             return "the path has a blank, a # or a character that must be percent-encoded";
-    if (target_len > 0)
-        memcpy(u.target + slash, target, target_len + 1);
+    memcpy(u.target + slash, p.target.p, p.target.len); /* zeros follow */
     *out = u;
     return NULL;
 }
@@ -85,7 +72,7 @@ const char *url_parse(const char *text, struct url *out)
 const char *url_parse_address(const char *text, struct url *out)
 {
     struct url u = { .target = "" };
-    const char *wrong = authority(text, strlen(text), NULL, &u);
+    const char *wrong = authority((struct slice){ text, strlen(text) }, 0, &u);
     if (!wrong)
         *out = u;
     return wrong;

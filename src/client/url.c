@@ -1,5 +1,7 @@
+/* Reads the URL and options of a client: firn://a:9001,b:9001/?mode=prefetch. */
 #include "client/url.h"
 #include "id/diag.h"
+#include "wire/url.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -43,11 +45,6 @@ static const struct option options[] = {
 
 enum { OPTIONS_N = sizeof options / sizeof options[0], OPTION_FRESH = 10, NAME_MAX_ = 32 };
 
-struct text { /* a piece of the URL, and where that begins for messages */
-    const char *p;
-    size_t len;
-};
-
 /* --- names that are nearly right --- */
 
 static size_t min3(size_t a, size_t b, size_t c)
@@ -76,7 +73,7 @@ static size_t distance(const char *a, size_t alen, const char *b)
     return row[blen];
 }
 
-static int unknown_option(const char *url, struct text name, struct firn_diag *d)
+static int unknown_option(const char *url, struct slice name, struct firn_diag *d)
 {
     const char *near = options[0].name;
     size_t best = (size_t)-1;
@@ -94,36 +91,14 @@ static int unknown_option(const char *url, struct text name, struct firn_diag *d
 
 /* --- values --- */
 
-static int hex_digit(char c)
+/* Percent-decoded; a line break has no business in a header field or a file's name. */
+static int decode(struct slice v, char *out, size_t cap)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* Percent-decoded; a line break or NUL has no business in a header field or a file's name. */
-static int decode(struct text v, char *out, size_t cap)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < v.len; i++) {
-        int c = (unsigned char)v.p[i];
-        if (c == '%') {
-            int high = i + 2 < v.len ? hex_digit(v.p[i + 1]) : -1;
-            int low = high >= 0 ? hex_digit(v.p[i + 2]) : -1;
-            if (low < 0)
-                return FIRN_EFORMAT;
-            c = high << 4 | low;
-            i += 2;
-        }
-        if (c < 0x20 || c == 0x7f)
-            return FIRN_EFORMAT;
-        if (n + 1 >= cap)
-            return FIRN_ERANGE;
-        out[n++] = (char)c;
-    }
-    out[n] = '\0';
-    return 0;
+    int r = url_decode(v, false, out, cap, NULL);
+    for (const char *c = out; r == 0 && *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            r = FIRN_EFORMAT;
+    return r == FIRN_ENOSPC ? FIRN_ERANGE : r;
 }
 
 static int read_number(const char *p, uint64_t *out, const char **end)
@@ -206,18 +181,15 @@ static int set(const struct option *o, const char *value, struct client_opts *c,
     return r;
 }
 
-static int read_option(const char *url, struct text pair, struct client_opts *c, uint32_t *seen,
-                       struct firn_diag *d)
+static int read_option(const char *url, struct slice name, struct slice raw, struct client_opts *c,
+                       uint32_t *seen, struct firn_diag *d)
 {
-    const char *eq = memchr(pair.p, '=', pair.len);
-    struct text name = { pair.p, eq ? (size_t)(eq - pair.p) : pair.len };
-    struct text raw = { eq ? eq + 1 : pair.p + pair.len, eq ? pair.len - name.len - 1 : 0 };
-    size_t column = (size_t)(pair.p - url) + 1;
+    size_t column = (size_t)(name.p - url) + 1;
     char value[VALUE_BUF];
     for (size_t i = 0; i < OPTIONS_N; i++) {
         const struct option *o = &options[i];
         const char *want = "a text without line breaks";
-        if (strlen(o->name) != name.len || memcmp(o->name, name.p, name.len) != 0)
+        if (!slice_is(name, o->name))
             continue;
         if (*seen >> i & 1)
             return firn__diag(d, FIRN_EINVAL, column, "%s is there twice", o->name);
@@ -234,66 +206,53 @@ static int read_option(const char *url, struct text pair, struct client_opts *c,
 
 /* --- servers --- */
 
-static int read_server(const char *url, struct text t, struct server_name *out, struct firn_diag *d)
+static int not_in_a_host(char c, size_t column, struct firn_diag *d)
 {
+    return firn__diag(
+        d, FIRN_EFORMAT, column,
+        "a host has no '%c' in its name; a token is given as ?token=", c > ' ' ? c : ' ');
+}
+
+static int read_server(const char *url, struct slice t, struct server_name *out,
+                       struct firn_diag *d)
+{
+    static const char *const trouble[] = {
+        [HOST_OPEN_BRACKET] = "a bracket is open: [::1]:9001",
+        [HOST_AFTER_BRACKET] = "after ']' comes a port: [::1]:9001",
+        [HOST_BAD_PORT] = "a port is a number from 1 to 65535",
+        [HOST_LONG] = "a server is HOST or HOST:PORT, as in a:9001",
+        [HOST_COLONS] = "an IPv6 address stands in brackets: [::1]:9001",
+        [HOST_EMPTY] = "a server is HOST or HOST:PORT, as in a:9001",
+    };
+    struct host_port h;
     size_t column = (size_t)(t.p - url) + 1;
-    const char *end = t.p + t.len, *host = t.p, *host_end, *port = NULL, *stop;
-    if (t.len && *t.p == '[') {
-        host = t.p + 1;
-        host_end = memchr(t.p, ']', t.len);
-        if (!host_end)
-            return firn__diag(d, FIRN_EFORMAT, column, "a bracket is open: [::1]:9001");
-        port = host_end + 1 < end ? host_end + 1 : NULL;
-        if (port && *port++ != ':')
-            return firn__diag(d, FIRN_EFORMAT, column, "after ']' comes a port: [::1]:9001");
-    } else {
-        host_end = memchr(t.p, ':', t.len);
-        port = host_end ? host_end + 1 : NULL;
-        host_end = host_end ? host_end : end;
-    }
-    size_t len = (size_t)(host_end - host);
-    if (len == 0 || len >= HOST_BUF)
-        return firn__diag(d, FIRN_EFORMAT, column, "a server is HOST or HOST:PORT, as in a:9001");
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)host[i] <= ' ' || strchr("@\"\\<>#", host[i]))
-            return firn__diag(d, FIRN_EFORMAT, column,
-                              "a host has no '%c' in its name; a token is given as ?token=",
-                              host[i] > ' ' ? host[i] : ' ');
-    memcpy(out->host, host, len);
-    out->host[len] = '\0';
-    out->port = PORT_DEFAULT;
-    if (port) {
-        char digits[8];
-        uint64_t n = 0;
-        size_t digits_n = (size_t)(end - port);
-        if (digits_n == 0 || digits_n > 5)
-            return firn__diag(d, FIRN_EFORMAT, column, "a port is a number from 1 to 65535");
-        memcpy(digits, port, digits_n);
-        digits[digits_n] = '\0';
-        if (read_number(digits, &n, &stop) != 0 || *stop || n == 0 || n > 65535)
-            return firn__diag(d, FIRN_EFORMAT, column, "a port is a number from 1 to 65535");
-        out->port = (uint16_t)n;
-    }
+    enum host_error e = host_port_read(t, &h);
+    if (e == HOST_OK && h.has_port && h.port == 0)
+        e = HOST_BAD_PORT;
+    if (e != HOST_OK)
+        return firn__diag(d, FIRN_EFORMAT, column, "%s", trouble[e]);
+    for (const char *p = h.host; *p; p++)
+        if ((unsigned char)*p <= ' ' || strchr("@\"\\<>#", *p))
+            return not_in_a_host(*p, column, d);
+    snprintf(out->host, sizeof out->host, "%s", h.host);
+    out->port = h.has_port ? h.port : PORT_DEFAULT;
     return 0;
 }
 
-static int read_servers(const char *url, struct text t, struct client_opts *c, struct firn_diag *d)
+static int read_servers(const char *url, struct slice hosts, struct client_opts *c,
+                        struct firn_diag *d)
 {
-    const char *p = t.p, *end = t.p + t.len;
-    for (;;) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        struct text one = { p, (size_t)((comma ? comma : end) - p) };
+    struct slice one;
+    while (url_host_next(&hosts, &one)) {
         if (c->servers == SERVERS_MAX)
-            return firn__diag(d, FIRN_ERANGE, (size_t)(p - url) + 1, "at most %d servers",
+            return firn__diag(d, FIRN_ERANGE, (size_t)(one.p - url) + 1, "at most %d servers",
                               SERVERS_MAX);
         int r = read_server(url, one, &c->server[c->servers], d);
         if (r)
             return r;
         c->servers++;
-        if (!comma)
-            return 0;
-        p = comma + 1;
     }
+    return 0;
 }
 
 /* --- the whole --- */
@@ -349,31 +308,27 @@ int client_url_parse(const char *url, struct client_opts *out, struct firn_diag 
     struct client_opts c = { .servers = 0 };
     uint32_t seen = 0;
     const char *want;
-    bool tls = strncmp(url, "firns://", 8) == 0;
-    if (!tls && strncmp(url, "firn://", 7) != 0)
+    struct url_parts p;
+    struct slice name, value;
+    bool split = url_split((struct slice){ url, strlen(url) }, &p);
+    bool tls = split && slice_is(p.scheme, "firns");
+    if (!tls && !(split && slice_is(p.scheme, "firn")))
         return firn__diag(d, FIRN_EFORMAT, 1,
                           "a URL begins with firn:// or firns://, as in firn://a:9001,b:9001");
     for (size_t i = 0; i < OPTIONS_N; i++)
         if (set(&options[i], options[i].preset, &c, &want) != 0)
             abort(); /* a row of the table */
-    const char *p = url + (tls ? 8 : 7);
-    size_t len = strcspn(p, "/?");
-    int r = read_servers(url, (struct text){ p, len }, &c, d);
+    if (p.user.p || p.target.p[0] == '#')
+        return not_in_a_host(p.user.p ? '@' : '#', p.scheme.len + 4, d);
+    int r = read_servers(url, p.hosts, &c, d);
     if (r)
         return r;
-    p += len;
-    if (*p == '/')
-        p++;
-    if (*p && *p != '?')
-        return firn__diag(d, FIRN_EFORMAT, (size_t)(p - url) + 1,
+    if (p.path.len > 0 || (p.path.p && *p.path.p == '#'))
+        return firn__diag(d, FIRN_EFORMAT, (size_t)(p.path.p - url) + 1,
                           "there is no path: options follow the servers as /?OPTION=VALUE");
-    while (*p == '?' || *p == '&') {
-        p++;
-        len = strcspn(p, "&");
-        if (len && (r = read_option(url, (struct text){ p, len }, &c, &seen, d)) != 0)
+    while (url_query_next(&p.query, &name, &value))
+        if ((r = read_option(url, name, value, &c, &seen, d)) != 0)
             return r;
-        p += len;
-    }
     c.tls |= tls;
     if (c.seq[0] && !(seen >> OPTION_FRESH & 1))
         c.fresh_ms = 0; /* a ticket says nothing about time: it may wait, and a gap costs more */

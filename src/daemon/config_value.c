@@ -4,6 +4,7 @@
  */
 #include "daemon/config_in.h"
 #include "id/diag.h"
+#include "wire/url.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -124,37 +125,28 @@ static void free_addrs(struct config_addrs *a)
 static int parse_addr(const char *text, struct config_addr *out, struct firn_diag *why)
 {
     char show[CONFIG_SHOWN_BUF];
-    const char *host = text, *colon = strrchr(text, ':');
-    size_t host_len = colon ? (size_t)(colon - text) : 0;
-    bool brackets = host_len >= 2 && host[0] == '[' && host[host_len - 1] == ']';
-    if (!colon || host_len == 0)
-        return firn__diag(why, FIRN_EFORMAT, 0,
-                          "'%s' is no address; give HOST:PORT, as in 127.0.0.1:9000",
-                          config_shown(text, show));
-    if (brackets) {
-        host++;
-        host_len -= 2;
-    } else if (memchr(host, ':', host_len)) {
+    struct host_port h;
+    enum host_error e = host_port_read((struct slice){ text, strlen(text) }, &h);
+    if (e == HOST_COLONS)
         return firn__diag(why, FIRN_EFORMAT, 0,
                           "'%s' has several colons; give IPv6 in brackets, as in [::1]:9000",
                           config_shown(text, show));
-    }
-    bool ok = host_len >= 1 && host_len <= HOST_MAX;
-    for (size_t i = 0; i < host_len && ok; i++)
-        ok = isalnum((unsigned char)host[i]) || strchr(brackets ? ":.%_-" : ".-_", host[i]) ||
-             (host[i] == '*' && host_len == 1);
+    if (e == HOST_BAD_PORT)
+        return firn__diag(why, FIRN_ERANGE, 0, "'%s' has no port from 0 to 65535 at its end",
+                          config_shown(text, show));
+    if ((e != HOST_OK && !h.brackets) || (e == HOST_OK && !h.has_port))
+        return firn__diag(why, FIRN_EFORMAT, 0,
+                          "'%s' is no address; give HOST:PORT, as in 127.0.0.1:9000",
+                          config_shown(text, show));
+    bool ok = e == HOST_OK;
+    for (const char *p = h.host; *p && ok; p++)
+        ok = isalnum((unsigned char)*p) || strchr(h.brackets ? ":.%_-" : ".-_", *p) ||
+             strcmp(h.host, "*") == 0;
     if (!ok)
         return firn__diag(why, FIRN_EFORMAT, 0, "'%s' has no usable host before its port",
                           config_shown(text, show));
-    uint32_t port = 0;
-    size_t digits = 0;
-    for (const char *p = colon + 1; isdigit((unsigned char)*p) && digits < 6; p++, digits++)
-        port = port * 10 + (uint32_t)(*p - '0');
-    if (digits == 0 || colon[1 + digits] || port > 65535)
-        return firn__diag(why, FIRN_ERANGE, 0, "'%s' has no port from 0 to 65535 at its end",
-                          config_shown(text, show));
-    out->port = (uint16_t)port;
-    out->host = strndup(host, host_len);
+    out->port = h.port;
+    out->host = strdup(h.host);
     return out->host ? 0 : firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
 }
 

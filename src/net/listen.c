@@ -6,6 +6,7 @@
 #include "net/loop.h"
 
 #include "id/diag.h"
+#include "wire/url.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,33 +36,28 @@ static in_port_t *address_port(union address *a)
 
 static int address_parse(const char *text, union address *a, struct firn_diag *diag)
 {
-    const char *colon = strrchr(text, ':');
-    uint64_t port;
-    char host[INET6_ADDRSTRLEN + 2];
-    size_t len = colon ? (size_t)(colon - text) : 0;
-    if (!colon || len >= sizeof host ||
-        http_u64((struct slice){ colon + 1, strlen(colon + 1) }, 65535, &port) < 0)
+    struct host_port h;
+    enum host_error e = host_port_read((struct slice){ text, strlen(text) }, &h);
+    if ((e != HOST_OK && e != HOST_EMPTY) || !h.has_port)
         return firn__diag(diag, FIRN_EINVAL, 0, "'%.100s' is not an address like 127.0.0.1:9001",
                           text);
-    memcpy(host, text, len);
-    host[len] = 0;
     memset(a, 0, sizeof *a);
-    if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
-        host[len - 1] = 0;
+    if (h.brackets) {
         a->in6.sin6_family = AF_INET6;
-        a->in6.sin6_port = htons((uint16_t)port);
-        if (inet_pton(AF_INET6, host + 1, &a->in6.sin6_addr) == 1)
+        a->in6.sin6_port = htons(h.port);
+        if (inet_pton(AF_INET6, h.host, &a->in6.sin6_addr) == 1)
             return 0;
     } else {
-        const char *name = len == 0 || strcmp(host, "*") == 0 ? "0.0.0.0" : host;
+        const char *name = e == HOST_EMPTY || strcmp(h.host, "*") == 0 ? "0.0.0.0"
+                           : strcmp(h.host, "localhost") == 0          ? "127.0.0.1"
+                                                                       : h.host;
         a->in.sin_family = AF_INET;
-        a->in.sin_port = htons((uint16_t)port);
-        if (inet_pton(AF_INET, strcmp(name, "localhost") == 0 ? "127.0.0.1" : name,
-                      &a->in.sin_addr) == 1)
+        a->in.sin_port = htons(h.port);
+        if (inet_pton(AF_INET, name, &a->in.sin_addr) == 1)
             return 0;
     }
     return firn__diag(diag, FIRN_EINVAL, 0,
-                      "'%.100s' is not an IP address; names are not looked up here", host);
+                      "'%.100s' is not an IP address; names are not looked up here", h.host);
 }
 
 /* A socket that listens, or -1 and errno. */

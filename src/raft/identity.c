@@ -4,8 +4,8 @@
  */
 #include "raft/node_in.h"
 #include "id/diag.h"
+#include "wire/url.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,21 +21,9 @@ enum { FOLDER_BUF = 96 };
 
 bool address_loopback(const char *address)
 {
-    const char *colon = strrchr(address, ':');
-    size_t n = colon ? (size_t)(colon - address) : strlen(address);
-    char host[64];
-    struct in_addr v4;
-    if (n > 1 && address[0] == '[' && address[n - 1] == ']') {
-        address++;
-        n -= 2;
-    }
-    if (n >= sizeof host)
-        return false;
-    memcpy(host, address, n);
-    host[n] = '\0';
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return ntohl(v4.s_addr) >> 24 == 127;
-    return strcmp(host, "::1") == 0 || strcasecmp(host, "localhost") == 0;
+    struct host_port h;
+    enum host_error e = host_port_read((struct slice){ address, strlen(address) }, &h);
+    return (e == HOST_OK || e == HOST_COLONS) && host_is_loopback(h.host);
 }
 
 static int io_error(struct firn_diag *d, const char *what, const char *path)

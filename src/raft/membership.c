@@ -7,6 +7,7 @@
  * names the state to reach, so another leader can begin it again.
  */
 #include "raft/node_in.h"
+#include "wire/url.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -171,19 +172,10 @@ static void transfer(struct change *c, uint64_t to)
                               : raft_strerror(r));
 }
 
-/* The address goes into the log and unescaped into every status: no quotes, no blanks, and a port. */
-static bool is_address(const char *p)
-{
-    const char *colon = strrchr(p, ':');
-    for (const char *c = p; *c; c++)
-        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~' || *c == '"' || *c == '\\')
-            return false;
-    return colon && colon > p && colon[1] != '\0';
-}
-
 void membership_change(struct node *n, struct request *q)
 {
     struct frame_in in = { q->frame.body, q->frame.len, false };
+    struct host_port to;
     struct change *c = calloc(1, sizeof *c);
     firn_assert(!n->change.under_way && q->state == REQUEST_WAITING, "state=%d", (int)q->state);
     if (!c)
@@ -201,7 +193,7 @@ void membership_change(struct node *n, struct request *q)
     if (c->what < CHANGE_JOIN || c->what > CHANGE_TRANSFER ||
         (c->id == 0 && c->what != CHANGE_TRANSFER) || (adds && address.len == 0))
         finish(c, FIRN_EINVAL, "unknown membership change, or one without a member");
-    else if (adds && (strlen(c->address) != address.len || !is_address(c->address)))
+    else if (adds && (strlen(c->address) != address.len || !host_port_full(c->address, &to)))
         finish(c, FIRN_EINVAL, "the member's address is no host:port");
     else if (adds && !n->net.tls && !n->opts.plain && !address_loopback(c->address))
         finish(c, FIRN_EAUTH,

@@ -7,6 +7,7 @@
  */
 #include "raft/node_in.h"
 #include "id/diag.h"
+#include "wire/url.h"
 
 #include <netdb.h>
 #include <stdio.h>
@@ -176,23 +177,19 @@ void node_transport(struct node *n)
 
 int node_listen(struct node *n, const char *address, struct firn_diag *d)
 {
-    char host[256];
-    const char *colon = strrchr(address, ':');
-    size_t len = colon ? (size_t)(colon - address) : 0;
-    const char *from = address;
-    if (len > 1 && from[0] == '[' && from[len - 1] == ']') {
-        from++;
-        len -= 2;
-    }
-    if (!colon || len >= sizeof host)
+    struct host_port at;
+    char port[8];
+    enum host_error e = host_port_read((struct slice){ address, strlen(address) }, &at);
+    if ((e != HOST_OK && e != HOST_EMPTY && e != HOST_COLONS) || !at.has_port)
         return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen: '%.80s' is no host:port", address);
-    memcpy(host, from, len);
-    host[len] = '\0';
+    snprintf(port, sizeof port, "%u", at.port);
     struct addrinfo want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     struct addrinfo *found;
-    int e = getaddrinfo(len && strcmp(host, "*") != 0 ? host : NULL, colon + 1, &want, &found);
-    if (e)
-        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen: %.80s: %s", address, gai_strerror(e));
+    bool any = e == HOST_EMPTY || strcmp(at.host, "*") == 0;
+    int wrong = getaddrinfo(any ? NULL : at.host, port, &want, &found);
+    if (wrong)
+        return firn__diag(d, FIRN_EINVAL, 0, "cluster.listen: %.80s: %s", address,
+                          gai_strerror(wrong));
     uv_tcp_init(&n->loop.uv, &n->net.listener);
     n->net.listener.data = n;
     int r = uv_tcp_bind(&n->net.listener, found->ai_addr, 0);

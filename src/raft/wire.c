@@ -1,13 +1,14 @@
 /*
- * A connection of the peer port: a TCP handle with an input buffer and, with TLS, an SSL object between two memory
- * BIOs. libraft needs a stream that it can read and write by itself: with TLS that is one end of a socket pair, and
- * the wire copies between the other end and the network.
+ * A connection of the peer port: a TCP handle with an input buffer and, with TLS, a struct tls.
+ * libraft needs a stream that it can read and write by itself: with TLS that is one end of a socket
+ * pair, and the wire copies between the other end and the network.
  *
  * Life: frames until gone() or wire_close(); then the handles close, and the last one frees the wire.
  */
 #include "raft/wire.h"
 #include "platform/assert.h"
 #include "wire/tls.h"
+#include "wire/url.h"
 
 #include <netinet/tcp.h>
 #include <raft.h>
@@ -38,7 +39,7 @@ struct wire {
     bool begun;                         /* a frame has arrived */
     bool closing, inner_stopped;
     const char *why; /* it has failed, and gone() will be called */
-    char host[256], port[8];
+    char host[HOST_BYTES_MAX + 1];
     char *in; /* FRAME_MAX + CHUNK_BYTES, allocated with the first bytes */
     size_t in_len;
     char chunk[CHUNK_BYTES]; /* libuv reads into it */
@@ -392,23 +393,6 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
     uv_freeaddrinfo(found);
 }
 
-/* "host:port", "[::1]:port" */
-static bool split(const char *address, char host[256], char port[8])
-{
-    const char *colon = strrchr(address, ':');
-    size_t n = colon ? (size_t)(colon - address) : 0;
-    if (n > 1 && address[0] == '[' && address[n - 1] == ']') {
-        address++;
-        n -= 2;
-    }
-    if (n == 0 || n > 255 || strlen(colon + 1) == 0 || strlen(colon + 1) > 5)
-        return false;
-    memcpy(host, address, n);
-    host[n] = '\0';
-    snprintf(port, 8, "%s", colon + 1);
-    return true;
-}
-
 struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_context *tls,
                           const struct wire_events *e, void *user)
 {
@@ -419,8 +403,12 @@ struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_conte
     w->connect_tls = tls;
     w->resolve.data = w;
     struct addrinfo want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
-    if (!split(address, w->host, w->port) ||
-        uv_getaddrinfo(loop, &w->resolve, on_resolved, w->host, w->port, &want) != 0) {
+    struct host_port to;
+    bool named = host_port_full(address, &to);
+    char port[8];
+    snprintf(port, sizeof port, "%u", to.port);
+    memcpy(w->host, to.host, sizeof w->host);
+    if (!named || uv_getaddrinfo(loop, &w->resolve, on_resolved, w->host, port, &want) != 0) {
         wire_close(w);
         return NULL;
     }

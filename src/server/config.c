@@ -3,8 +3,8 @@
  */
 #include "server/config.h"
 #include "server/cluster.h"
+#include "wire/url.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
@@ -71,14 +71,6 @@ int config_check(const void *config, struct firn_diag *diag)
     return r ? r : cluster_check(c, diag);
 }
 
-static bool is_loopback(const char *host)
-{
-    struct in_addr v4;
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return ntohl(v4.s_addr) >> 24 == 127;
-    return strcmp(host, "::1") == 0 || strcasecmp(host, "localhost") == 0;
-}
-
 const char *config_exposed(const struct config *c)
 {
     const struct config_addrs *lists[] = { &c->listen.home, &c->listen.snowflake,
@@ -86,7 +78,7 @@ const char *config_exposed(const struct config *c)
     bool outside = false;
     for (size_t i = 0; i < 3; i++)
         for (size_t k = 0; k < lists[i]->n; k++)
-            outside |= !is_loopback(lists[i]->v[k].host);
+            outside |= !host_is_loopback(lists[i]->v[k].host);
     if (outside && !c->auth.tokens.n && !c->tls.client_ca)
         return "anybody who reaches these addresses can take numbers: set auth.tokens or "
                "tls.client_ca";

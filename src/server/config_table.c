@@ -7,6 +7,7 @@
 #include "firn/layout.h"
 #include "id/diag.h"
 #include "store/store.h"
+#include "wire/url.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -49,11 +50,9 @@ static int check_store(const char *value, struct firn_diag *why)
 
 static int check_peer(const char *value, struct firn_diag *why)
 {
-    const char *colon = strrchr(value, ':');
+    struct host_port h;
     char text[CONFIG_SHOWN_BUF];
-    unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
-    bool ok = colon && colon > value && port > 0 && port <= 65535 &&
-              strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(value) <= 255;
+    bool ok = host_port_full(value, &h);
     return ok ? 0
               : firn__diag(why, FIRN_EFORMAT, 0,
                            "'%s' is no address; give host:port, as in 10.0.0.1:9003",

@@ -7,6 +7,7 @@
 #include "server/http_call.h"
 #include "wire/distance.h"
 #include "wire/json_write.h"
+#include "wire/url.h"
 
 #include <stdio.h>
 
@@ -177,8 +178,8 @@ static size_t path_distance(const char *pattern, struct slice path, char *out, s
 {
     struct slice rest = { pattern, strlen(pattern) }, want, have;
     size_t distance = 0, len = 0;
-    while (http_path_next(&rest, &want)) {
-        bool there = http_path_next(&path, &have);
+    while (url_path_next(&rest, &want)) {
+        bool there = url_path_next(&path, &have);
         bool braces = want.len && want.p[0] == '{';
         if (!there || (braces && have.len == 0))
             distance += want.len + 1;
@@ -191,7 +192,7 @@ static size_t path_distance(const char *pattern, struct slice path, char *out, s
         memcpy(out + len, part.p, part.len);
         len += part.len;
     }
-    while (http_path_next(&path, &have))
+    while (url_path_next(&path, &have))
         distance += have.len + 1;
     out[len] = '\0';
     return distance;
@@ -271,7 +272,7 @@ static bool read_params(struct call *c, struct slice query)
 {
     struct slice name, value;
     struct query *q = &c->q;
-    while (http_query_next(&query, &name, &value)) {
+    while (url_query_next(&query, &name, &value)) {
         int i = param_find(name, c->route->params);
         if (i < 0) {
             unknown_param(c, name);
@@ -284,7 +285,7 @@ static bool read_params(struct call *c, struct slice query)
         }
         size_t len = 0;
         char *to = q->text + q->used;
-        if (http_decode(value, true, to, sizeof q->text - q->used, &len) != 0) {
+        if (url_decode(value, true, to, sizeof q->text - q->used, &len) != 0) {
             call_fail(c, PROBLEM_PARAMETER,
                       "the value of %s is too long or not percent-encoded properly",
                       http_params[i].name);
@@ -380,7 +381,7 @@ static void dispatch(struct call *c)
     c->q.used = 0;
     for (int i = 0; i < PARAMS_N; i++)
         c->q.value[i] = (struct slice){ NULL, 0 };
-    if (http_decode(arg, false, c->arg, sizeof c->arg, &c->arg_len) != 0) {
+    if (url_decode(arg, false, c->arg, sizeof c->arg, &c->arg_len) != 0) {
         call_fail(c, PROBLEM_PARAMETER,
                   "the last part of the path is too long or not percent-encoded properly");
         return;

@@ -71,24 +71,6 @@ const char *http_method_name(enum http_method m);
 /* "Not Found"; "Unknown" for a status that is not in the table. */
 const char *http_status_text(unsigned status);
 
-/* Percent-decodes into `out` with a NUL at the end; '+' becomes a space where `plus_is_space`.
- * FIRN_EFORMAT: '%' without two hex digits, or %00. FIRN_ENOSPC: `cap` does not hold it with its NUL. */
-FIRN_MUSTUSE int http_decode(struct slice in, bool plus_is_space, char *out, size_t cap,
-                             size_t *out_len);
-
-/* Takes the next path segment off `*rest` ("/v1/ids" gives "v1", then "ids"), still encoded. False
- * at the end. "/a/" gives "a" and an empty segment: a router must not take it for "/a" by accident. */
-bool http_path_next(struct slice *rest, struct slice *segment);
-
-/* Takes the next `name=value` off a query, both still encoded; value is absent without '='.
- * Empty parts ("a=1&&b=2") are passed over. False at the end. */
-bool http_query_next(struct slice *rest, struct slice *name, struct slice *value);
-
-/* Finds the parameter `name` and decodes its value. FIRN_ENOENT: not there. FIRN_EINVAL: there
- * more than once, which one to believe is unclear. FIRN_EFORMAT, FIRN_ENOSPC: as http_decode(). */
-FIRN_MUSTUSE int http_query_get(struct slice query, const char *name, char *out, size_t cap,
-                                size_t *out_len);
-
 /* Decimal digits only, no sign, no space. FIRN_EFORMAT, or FIRN_ERANGE above `max`. */
 FIRN_MUSTUSE int http_u64(struct slice s, uint64_t max, uint64_t *out);
 

@@ -8,6 +8,7 @@
 #include "t.h"
 
 #include "net/loop.h"
+#include "wire/url.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -65,8 +66,8 @@ static inline void on_http(struct service_ctx *x, const struct http_request *req
 {
     struct slice rest = req->path, kind, number;
     uint64_t n = 0;
-    http_path_next(&rest, &kind);
-    if (http_path_next(&rest, &number) && http_u64(number, 1000000, &n) < 0)
+    url_path_next(&rest, &kind);
+    if (url_path_next(&rest, &number) && http_u64(number, 1000000, &n) < 0)
         n = 0;
     if (kind.len == 1 && kind.p[0] == 'd')
         defer(x, r, (unsigned)n, DEFER_PIPELINED);

@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
+#include "wire/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,30 +129,19 @@ static bool is_id(const char *text)
            strspn(text, "0") != n;
 }
 
-/* No more than that: the leader knows what an address is. */
-static bool is_address(const char *text)
-{
-    size_t n = strlen(text);
-    const char *colon = strrchr(text, ':');
-    for (const char *p = text; *p; p++)
-        if ((unsigned char)*p <= ' ' || (unsigned char)*p > '~' || *p == '"' || *p == '\\')
-            return false;
-    return n < 256 && colon && colon > text && colon[1] &&
-           strspn(colon + 1, "0123456789") == strlen(colon + 1);
-}
-
 /* `id` and `address` are NULL where they were not given. */
 static int change(const struct cluster *o, struct http_client *c, const char *action,
                   const char *id, const char *address)
 {
     char post[512], shown[SAY_TEXT_BUF];
+    struct host_port to;
     const char *body;
     size_t len;
     if (id && !is_id(id))
         return say_trouble("'%s' is no member's ID: those are 16 hexadecimal digits, as in firn "
                            "cluster status",
                            say_text(id, strlen(id), shown));
-    if (address && !is_address(address))
+    if (address && !host_port_full(address, &to))
         return say_trouble("'%s' is no address: say host:port, as the member's cluster.listen or "
                            "cluster.address",
                            say_text(address, strlen(address), shown));

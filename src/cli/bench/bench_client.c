@@ -1,6 +1,7 @@
 #include "cli/bench/bench_client.h"
 #include "cli/bench/calls.h"
 #include "cli/say.h"
+#include "wire/url.h"
 
 #include <string.h>
 
@@ -26,20 +27,17 @@ static int next(void *user, uint64_t *out_id, char why[240])
 /* Every host of the address is on this machine: -1; otherwise said. */
 static int check_hosts(const char *url)
 {
-    const char *p = strstr(url, "://") + 3, *end = p + strcspn(p, "/?");
-    while (p < end) {
-        char host[URL_HOST_MAX + 8];
-        size_t len = strcspn(p, ",/?");
-        const char *colon = p[0] == '[' ? memchr(p, ']', len) : memchr(p, ':', len);
-        size_t name = colon ? (size_t)(colon - p) + (p[0] == '[') : len;
-        if (name >= sizeof host)
-            return say_trouble("a host of the address is too long");
-        memcpy(host, p, name);
-        host[name] = '\0';
-        int r = bench_target_is_local(host);
+    struct url_parts parts;
+    struct slice one;
+    if (!url_split((struct slice){ url, strlen(url) }, &parts))
+        return -1; /* the client says what is wrong with it */
+    while (url_host_next(&parts.hosts, &one)) {
+        struct host_port h;
+        if (host_port_read(one, &h) != HOST_OK)
+            continue; /* as above */
+        int r = bench_target_is_local(h.host);
         if (r >= 0)
             return r;
-        p += len + (p + len < end);
     }
     return -1;
 }

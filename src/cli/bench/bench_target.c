@@ -41,14 +41,8 @@ static int local_addresses(const char *host, const char *port, const char *text,
 
 int bench_target_is_local(const char *host)
 {
-    char bare[URL_HOST_MAX + 8];
     struct addrinfo *list = NULL;
-    size_t v6 = host[0] == '[', len = strlen(host);
-    if (len < 2 * v6 + 1 || len >= sizeof bare)
-        return say_trouble("a host of the address is missing or too long");
-    memcpy(bare, host + v6, len - 2 * v6);
-    bare[len - 2 * v6] = '\0';
-    int r = local_addresses(bare, NULL, host, &list);
+    int r = local_addresses(host, NULL, host, &list);
     if (list)
         freeaddrinfo(list);
     return r;

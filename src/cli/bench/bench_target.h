@@ -37,7 +37,7 @@ void bench_target_done(struct bench_target *t);
 /* The address begins with a scheme of the table. */
 bool bench_target_known(const char *address);
 
-/* -1: the host's addresses are all loopback ones; otherwise said. An IPv6 address may have brackets. */
+/* -1: the host's addresses are all loopback ones; otherwise said. */
 int bench_target_is_local(const char *host);
 
 /* So many files may be open, or said why not. -1: go on. */

@@ -1,6 +1,6 @@
 #include "cli/watch/audit_metrics.h"
 #include "cli/say.h"
-#include "cli/url.h"
+#include "wire/url.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -150,17 +150,15 @@ static void tell_bound(const struct audit_metrics *m, char bound[64])
 
 int audit_metrics_start(struct audit_metrics *m, const char *address, char bound[64])
 {
-    char shown[SAY_TEXT_BUF], host[URL_HOST_MAX + 1];
-    const char *colon = strrchr(address, ':');
+    char shown[SAY_TEXT_BUF], port[8];
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list = NULL;
+    struct host_port at;
+    enum host_error e = host_port_read((struct slice){ address, strlen(address) }, &at);
     say_text(address, strlen(address), shown);
-    size_t len = colon ? (size_t)(colon - address) : 0;
-    if (!colon || len == 0 || len >= sizeof host || !colon[1])
+    if ((e != HOST_OK && e != HOST_COLONS) || !at.has_port)
         return say_trouble("--metrics %s: give host:port, such as 127.0.0.1:9109", shown);
-    bool v6 = address[0] == '[' && address[len - 1] == ']';
-    memcpy(host, address + v6, len - 2 * v6);
-    host[len - 2 * v6] = '\0';
-    int r = getaddrinfo(host, colon + 1, &hints, &list);
+    snprintf(port, sizeof port, "%u", at.port);
+    int r = getaddrinfo(at.host, port, &hints, &list);
     if (r != 0)
         return say_trouble("--metrics %s: %s", shown, gai_strerror(r));
     r = listen_on(m, list, shown);

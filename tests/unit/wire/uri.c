@@ -1,3 +1,4 @@
+/* Numbers and media types in a request. */
 #include "t.h"
 
 #include "guard.h"
@@ -6,96 +7,6 @@
 static struct slice slice(const char *text)
 {
     return (struct slice){ guard_copy(text, strlen(text)), strlen(text) };
-}
-
-T_TEST(uri_decode)
-{
-    static const struct {
-        const char *in;
-        int error;
-        const char *plain, *form;
-    } some[] = {
-        { "", 0, "", "" },
-        { "abc", 0, "abc", "abc" },
-        { "a+b", 0, "a+b", "a b" },
-        { "%41%7e%2F%2b", 0, "A~/+", "A~/+" },
-        { "%e4%BD%a0", 0, "\xe4\xbd\xa0", "\xe4\xbd\xa0" },
-        { "%", FIRN_EFORMAT, 0, 0 },
-        { "a%4", FIRN_EFORMAT, 0, 0 },
-        { "%4g", FIRN_EFORMAT, 0, 0 },
-        { "%g4", FIRN_EFORMAT, 0, 0 },
-        { "%%41", FIRN_EFORMAT, 0, 0 },
-        { "a%00", FIRN_EFORMAT, 0, 0 },
-        { "123456789", FIRN_ENOSPC, 0, 0 },
-        { "%31%32%33%34%35%36%37%38%39", FIRN_ENOSPC, 0, 0 },
-        { "12345678", 0, "12345678", "12345678" },
-    };
-    for (size_t i = 0; i < T_LEN(some); i++) {
-        char out[9];
-        size_t len = 77;
-        T_EQ(http_decode(slice(some[i].in), false, out, sizeof out, &len), some[i].error, "%s",
-             some[i].in);
-        if (some[i].error) {
-            T_EQ(len, 77);
-            continue;
-        }
-        T_STR(out, some[i].plain);
-        T_EQ(len, strlen(out));
-        T_EQ(http_decode(slice(some[i].in), true, out, sizeof out, &len), 0);
-        T_STR(out, some[i].form);
-    }
-    char none[1];
-    T_EQ(http_decode(slice(""), false, none, 0, NULL), FIRN_ENOSPC);
-}
-
-T_TEST(uri_path_segments)
-{
-    static const char *const expect[] = { "v1", "a%2Fb", "", "c", "" };
-    struct slice rest = slice("/v1/a%2Fb//c/"), s;
-    size_t n = 0;
-    for (; http_path_next(&rest, &s); n++)
-        T_OK(n < T_LEN(expect) && s.len == strlen(expect[n]) && !memcmp(s.p, expect[n], s.len));
-    T_EQ(n, T_LEN(expect));
-    rest = slice("*");
-    T_OK(!http_path_next(&rest, &s));
-    rest = (struct slice){ NULL, 0 };
-    T_OK(!http_path_next(&rest, &s));
-}
-
-T_TEST(uri_query)
-{
-    static const struct {
-        const char *query, *name;
-        int error;
-        const char *value;
-    } some[] = {
-        { "n=5", "n", 0, "5" },
-        { "a=1&n=5&b=2", "n", 0, "5" },
-        { "&&n=5&", "n", 0, "5" },
-        { "n", "n", 0, "" },
-        { "n=", "n", 0, "" },
-        { "n=a=b", "n", 0, "a=b" },
-        { "n=a%26b+c", "n", 0, "a&b c" },
-        { "%6e=5", "n", 0, "5" },
-        { "nn=5", "n", FIRN_ENOENT, 0 },
-        { "", "n", FIRN_ENOENT, 0 },
-        { "N=5", "n", FIRN_ENOENT, 0 },
-        { "=5", "n", FIRN_ENOENT, 0 },
-        { "n=1&n=2", "n", FIRN_EINVAL, 0 },
-        { "n=1&%6E=1", "n", FIRN_EINVAL, 0 },
-        { "n=%zz", "n", FIRN_EFORMAT, 0 },
-        { "%6=5", "n", FIRN_ENOENT, 0 },
-        { "n%00=5", "n", FIRN_ENOENT, 0 },
-    };
-    for (size_t i = 0; i < T_LEN(some); i++) {
-        char out[32];
-        T_EQ(http_query_get(slice(some[i].query), some[i].name, out, sizeof out, NULL),
-             some[i].error, "%s", some[i].query);
-        if (!some[i].error)
-            T_STR(out, some[i].value, "%s", some[i].query);
-    }
-    struct slice none = { NULL, 0 }, name, value;
-    T_OK(!http_query_next(&none, &name, &value));
 }
 
 T_TEST(uri_u64)
