@@ -647,6 +647,17 @@ void slot_fenced_record(const struct nonce *cluster, const struct slot_record *o
     *out = r;
 }
 
+void slot_retired_record(const struct slot_record *old, uint64_t f, const struct nonce *req,
+                         struct slot_record *out)
+{
+    *out = *old;
+    out->state = SLOT_RETIRED;
+    out->owner = (struct nonce){ { 0 } };
+    out->epoch++;
+    out->at = f;
+    out->req = *req;
+}
+
 uint64_t slot_fence_floor(const struct meta_record *m, uint64_t f, uint64_t s)
 {
     /* No grant reaches further than a window beyond the limit, whatever floors there were: so fences one after

@@ -170,6 +170,10 @@ uint64_t slot_limit(const struct slot_node *n, uint64_t f);
 void slot_fenced_record(const struct nonce *cluster, const struct slot_record *old, uint64_t floor,
                         uint64_t f, const struct nonce *req, struct slot_record *out);
 
+/* RETIRE: the record of a slot that is taken out of use for good. `out` may be `old`. */
+void slot_retired_record(const struct slot_record *old, uint64_t f, const struct nonce *req,
+                         struct slot_record *out);
+
 /* floor = max(now, old floor), but at most now + window, and then + window + max_drift + 2 * skew_max, where now is
  * max(F, S); always above the old floor (docs/protocol.md section 5). */
 uint64_t slot_fence_floor(const struct meta_record *m, uint64_t f, uint64_t s);

@@ -1,32 +1,13 @@
-/*
- * Slots first, meta last, so that a store with a meta record is complete. The cluster's identity is decided by
- * whoever creates the first slot: an INIT that finds it there goes on with that identity, so two at once
- * make one store.
- */
+/* Runs INIT, recovery, FENCE and RETIRE (coord/survey.h) on a store. */
 #include "drive/setup.h"
 #include "coord/mutant.h"
-#include "coord/slot.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
-enum {
-    BATCH_MAX = 64,  /* registers in one transaction */
-    ROUNDS_MAX = 16, /* others may extend while we fence */
-};
-
-struct slot_text { /* a slot's register as it was read; len 0: absent */
-    size_t len;
-    char text[RECORD_TEXT_MAX];
-};
-
-struct work { /* one operation over all slots */
-    const struct setup *e;
-    uint32_t lo, n;
-    struct slot_text *slot; /* n */
-    struct nonce cluster;
-    uint64_t floor;
-};
+enum { ROUNDS_MAX = 16 }; /* other processes may extend while we fence */
 
 int setup_read_meta(struct firn_store *s, struct meta_record *out, struct firn_record *rec,
                     struct firn_diag *d)
@@ -44,62 +25,44 @@ static struct nonce draw(const struct setup *e)
     return n;
 }
 
-static int take_in(void *user, struct firn_slice key, struct firn_slice value)
+static int add_one(void *user, struct firn_slice key, struct firn_slice value)
 {
-    struct work *w = user;
-    uint32_t slot;
-    if (slot_key_parse(key.p, key.len, &slot) != 0 || slot < w->lo || slot - w->lo >= w->n ||
-        value.len > RECORD_TEXT_MAX)
-        return 0;
-    struct slot_text *t = &w->slot[slot - w->lo];
-    memcpy(t->text, value.p, value.len);
-    t->len = value.len;
+    survey_add(user, key, value);
     return 0;
 }
 
-/* All slots as a scan shows them. It may be stale: then the write conflicts, and one is read anew. */
-static int work_init(struct work *w, const struct setup *e, uint32_t lo, uint32_t n,
-                     struct firn_diag *d)
+/* All slots as a scan shows them. It may be stale: then the write conflicts, and the slot is read
+ * again. survey_done() after 0. */
+static int survey_init(struct slot_survey *w, const struct setup *e, uint32_t lo, uint32_t n,
+                       struct firn_diag *d)
 {
-    *w = (struct work){ .e = e, .lo = lo, .n = n, .slot = calloc(n, sizeof *w->slot) };
+    *w = (struct slot_survey){ .lo = lo, .n = n, .slot = calloc(n, sizeof *w->slot) };
     if (!w->slot)
         return firn__diag(d, FIRN_ENOMEM, 0, "no memory for %u slots", n);
-    int r = firn_store_scan(e->store, firn_slice("slot/", 5), take_in, w, d);
-    if (r != 0) {
+    int r = firn_store_scan(e->store, firn_slice("slot/", 5), add_one, w, d);
+    if (r != 0)
         free(w->slot);
-        w->slot = NULL;
-    }
     return r;
 }
 
-static int parse_slot(const struct work *w, uint32_t i, struct slot_record *out,
-                      struct firn_diag *d)
+static void survey_done(struct slot_survey *w)
 {
-    struct firn_diag why = { 0 };
-    if (slot_parse(w->slot[i].text, w->slot[i].len, out, &why) != 0)
-        return firn__diag(d, FIRN_EFORMAT, 0, "slot %u cannot be read: %s", w->lo + i, why.text);
-    return 0;
+    free(w->slot);
+    w->slot = NULL;
 }
 
-static int read_anew(struct work *w, uint32_t i, struct firn_diag *d)
+static int read_slot(struct slot_survey *w, const struct setup *e, uint32_t i, struct firn_diag *d)
 {
     struct firn_record rec;
     char key[RECORD_KEY_BUF];
-    int r = firn_store_read(w->e->store, firn_slice(key, slot_key(w->lo + i, key)), true, &rec, d);
-    if (r == FIRN_ENOENT) {
-        w->slot[i].len = 0;
-        return 0;
-    }
-    if (r == 0 && rec.len > RECORD_TEXT_MAX)
-        r = firn__diag(d, FIRN_EFORMAT, 0, "slot %u cannot be read: it is too long", w->lo + i);
-    if (r == 0) {
-        memcpy(w->slot[i].text, rec.value, rec.len);
-        w->slot[i].len = rec.len;
-    }
-    return r;
+    int r = firn_store_read(e->store, firn_slice(key, slot_key(w->lo + i, key)), true, &rec, d);
+    if (r != 0 && r != FIRN_ENOENT)
+        return r;
+    return survey_set(w, i, rec.value, r ? 0 : rec.len, d);
 }
 
-/* One transaction where the engine has that, or side by side; one write after the other elsewhere. */
+/* One transaction where the engine has that, or side by side; one write after the other
+ * elsewhere. */
 static int write_some(struct firn_store *s, const struct firn_cas *cas, size_t n, int *result,
                       struct firn_diag *d)
 {
@@ -120,169 +83,112 @@ static int write_some(struct firn_store *s, const struct firn_cas *cas, size_t n
     return 0;
 }
 
-enum wish { CREATE_ABSENT, RAISE_PRESENT, RAISE_ALL };
-
-/* What is to become of slot i: false, nothing. */
-static bool wanted(const struct work *w, uint32_t i, enum wish wish, bool done)
+/* Slots at .. at + n - 1 as the wish says; a slot that another process changed is read and tried
+ * again. */
+static int write_batch(struct slot_survey *w, const struct setup *e, uint32_t at, uint32_t n,
+                       enum survey_wish wish, struct firn_diag *d)
 {
-    bool absent = w->slot[i].len == 0;
-    return !done && (wish == RAISE_ALL || absent == (wish == CREATE_ABSENT));
-}
-
-/* Slots [at, at + n) as the wish says; a slot that somebody else changed is read and tried again. */
-static int write_batch(struct work *w, uint32_t at, uint32_t n, enum wish wish, struct firn_diag *d)
-{
-    struct firn_cas cas[BATCH_MAX];
-    char key[BATCH_MAX][RECORD_KEY_BUF], text[BATCH_MAX][RECORD_TEXT_MAX];
-    uint32_t which[BATCH_MAX];
-    int result[BATCH_MAX];
-    bool done[BATCH_MAX] = { false };
+    struct survey_batch b;
+    int result[SURVEY_BATCH_MAX];
+    survey_batch_init(&b, w, at, n, wish);
     for (int round = 0; round < ROUNDS_MAX; round++) {
-        size_t count = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            struct slot_text *t = &w->slot[at + i];
-            struct slot_record old, s;
-            if (!wanted(w, at + i, wish, done[i]))
-                continue;
-            int r = t->len ? parse_slot(w, at + i, &old, d) : 0;
-            if (r != 0)
-                return r;
-            struct nonce req = draw(w->e);
-            slot_fenced_record(&w->cluster, t->len ? &old : NULL, w->floor, w->e->f, &req, &s);
-            cas[count].key = firn_slice(key[count], slot_key(w->lo + at + i, key[count]));
-            cas[count].old = t->len ? firn_slice(t->text, t->len) : firn_slice(NULL, 0);
-            cas[count].value = firn_slice(text[count], slot_encode(&s, text[count]));
-            which[count++] = i;
-        }
-        if (count == 0)
-            return 0;
-        int r = write_some(w->e->store, cas, count, result, d);
+        int r = 0;
+        b.count = 0;
+        for (uint32_t i = at; r == 0 && i < at + n; i++)
+            if (survey_batch_wants(&b, i)) {
+                struct nonce req = draw(e);
+                r = survey_batch_add(&b, i, e->f, &req, d);
+            }
+        if (r != 0 || b.count == 0)
+            return r;
+        r = write_some(e->store, b.cas, b.count, result, d);
+        for (size_t k = 0; r == 0 && k < b.count; k++)
+            if (survey_batch_written(&b, k, result[k])) {
+                r = read_slot(w, e, b.slot[k], d);
+                survey_batch_reread(&b, k);
+            }
         if (r != 0)
             return r;
-        for (size_t i = 0; i < count; i++) {
-            done[which[i]] = result[i] == 0;
-            r = result[i] == 0 ? 0 : read_anew(w, at + which[i], d);
-            if (r != 0)
-                return r;
-            /* A creation that came too late is over: somebody else's stands there. */
-            done[which[i]] |= wish == CREATE_ABSENT && w->slot[at + which[i]].len != 0;
-        }
     }
-    return firn__diag(d, FIRN_EAGAIN, 0, "others keep writing: stop them, then try again");
+    return firn__diag(d, FIRN_EAGAIN, 0, "other processes keep writing: stop them, then try again");
 }
 
-static int write_all(struct work *w, enum wish wish, struct firn_diag *d)
+static int write_all(struct slot_survey *w, const struct setup *e, enum survey_wish wish,
+                     struct firn_diag *d)
 {
     int r = 0;
-    if (FIRN_MUTANT(no_fence) && wish != CREATE_ABSENT)
+    if (FIRN_MUTANT(no_fence) && wish != SURVEY_CREATE_ABSENT)
         return 0;
-    for (uint32_t at = 0; r == 0 && at < w->n; at += BATCH_MAX)
-        r = write_batch(w, at, w->n - at < BATCH_MAX ? w->n - at : BATCH_MAX, wish, d);
+    for (uint32_t at = 0; r == 0 && at < w->n; at += SURVEY_BATCH_MAX)
+        r = write_batch(w, e, at, w->n - at < SURVEY_BATCH_MAX ? w->n - at : SURVEY_BATCH_MAX, wish,
+                        d);
     return r;
 }
 
-static int create_meta(struct work *w, const struct setup_spec *spec, struct firn_diag *d)
+static int create_meta(const struct slot_survey *w, const struct setup *e,
+                       const struct setup_spec *spec, struct firn_diag *d)
 {
-    struct meta_record m = {
-        .cluster = w->cluster,
-        .slot_lo = spec->slot_lo,
-        .slot_hi = spec->slot_lo + spec->slots,
-        .window = spec->window,
-        .max_drift = spec->max_drift,
-        .skew_max = spec->skew_max,
-        .floor = w->floor,
-        .req = draw(w->e),
-    };
+    struct meta_record m;
+    struct nonce req = draw(e);
     char text[RECORD_TEXT_MAX];
-    memcpy(m.layout, spec->layout, strlen(spec->layout) + 1);
-    int r = firn_store_identity(w->e->store, m.store_inc, d);
+    survey_meta(w, spec, &req, &m);
+    int r = firn_store_identity(e->store, m.store_inc, d);
     if (r != 0)
         return r;
     struct firn_cas cas = { firn_slice(META_KEY, META_KEY_LEN), firn_slice(NULL, 0),
                             firn_slice(text, meta_encode(&m, text)) };
-    r = firn_store_cas(w->e->store, &cas, d);
+    r = firn_store_cas(e->store, &cas, d);
     return r != FIRN_ECONFLICT ? r : firn__diag(d, r, 0, "the store has its records already");
 }
 
-/* The cluster that the slots belong to, or a new one. `used` tells whether any of them was ever held. */
-static int find_cluster(struct work *w, bool *used, struct firn_diag *d)
-{
-    bool found = false;
-    *used = false;
-    for (uint32_t i = 0; i < w->n; i++) {
-        struct slot_record s;
-        if (w->slot[i].len == 0)
-            continue;
-        int r = parse_slot(w, i, &s, d);
-        if (r != 0)
-            return r;
-        if (found && !nonce_eq(&s.cluster, &w->cluster))
-            return firn__diag(d, FIRN_ESTORE, 0, "slot %u belongs to another cluster than others",
-                              w->lo + i);
-        w->cluster = s.cluster;
-        found = true;
-        *used |= s.epoch != 0;
-    }
-    if (!found)
-        w->cluster = draw(w->e);
-    return 0;
-}
-
-/* Whoever creates the first slot names the cluster; who comes second takes that name over. */
-static int settle_cluster(struct work *w, struct firn_diag *d)
+/* The process that creates the first slot names the cluster; a second one takes that name over. */
+static int settle_cluster(struct slot_survey *w, const struct setup *e, struct firn_diag *d)
 {
     struct slot_record s;
-    int r = read_anew(w, 0, d);
+    int r = read_slot(w, e, 0, d);
     if (r == 0 && w->slot[0].len == 0)
-        r = write_batch(w, 0, 1, CREATE_ABSENT, d);
+        r = write_batch(w, e, 0, 1, SURVEY_CREATE_ABSENT, d);
     if (r == 0)
-        r = read_anew(w, 0, d);
+        r = read_slot(w, e, 0, d);
     if (r == 0 && w->slot[0].len == 0)
         r = firn__diag(d, FIRN_EAGAIN, 0, "the first slot's record vanished: try again");
     if (r == 0)
-        r = parse_slot(w, 0, &s, d);
+        r = survey_slot(w, 0, &s, d);
     if (r == 0)
         w->cluster = s.cluster;
     return r;
-}
-
-static int check_spec(const struct setup_spec *spec, struct firn_diag *d)
-{
-    if (spec->slots == 0 || spec->slots > SLOTS_MAX || strlen(spec->layout) > RECORD_LAYOUT_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "a store has 1 to %d slots", SLOTS_MAX);
-    if (spec->window == 0)
-        return firn__diag(d, FIRN_EINVAL, 0, "the window needs at least a tick");
-    return 0;
 }
 
 static int set_up(const struct setup *e, const struct setup_spec *spec, bool recover,
                   struct firn_diag *d)
 {
-    struct work w;
+    struct slot_survey w;
     struct meta_record m = { .window = spec->window,
                              .max_drift = spec->max_drift,
                              .skew_max = spec->skew_max };
-    bool used;
-    int r = check_spec(spec, d);
+    bool found, used;
+    int r = setup_spec_check(spec, d);
     if (r == 0)
-        r = work_init(&w, e, spec->slot_lo, spec->slots, d);
+        r = survey_init(&w, e, spec->slot_lo, spec->slots, d);
     if (r != 0)
         return r;
     w.floor = spec->floor ? spec->floor : slot_fence_floor(&m, e->f, e->s);
-    r = find_cluster(&w, &used, d);
+    r = survey_cluster(&w, &found, &used, d);
+    if (r == 0 && !found)
+        w.cluster = draw(e);
     if (r == 0 && used && !recover)
         r = firn__diag(d, FIRN_ENOENT, 0,
                        "the store has slots that were in use, but no meta record: it was damaged; "
                        "stop all its users, then `firn admin init --recover`");
     if (r == 0)
-        r = settle_cluster(&w, d);
+        r = settle_cluster(&w, e, d);
     if (r == 0)
-        r = write_all(&w, CREATE_ABSENT, d);
+        r = write_all(&w, e, SURVEY_CREATE_ABSENT, d);
     if (r == 0 && recover)
-        r = write_all(&w, RAISE_PRESENT, d);
+        r = write_all(&w, e, SURVEY_RAISE_PRESENT, d);
     if (r == 0)
-        r = create_meta(&w, spec, d);
-    free(w.slot);
+        r = create_meta(&w, e, spec, d);
+    survey_done(&w);
     return r;
 }
 
@@ -295,6 +201,14 @@ int setup_init(const struct setup *e, const struct setup_spec *spec, struct firn
     return r == FIRN_ENOENT ? set_up(e, spec, false, d) : r;
 }
 
+static int survey_of_meta(struct slot_survey *w, const struct setup *e, const struct meta_record *m,
+                          struct firn_diag *d)
+{
+    int r = survey_init(w, e, (uint32_t)m->slot_lo, (uint32_t)(m->slot_hi - m->slot_lo), d);
+    w->cluster = m->cluster;
+    return r;
+}
+
 int setup_recover(const struct setup *e, const struct setup_spec *spec, struct firn_diag *d)
 {
     struct meta_record m;
@@ -303,53 +217,28 @@ int setup_recover(const struct setup *e, const struct setup_spec *spec, struct f
         return set_up(e, spec, true, d);
     if (r != 0)
         return r;
-    /* Meta is there: slots may be missing. They get the floor of a fence, which then lifts the others. */
-    struct work w;
-    r = work_init(&w, e, (uint32_t)m.slot_lo, (uint32_t)(m.slot_hi - m.slot_lo), d);
+    /* Meta exists: slots may be missing. They get the floor of a fence, which then raises the
+     * others. */
+    struct slot_survey w;
+    r = survey_of_meta(&w, e, &m, d);
     if (r != 0)
         return r;
-    w.cluster = m.cluster;
     w.floor = slot_fence_floor(&m, e->f, e->s);
-    r = write_all(&w, CREATE_ABSENT, d);
-    free(w.slot);
+    r = write_all(&w, e, SURVEY_CREATE_ABSENT, d);
+    survey_done(&w);
     return r ? r : setup_fence(e, m.floor, NULL, d);
 }
 
-/* Looks at everything. *out_done: somebody has fenced since `known_floor` was read, and that holds. A higher
- * floor alone does not say so: a store that went back in the middle of a fence has the new meta record
- * and the old slots. Unless it returns an error, w->slot is to be freed. */
+/* Reads everything; after 0 survey_done() is due. *out_done as survey_fenced(). */
 static int look_at_fence(const struct setup *e, uint64_t known_floor, struct meta_record *m,
-                         struct firn_record *rec, struct work *w, bool *out_done,
+                         struct firn_record *rec, struct slot_survey *w, bool *out_done,
                          struct firn_diag *d)
 {
     int r = setup_read_meta(e->store, m, rec, d);
     if (r == 0)
-        r = work_init(w, e, (uint32_t)m->slot_lo, (uint32_t)(m->slot_hi - m->slot_lo), d);
-    if (r != 0)
-        return r;
-    *out_done = m->floor > known_floor && m->floor >= e->reach;
-    for (uint32_t i = 0; i < w->n; i++) {
-        struct slot_record s;
-        *out_done &= w->slot[i].len != 0 && parse_slot(w, i, &s, NULL) == 0 && s.until >= m->floor;
-    }
-    return 0;
-}
-
-/* Every slot has a record that can be read: or a fence would raise some, stop at the bad one, and begin
- * again and again. */
-static int check_whole(const struct work *w, struct firn_diag *d)
-{
-    int r = 0;
-    for (uint32_t i = 0; r == 0 && i < w->n; i++) {
-        struct slot_record s;
-        if (w->slot[i].len == 0)
-            r = firn__diag(d, FIRN_ENOENT, 0,
-                           "slot %u has no record: stop all users of the store, then `firn admin "
-                           "init --recover`",
-                           w->lo + i);
-        else
-            r = parse_slot(w, i, &s, d);
-    }
+        r = survey_of_meta(w, e, m, d);
+    if (r == 0)
+        *out_done = survey_fenced(w, m, known_floor, e->reach);
     return r;
 }
 
@@ -358,7 +247,7 @@ int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised, s
     struct meta_record m;
     struct firn_record old;
     char text[RECORD_TEXT_MAX];
-    struct work w;
+    struct slot_survey w;
     bool done;
     int r = look_at_fence(e, known_floor, &m, &old, &w, &done, d);
     if (r != 0)
@@ -366,33 +255,35 @@ int setup_fence(const struct setup *e, uint64_t known_floor, bool *out_raised, s
     if (out_raised)
         *out_raised = !done;
     if (done) {
-        free(w.slot);
+        survey_done(&w);
         return 0;
     }
-    w.cluster = m.cluster;
-    /* Grants made after an earlier fence begin at its floor, and so reach further than the clock tells; a
-     * store that forgot that fence forgot them, too. */
+    uint64_t floor = m.floor;
+    /* Grants made after an earlier fence begin at its floor, and so reach further than the clock
+     * tells; a store that forgot that fence forgot them, too. */
     m.floor = m.floor > e->floor ? m.floor : e->floor;
     w.floor = slot_fence_floor(&m, e->f, e->s);
-    r = check_whole(&w, d);
+    r = survey_whole(&w, d);
     if (r == 0)
-        r = write_all(&w, RAISE_ALL, d);
-    free(w.slot);
+        r = write_all(&w, e, SURVEY_RAISE_ALL, d);
+    survey_done(&w);
     if (r == 0)
         r = firn_store_identity(e->store, m.store_inc, d);
     if (r != 0)
         return r;
-    m.floor = w.floor; /* last, so that a fence cut short is begun again */
+    firn_assert(w.floor > floor && w.floor > e->floor, "floor %" PRIu64 " to %" PRIu64, floor,
+                w.floor);
+    m.floor = w.floor; /* last, so that an interrupted fence is begun again */
     m.req = draw(e);
     struct firn_cas cas = { firn_slice(META_KEY, META_KEY_LEN), firn_slice(old.value, old.len),
                             firn_slice(text, meta_encode(&m, text)) };
     r = firn_store_cas(e->store, &cas, d);
     if (r != FIRN_ECONFLICT)
         return r;
-    /* Another one fenced meanwhile: what it wrote is as good, if it holds. */
+    /* Another process fenced meanwhile: its fence is as good, if it holds. */
     r = look_at_fence(e, known_floor, &m, &old, &w, &done, d);
     if (r == 0)
-        free(w.slot);
+        survey_done(&w);
     return r == 0 && !done ? FIRN_EAGAIN : r;
 }
 
@@ -412,11 +303,8 @@ int setup_retire(const struct setup *e, uint32_t slot, bool force, struct firn_d
     if (s.state == SLOT_HELD && !force)
         return firn__diag(d, FIRN_ECONFLICT, 0, "slot %u is held by %s: stop it first, or force it",
                           slot, s.name[0] ? s.name : "a node without a name");
-    s.state = SLOT_RETIRED;
-    s.owner = (struct nonce){ { 0 } };
-    s.epoch++;
-    s.at = e->f;
-    s.req = draw(e);
+    struct nonce req = draw(e);
+    slot_retired_record(&s, e->f, &req, &s);
     struct firn_cas cas = { name, firn_slice(rec.value, rec.len),
                             firn_slice(text, slot_encode(&s, text)) };
     r = firn_store_cas(e->store, &cas, d);
