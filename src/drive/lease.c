@@ -18,7 +18,6 @@ enum {
     CLOCK_EVERY_MS = 1000, /* docs/protocol.md 4.1 */
     RETRY_MS = 1000,       /* before there is a node, which has a backoff of its own */
     ACTIONS_MAX = 4096,    /* in one step: each slot locked and read twice, and room */
-    EMBEDDED_SLOTS = 16,   /* processes that share a file */
     HALTED_MS = 5000,      /* an operator may have mended a shared store */
 };
 
@@ -79,28 +78,16 @@ void lease_world_real(struct lease_world *w, const int *lock_fd)
 
 /* ---- time ---- */
 
-static uint64_t ticks(const struct lease *l, uint64_t ms)
-{
-    return (ms + l->params.tick_ms - 1) / l->params.tick_ms;
-}
-
 uint64_t lease_tick(const struct lease *l, int64_t mono_ns)
 {
     if (l->clock.state == CLOCK_WAIT)
         return 0;
-    int64_t ns = clock_f_at(&l->clock, mono_ns) - l->clock.params.epoch_ns;
-    return ns < 0 ? 0 : (uint64_t)ns / (l->params.tick_ms * 1000000u);
+    return lease_tick_at(&l->params, clock_f_at(&l->clock, mono_ns));
 }
 
-/* Unix ns; a poisoned until far in the future saturates. */
-static int64_t tick_ns(const struct lease *l, uint64_t tick)
+static uint64_t max64(uint64_t a, uint64_t b)
 {
-    uint64_t ns;
-    if (tick == 0)
-        return 0;
-    if (__builtin_mul_overflow(tick, l->params.tick_ms * 1000000u, &ns) || ns > INT64_MAX / 4)
-        ns = INT64_MAX / 4;
-    return l->clock.params.epoch_ns + (int64_t)ns;
+    return a > b ? a : b;
 }
 
 static struct slot_now read_now(struct lease *l, uint64_t last, struct clock_reading *reading)
@@ -163,12 +150,9 @@ static struct setup setup_of(struct lease *l)
 {
     struct clock_reading reading;
     struct slot_now now = read_now(l, 0, &reading);
-    int64_t s = reading.store - l->clock.params.epoch_ns;
     return (struct setup){ .store = l->store,
                            .f = now.f,
-                           .s = reading.store && s > 0
-                                    ? (uint64_t)s / (l->params.tick_ms * 1000000u)
-                                    : 0,
+                           .s = reading.store ? lease_tick_at(&l->params, reading.store) : 0,
                            .floor = l->node.floor,
                            .reach = l->node.grant.until,
                            .random = l->world.random,
@@ -183,9 +167,9 @@ static int create_all(struct lease *l, struct firn_diag *d)
         .layout = l->layout_,
         .slot_lo = l->params.slot_lo,
         .slots = l->params.slots,
-        .window = ticks(l, l->params.window_ms),
-        .max_drift = ticks(l, l->params.max_drift_ms),
-        .skew_max = is_shared(l) ? ticks(l, l->params.skew_max_ms) : 0,
+        .window = lease_ticks(&l->params, l->params.window_ms),
+        .max_drift = lease_ticks(&l->params, l->params.max_drift_ms),
+        .skew_max = is_shared(l) ? lease_ticks(&l->params, l->params.skew_max_ms) : 0,
         .floor = l->params.fresh ? e.f : 0,
     };
     if (is_shared(l) && !l->params.init)
@@ -221,23 +205,10 @@ int lease_fence(struct lease *l, struct firn_diag *d)
 static int need_clock(struct lease *l, const struct clock_reading *reading, uint64_t highest,
                       struct firn_diag *d)
 {
-    if (clock_f_update(&l->clock, reading, tick_ns(l, highest)) != CLOCK_WAIT)
+    if (clock_f_update(&l->clock, reading, lease_tick_ns(&l->params, highest)) != CLOCK_WAIT)
         return 0;
     l->view.state = SLOT_WAIT_CLOCK;
-    long long s = (long long)(reading->real / 1000000000);
-    if (reading->store != 0 && reading->real >= l->clock.params.epoch_ns)
-        return firn__diag(
-            d, FIRN_ECLOCK, 0,
-            "the clock says %lld s since 1970, the store's says %lld s: set the wrong "
-            "one, or accept it",
-            s, (long long)(reading->store / 1000000000));
-    if (reading->real < l->clock.params.epoch_ns)
-        return firn__diag(d, FIRN_ECLOCK, 0,
-                          "the clock says %lld s since 1970, before the layout's epoch: set it", s);
-    return firn__diag(
-        d, FIRN_ECLOCK, 0,
-        "the clock says %lld s since 1970, %lld days after the last ID: set it, or accept it", s,
-        (long long)((reading->real - tick_ns(l, highest)) / 86400000000000));
+    return lease_clock_wrong(&l->params, reading, highest, d);
 }
 
 /* An error that time does not mend. */
@@ -270,8 +241,8 @@ static int check_meta(struct lease *l, struct firn_diag *d)
         return r;
     bool known = strcmp(id, m->store_inc) == 0;
     /* By an operator, since it was sane, and above what this node still holds. */
-    bool fenced = l->params.manual_fence && l->born_ && m->floor > l->sane_floor_ &&
-                  m->floor >= l->node.grant.until;
+    bool fenced = l->params.manual_fence && l->born_ &&
+                  lease_fenced_since(&l->node, m->floor, l->sane_floor_);
     if (known && (!l->changed_ || fenced)) {
         l->changed_ = false;
         return 0;
@@ -286,31 +257,10 @@ static int check_meta(struct lease *l, struct firn_diag *d)
     return r ? r : FIRN_EAGAIN; /* read it all again */
 }
 
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int start_node(struct lease *l, struct firn_diag *d)
 {
-    const struct lease_params *p = &l->params;
     const struct meta_record *m = &l->meta;
-    uint64_t window_ms = m->window * p->tick_ms, third_ms = max64(window_ms / 3, 1);
-    struct slot_params s = {
-        .cluster = m->cluster,
-        .slot_lo = (uint32_t)m->slot_lo,
-        .slot_hi = (uint32_t)m->slot_hi,
-        .window = m->window,
-        .max_drift = m->max_drift,
-        .quarantine = ticks(l, p->quarantine_ms),
-        .ts_end = (uint64_t)1 << p->ts_bits,
-        .renew_every_ms = p->renew_every_ms && p->renew_every_ms < window_ms ? p->renew_every_ms
-                                                                             : third_ms,
-        .backoff_min_ms = 50,
-        .backoff_max_ms = 2000,
-        .use_lock = l->world.lock != NULL,
-        .give_back = !p->keep_unused && !is_shared(l),
-    };
+    struct slot_params s;
     struct nonce me;
     draw(l, &me);
     l->phase_ = LEASE_RUN;
@@ -322,10 +272,7 @@ static int start_node(struct lease *l, struct firn_diag *d)
         slot_scan_meta(&l->node, m);
         return 0;
     }
-    /* Longer than skew_max and a renewal, so that a plausible clock does not take a live slot. */
-    if (!s.use_lock && s.quarantine == 0)
-        s.quarantine = max64(m->window, m->skew_max + ticks(l, s.renew_every_ms));
-    memcpy(s.name, l->name_, sizeof s.name);
+    lease_slot_params(&l->params, m, is_shared(l), l->world.lock != NULL, &s);
     int r = slot_init(&l->node, &s, &me, d);
     if (r != 0) {
         l->phase_ = LEASE_META;
@@ -474,7 +421,7 @@ static bool mend(struct lease *l, struct firn_diag *d)
         return false;
     }
     if (l->node.state == SLOT_REGRESSED) {
-        bool fenced = l->node.floor > l->sane_floor_ && l->node.floor >= l->node.grant.until;
+        bool fenced = lease_fenced_since(&l->node, l->node.floor, l->sane_floor_);
         if (l->params.manual_fence && !fenced) {
             fail(l, firn__diag(d, FIRN_ESTORE, 0,
                                "the store forgot what it had confirmed: find out why, then `firn "
@@ -530,45 +477,14 @@ static uint64_t run_node(struct lease *l, uint64_t last, struct firn_diag *d)
 
 static void publish(struct lease *l, uint64_t last)
 {
-    struct lease_view *v = &l->view;
     struct clock_reading reading;
     struct slot_now now = read_now(l, last, &reading);
-    /* A step may have blocked since the clock was looked at, and the generators went on with what was
-     * published before: F does not go back for them either. */
-    int64_t shown = reading.mono + v->off_ns;
-    if (l->clock.state != CLOCK_WAIT && shown > l->clock.floor_ns)
-        l->clock.floor_ns = shown;
-    v->clock = l->clock.state;
-    v->off_ns = l->clock.off_ns;
-    v->floor_ns = l->clock.floor_ns;
-    v->behind_ns = l->clock.behind_ns;
+    lease_view_clock(&l->view, &l->clock, reading.mono);
     if (!l->born_)
         return;
-    if (l->phase_ == LEASE_RUN)
-        v->state = slot_state_at(&l->node, &now);
-    else if (v->state != SLOT_HALTED && slot_left(&l->node, &now) == 0)
-        v->state = SLOT_DRY;
-    v->grant = l->node.grant;
-    v->floor_tick = slot_floor(&l->node, now.f);
-    v->stamp_end = v->floor_tick ? l->node.floor + l->node.params.max_drift : 0;
-    v->max_drift = l->node.params.max_drift;
-    v->window = l->node.params.window;
-    v->ready = slot_left(&l->node, &now) > l->node.params.window / 4;
-    v->ready_until = v->ready ? v->grant.until - l->node.params.window / 4 : 0;
-    if (l->phase_ != LEASE_RUN)
-        return;
-    if (v->state == SLOT_HALTED) {
-        v->error = l->node.why;
-        v->diag = l->node.diag;
-    } else if (v->state == SLOT_NO_SLOT && v->error == 0) {
-        v->error = firn__diag(&v->diag, FIRN_ENOSLOT, 0,
-                              "every slot is held or ahead of the clock: waiting for the nearest");
-    } else if (v->state == SLOT_WAIT_CLOCK && v->error == 0) {
-        v->error = firn__diag(&v->diag, FIRN_ECLOCK, 0,
-                              "the clock is far behind every slot of the store: set it");
-    }
-    if (l->node.grant.gen != 0 && l->node.grant.until > l->highest_until_)
-        l->highest_until_ = l->node.grant.until;
+    lease_view_node(&l->view, &l->node, &now, l->phase_ == LEASE_RUN);
+    if (l->phase_ == LEASE_RUN && l->node.grant.gen != 0)
+        l->highest_until_ = max64(l->highest_until_, l->node.grant.until);
 }
 
 /* Now and then a shared store's meta: for its clock, and for a floor that a FENCE has raised. */
@@ -585,45 +501,6 @@ static void look_at_meta(struct lease *l, uint64_t now_ms)
         slot_scan_meta(&l->node, &m);
 }
 
-void lease_params_of(const struct firn_layout *l, bool shared, struct lease_params *p,
-                     char text[FIRN_LAYOUT_TEXT_BUF])
-{
-    uint64_t slots = firn_layout_slots(l);
-    uint32_t slots_max = shared ? SLOTS_MAX : EMBEDDED_SLOTS;
-    firn_layout_format(l, text);
-    p->layout = text;
-    p->epoch_ms = (uint64_t)l->epoch_ms;
-    p->tick_ms = 1;
-    p->ts_bits = LEASE_TS_BITS;
-    p->slots = slots < slots_max ? (uint32_t)slots : slots_max;
-}
-
-static bool fill_in(struct lease *l, const struct lease_params *p)
-{
-    struct lease_params *q = &l->params;
-    *q = *p;
-    bool shared = is_shared(l);
-#define DEFAULT(field, value) q->field = q->field ? q->field : (value)
-    DEFAULT(tick_ms, 1);
-    DEFAULT(ts_bits, 41);
-    DEFAULT(slots, shared ? SLOTS_MAX : EMBEDDED_SLOTS);
-    DEFAULT(window_ms, shared ? 60000 : 3000);
-    DEFAULT(max_drift_ms, 5000);
-    DEFAULT(skew_max_ms, 10000);
-    DEFAULT(max_idle_ms, 30ull * 86400 * 1000);
-#undef DEFAULT
-    const char *name = p->name ? p->name : "", *layout = p->layout ? p->layout : "";
-    if (strlen(name) >= sizeof l->name_ || strlen(layout) >= sizeof l->layout_ ||
-        (name[0] != '\0' && !record_name_ok(name, strlen(name))))
-        return false;
-    memcpy(l->name_, name, strlen(name) + 1);
-    memcpy(l->layout_, layout, strlen(layout) + 1);
-    q->name = l->name_;
-    q->layout = l->layout_;
-    return q->ts_bits < 63 && q->tick_ms <= 60000 && q->window_ms <= 86400000 &&
-           q->renew_every_ms < q->window_ms && q->epoch_ms < INT64_MAX / 4000000;
-}
-
 int lease_open(struct lease *l, struct firn_store *store, const struct lease_params *p,
                const struct lease_world *w, struct firn_diag *d)
 {
@@ -631,10 +508,15 @@ int lease_open(struct lease *l, struct firn_store *store, const struct lease_par
     l->world = *w;
     l->store = store;
     l->locked_ = UINT32_MAX;
-    if (!fill_in(l, p))
+    l->params = *p;
+    if (!lease_params_complete(&l->params, is_shared(l)))
         return firn__diag(
             d, FIRN_EINVAL, 0,
             "a lease needs a window longer than renew_every, and a plain name and layout");
+    memcpy(l->name_, l->params.name, strlen(l->params.name) + 1);
+    memcpy(l->layout_, l->params.layout, strlen(l->params.layout) + 1);
+    l->params.name = l->name_;
+    l->params.layout = l->layout_;
     clock_f_init(&l->clock, &(struct clock_f_params){
                                 .epoch_ns = (int64_t)l->params.epoch_ms * 1000000,
                                 .skew_max_ns = (int64_t)l->params.skew_max_ms * 1000000,
@@ -661,7 +543,7 @@ uint64_t lease_step(struct lease *l, uint64_t last)
             l->view.store_errors += l->view.error == FIRN_EIO || l->view.error == FIRN_EUNKNOWN;
             if (l->born_) {
                 read_now(l, last, &reading); /* the store may have taken its time */
-                clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
+                clock_f_update(&l->clock, &reading, lease_tick_ns(&l->params, l->highest_until_));
             }
             publish(l, last);
             if (l->view.state == SLOT_HALTED && is_shared(l))
@@ -672,7 +554,7 @@ uint64_t lease_step(struct lease *l, uint64_t last)
         look_at_meta(l, now.mono_ms);
     }
     read_now(l, last, &reading);
-    clock_f_update(&l->clock, &reading, tick_ns(l, l->highest_until_));
+    clock_f_update(&l->clock, &reading, lease_tick_ns(&l->params, l->highest_until_));
     uint64_t due = run_node(l, last, &l->view.diag);
     publish(l, last);
     next = now.mono_ms + CLOCK_EVERY_MS;

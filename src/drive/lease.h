@@ -14,9 +14,7 @@
 #ifndef FIRN_DRIVE_LEASE_H
 #define FIRN_DRIVE_LEASE_H
 
-#include "coord/clock_f.h"
-#include "coord/slot.h"
-#include "firn/layout.h"
+#include "coord/lease.h"
 #include "store/store.h"
 
 /* The outside world, so that tests can run a lease on a virtual clock. lease_world_real() is the
@@ -32,55 +30,6 @@ struct lease_world {
 
 /* `lock_fd` from slot_lock_open(), kept by the caller as long as the lease; -1 for none. */
 void lease_world_real(struct lease_world *w, const int *lock_fd);
-
-/* Zero means the default of docs/protocol.md section 9: the first figure for an embedded store, the second for
- * a shared one, where window, max_drift and the slots come from its meta record once it has one, and so does the
- * skew_max of fences and quarantines; clock F goes by the one given here. */
-struct lease_params {
-    const char *layout; /* canonical text of the layout; a store made with another one is refused */
-    uint64_t epoch_ms;  /* the layout's epoch, Unix ms */
-    uint64_t tick_ms;   /* 1 */
-    uint32_t ts_bits;   /* 41 */
-    uint32_t slot_lo, slots; /* 0; 16, or SLOTS_MAX */
-    const char *name;        /* this node's; "" is fine */
-    uint64_t window_ms;      /* 3000; 60000 */
-    uint64_t renew_every_ms; /* a third of the window */
-    uint64_t max_drift_ms;   /* 5000 */
-    uint64_t skew_max_ms;    /* 10000; an embedded store has one clock, so there for leaps only */
-    uint64_t max_idle_ms;    /* 30 d */
-    uint64_t quarantine_ms;  /* 0 with lock bytes; else the window, or skew_max and a renewal */
-    bool keep_unused;        /* no give_back; a shared store never gives back */
-    bool init;               /* make the records of a shared store that is empty */
-    bool fresh; /* then from now on: no store was lost that may have granted something before */
-    bool accept_clock;
-    bool manual_fence; /* a copied or restored store halts instead of being fenced at the start */
-};
-
-/* A lease counts milliseconds from a layout's epoch, whatever the layout's own tick is. Sets what of the
- * parameters comes from the layout (layout, epoch, tick, bits, and slots: all that it has on a shared store,
- * few on an embedded one); its canonical text goes to `text`, which `p` borrows. */
-#define LEASE_TS_BITS 42
-void lease_params_of(const struct firn_layout *l, bool shared, struct lease_params *p,
-                     char text[FIRN_LAYOUT_TEXT_BUF]);
-
-struct lease_view {        /* what the coordinator publishes; a copy after each step */
-    enum slot_state state; /* DRY, WAIT_CLOCK, ... as of the step */
-    enum clock_state clock;
-    int error;             /* 0, or what an operator or a caller should be told (FIRN_E...) */
-    struct firn_diag diag; /* its text */
-    struct slot_grant grant;
-    int64_t off_ns, floor_ns; /* clock F */
-    int64_t behind_ns;
-    uint64_t window;                /* ticks */
-    uint64_t floor_tick, max_drift; /* limit = max(F, floor_tick) + max_drift */
-    uint64_t
-        stamp_end; /* while the floor counts: no stamp is that high, whatever F is; 0: it does not */
-    uint64_t fenced_count, twin_count, store_errors; /* for metrics */
-    uint64_t
-        fences; /* of those, how often this process fenced the store: a copy, or a restored one */
-    bool ready; /* false from a quarter of the window left, or without any */
-    uint64_t ready_until; /* and from this tick on, should no step come before it */
-};
 
 struct lease {
     struct lease_view view;

@@ -17,7 +17,8 @@ static struct clock_f started(int64_t highest)
     return c;
 }
 
-/* A reading `s` seconds after the start, with R off by `off` seconds and S by `store` (if has_s). */
+/* A reading `s` seconds after the start, with R off by `off` seconds and S by `store` (if
+ * has_s). */
 static struct clock_reading later(int64_t s, int64_t off)
 {
     return (struct clock_reading){ .real = T0 + (s + off) * S,

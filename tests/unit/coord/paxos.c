@@ -1,6 +1,6 @@
 /*
- * Acceptor, record and proposer, message by message: what each may answer, and the orders of messages that
- * the simulator (sim/quorum.c) meets too rarely.
+ * Acceptor, record and proposer, message by message: what each may answer, and the orders of
+ * messages that the simulator (sim/quorum.c) meets too rarely.
  */
 #include "t.h"
 
@@ -190,7 +190,8 @@ T_TEST(paxos_one_round_trip_after_the_first)
     T_STR(read_all(0), "3");
 }
 
-/* A change that a minority accepted is neither told to a reader nor taken for a conflict before a majority has it. */
+/* A change that a minority accepted is neither told to a reader nor taken for a conflict before a
+ * majority has it. */
 T_TEST(paxos_a_minority_has_it)
 {
     struct paxos p, q;
@@ -213,9 +214,10 @@ T_TEST(paxos_a_minority_has_it)
     T_OK(!p.changing);
 }
 
-/* Found by the simulation: our change was proposed a second time, on a removal that a minority has; then the
- * others show the value from before it. That one is chosen, but in a ballot below ours: ours, which one acceptor
- * has, could still be completed. So it is accepted again before the conflict is told. */
+/* Found by the simulation: our change was proposed a second time, on a removal that a minority has;
+ * then the others show the value from before it. That one is chosen, but in a ballot below ours:
+ * ours, which one acceptor has, could still be completed. So it is accepted again before the
+ * conflict is told. */
 T_TEST(paxos_a_doubt_ends_above_our_ballots)
 {
     struct paxos p, q;
@@ -382,10 +384,11 @@ static int finish_five(struct paxos *p, enum paxos_do what, const unsigned *who,
 }
 
 /*
- * Two make a register that nobody has. The first has the promises of 0 and 1 when 0 loses its memory and is let
- * in again by 2, 3 and 4, who do not know the register. The second is done with 0, 3 and 4, in a lower ballot.
- * Then 2 answers the first: the promises of 0, 1 and 2 have no acceptor in common with 0, 3 and 4 but the one
- * that forgot. Returns what the first is told; the second has made it.
+ * Two make a register that nobody has. The first has the promises of 0 and 1 when 0 loses its
+ * memory and is let in again by 2, 3 and 4, who do not know the register. The second is done with
+ * 0, 3 and 4, in a lower ballot. Then 2 answers the first: the promises of 0, 1 and 2 have no
+ * acceptor in common with 0, 3 and 4 but the one that forgot. Returns what the first is told; the
+ * second has made it.
  */
 static int two_make_it(bool floors)
 {

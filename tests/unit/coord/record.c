@@ -333,7 +333,8 @@ T_TEST(record_rejects_bad_keys)
         T_EQ(parse_idem(idem_text, len), FIRN_EFORMAT, "%zu bytes", len);
 }
 
-/* As many keys as fit are written, one more is not, and the most that can be there is never too long. */
+/* As many keys as fit are written, one more is not, and the most that can be there is never too
+ * long. */
 T_TEST(record_keys_fit)
 {
     struct seq_record s = { .start = 1, .step = 1, .max = INT64_MAX - 1, .next = 100000 };

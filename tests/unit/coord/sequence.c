@@ -144,7 +144,8 @@ T_TEST(sequence_op_outcomes)
     T_EQ(got.first, 50);
 }
 
-/* UNKNOWN, landed, and then others write: the record tells as long as there are not too many of them. */
+/* UNKNOWN, landed, and then others write: the record tells as long as there are not too many of
+ * them. */
 T_TEST(sequence_op_overtaken)
 {
     for (int others = 1; others <= SEQ_WRITERS; others++) {
@@ -277,7 +278,8 @@ T_TEST(sequence_op_keyed)
     T_EQ(v, SEQ_TRY_AGAIN);
     T_EQ(seq_op_find(&other, &a.key)->first, 9);
 
-    /* An answer is lost, and the record is read: the numbers without a key are found by the nonce. */
+    /* An answer is lost, and the record is read: the numbers without a key are found by the
+     * nonce. */
     struct seq_ask c = ask_of(3, 1, false), d = ask_of(4, 100, false), e = ask_of(5, 100, true);
     struct seq_ask *more[3] = { &c, &d, &e };
     req = fresh();
@@ -326,7 +328,8 @@ T_TEST(sequence_op_keyed_full)
     T_OK(rounds >= 3 && rounds <= 4, "%zu", rounds);
 }
 
-/* The spare is fetched when half of a block is used, never sooner, and blocks are ten seconds of demand. */
+/* The spare is fetched when half of a block is used, never sooner, and blocks are ten seconds of
+ * demand. */
 T_TEST(sequence_cache_follows_demand)
 {
     static const struct {

@@ -352,8 +352,9 @@ T_TEST(slot_unknown_but_landed)
     }
 }
 
-/* Case 4: not applied, yet: again, with another nonce against the same text. Then the first one lands
- * after all: the second conflicts, and the first is known by its nonce, with its own ticks. */
+/* Case 4: not applied, yet: again, with another nonce against the same text. Then the first one
+ * lands after all: the second conflicts, and the first is known by its nonce, with its own
+ * ticks. */
 T_TEST(slot_unknown_then_lands_late)
 {
     setup();
