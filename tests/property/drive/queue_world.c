@@ -16,7 +16,7 @@
 
 enum {
     PROCESSES = 5,
-    NUMBERS = 64, /* member registers that can come to be in one world */
+    NUMBERS = 128, /* member registers: the 64 lowest free ones may be chosen, and some are held */
     QUEUE = NUMBERS,
     HISTORY = 8,
     LATE_MAX = 64,
@@ -337,6 +337,7 @@ static void call(struct process *p)
     p->result = fault() ? FIRN_EIO : 0;
     p->applied = true;
     p->busy = p->ma.what != MEMBERSHIP_DO_WAIT;
+    NEVER(p->ma.number >= NUMBERS);
     if (p->ma.what == MEMBERSHIP_DO_CAS)
         send_write(p, (int)p->ma.number, p->ma.old, p->ma.old_len, p->ma.value, p->ma.value_len);
     if (p->busy)
