@@ -181,10 +181,10 @@ static void tls_flush(struct wire *w)
 static void seal(struct wire *w, const char *p, size_t len)
 {
     firn_assert(w->out.len == 0, "%zu sealed bytes were not sent", w->out.len);
-    if (tls_write(w->tls, p, len, &w->out) != 0)
+    int r = tls_write(w->tls, p, len, &w->out);
+    tls_flush(w);
+    if (r != 0)
         fail_later(w, tls_why(w->tls));
-    else
-        tls_flush(w);
 }
 
 void wire_send(struct wire *w, const char *p, size_t len)

@@ -1,18 +1,18 @@
 /*
- * A log that cannot be written, because the disk is full or broken. libraft does not survive that as a leader
- * (with a second entry under way it uses memory that it gave back), and nothing that it writes later could
- * follow a gap. So its appends go through here: after one that failed, none is written and none is answered
- * any more. For the cluster this member then is one that does not acknowledge: as a leader it commits what
- * the others have, and hands over the lead; as a follower it stands still. It goes on passing requests to the
- * leader, until firnd is restarted with room on the disk.
+ * Append failures: stops the log for good after a write that failed, because the disk is full or broken.
+ * libraft does not survive that as a leader (with a second entry under way it uses freed memory), and no later write
+ * could follow the gap. So after the first failure nothing more is written, and libraft's appends are never answered.
+ * To the cluster this member then looks like one that does not acknowledge: as a leader it commits what the other
+ * members have, and hands over the lead; as a follower it stands still. It forwards requests to the leader until
+ * firnd is restarted with space on the disk.
  */
 #include "raft/node_in.h"
 
 #include <stdlib.h>
 
 enum {
-    HELD_MAX = 1024, /* appends that are not answered; each keeps its entries in memory */
-    FLEE_EVERY_MS = 500,
+    HELD_MAX = 1024, /* appends that are never answered; each keeps its entries in memory */
+    HAND_OVER_EVERY_MS = 500,
 };
 
 struct append {
@@ -26,19 +26,21 @@ void log_failed(struct node *n, const char *why, const char *cure)
     if (n->health.stalled)
         return;
     n->health.stalled = true;
-    node_say(n, NODE_ERROR, "log_not_written", "cause=%s cure=%s; the others go on", why, cure);
+    node_say(n, NODE_ERROR, "log_not_written", "cause=%s cure=%s; the other members continue", why,
+             cure);
 }
 
 static void stall(struct node *n, int r)
 {
     log_failed(n, n->io.errmsg[0] ? n->io.errmsg : raft_strerror(r),
-               "make room or mend the disk, then restart firnd");
+               "free disk space or repair the disk, then restart firnd");
 }
 
 static void appended(struct raft_io_append *req, int status)
 {
     struct append *a = req->data;
     struct node *n = a->node;
+    firn_assert(req == &a->req && a->theirs, "an append of another kind");
     if (status != 0 && status != RAFT_CANCELED)
         stall(n, status);
     if (!n->health.stalled || status == RAFT_CANCELED)
@@ -51,6 +53,7 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
 {
     struct node *n = node_of(io);
     struct append *a = n->health.stalled ? NULL : calloc(1, sizeof *a);
+    firn_assert(count > 0);
     req->cb = cb;
     n->shield.appended = true;
     if (a) {
@@ -72,9 +75,10 @@ void append_failure_watch(struct node *n)
     n->io.append = on_append;
 }
 
-static void fled(struct raft_transfer *req)
+static void handed_over(struct raft_transfer *req)
 {
     struct node *n = req->data;
+    firn_assert(n->change.transferring && !n->change.under_way);
     n->change.transferring = false;
     node_pump_soon(n);
 }
@@ -84,7 +88,8 @@ void append_failure_hand_over(struct node *n)
     if (!n->health.stalled || n->change.transferring || n->change.under_way ||
         uv_now(&n->loop.uv) < n->shield.failure.hand_over_ms || raft_state(&n->raft) != RAFT_LEADER)
         return;
-    n->shield.failure.hand_over_ms = uv_now(&n->loop.uv) + FLEE_EVERY_MS;
+    n->shield.failure.hand_over_ms = uv_now(&n->loop.uv) + HAND_OVER_EVERY_MS;
     n->shield.failure.transfer.data = n;
-    n->change.transferring = raft_transfer(&n->raft, &n->shield.failure.transfer, 0, fled) == 0;
+    n->change.transferring = raft_transfer(&n->raft, &n->shield.failure.transfer, 0, handed_over) ==
+                             0;
 }

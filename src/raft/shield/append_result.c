@@ -1,8 +1,9 @@
 /*
- * What a member answers to its leader. libraft names the last entry that is stored, whatever it has in common with
- * the leader, and sends to whoever it takes for the leader, also when there is none. So what comes in and what
- * goes out passes here: an answer names what the leader has shown to be its own too (match.h), and one to nobody
- * is not sent; nor one to a leader with other registers (state_check.c).
+ * Corrects the AppendEntries results that libraft sends to its leader.
+ * libraft names the last entry that is stored, whether the leader has the same one or not, and sends to the member
+ * that it takes for the leader, also when there is none. So every message in and out passes here: a result names only
+ * entries that the leader has shown to be its own too (match.h). It is not sent if there is no leader, or if the
+ * leader has other registers (state_check.c).
  */
 #include "raft/node_in.h"
 
@@ -19,6 +20,7 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
         shows = (struct match){ message->install_snapshot.term,
                                 message->install_snapshot.last_index };
     }
+    firn_assert(n->shield.shown.term == 0, "a message inside another one");
     n->shield.shown = shows;
     n->shield.appended = false;
     leader_commit_note(n);
@@ -26,7 +28,7 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
     leader_commit_note(n);
     if (shows.term != 0 && shows.term == n->raft.current_term)
         n->shield.leader.spoke = true;
-    if (append && n->shield.appended) /* into the log; it is answered when that is on the disk */
+    if (append && n->shield.appended) /* the result is sent when the entries are on the disk */
         match_show(&n->shield.match, shows.term, shows.index);
     n->shield.shown = (struct match){ 0, 0 };
 }
@@ -38,9 +40,9 @@ static int on_start(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, ra
     return n->shield.libraft.start(io, msecs, tick, on_recv);
 }
 
-/* The leader's address, read where another state has other bytes: libraft does that when it has become a candidate
- * while it stored something. */
-static bool to_nobody(const struct node *n, const struct raft_message *message)
+/* libraft has become a candidate while it stored something, and reads the leader's address from a union that now has
+ * another state's bytes. */
+static bool has_no_receiver(const struct node *n, const struct raft_message *message)
 {
     return !message->server_address ||
            (n->raft.state != RAFT_FOLLOWER &&
@@ -53,16 +55,19 @@ static int on_send(struct raft_io *io, struct raft_io_send *req, const struct ra
     struct node *n = node_of(io);
     if (message->type != RAFT_IO_APPEND_ENTRIES_RESULT)
         return n->shield.libraft.send(io, req, message, cb);
-    if (to_nobody(n, message) || check_differs(n))
+    if (has_no_receiver(n, message) || check_differs(n))
         return RAFT_NOCONNECTION;
-    struct raft_message known = *message;
-    struct raft_append_entries_result *r = &known.append_entries_result;
+    struct raft_message corrected = *message;
+    struct raft_append_entries_result *r = &corrected.append_entries_result;
     if (r->rejected == 0) {
-        if (n->shield.shown.term == r->term) /* at once: it fits, and brought nothing to write */
+        if (n->shield.shown.term == r->term) /* it matched, and had nothing to write */
             match_show(&n->shield.match, n->shield.shown.term, n->shield.shown.index);
-        r->last_log_index = match_answer(&n->shield.match, r->term, r->last_log_index);
+        raft_index stored = r->last_log_index;
+        r->last_log_index = match_answer(&n->shield.match, r->term, stored);
+        firn_assert(r->last_log_index <= stored, "index=%llu stored=%llu", r->last_log_index,
+                    stored);
     }
-    return n->shield.libraft.send(io, req, &known, cb);
+    return n->shield.libraft.send(io, req, &corrected, cb);
 }
 
 void append_result_watch(struct node *n)

@@ -1,6 +1,8 @@
+/* Repair of libraft's closed segments after a crash. */
 #include "raft/shield/closed_segment.h"
 #include "raft/shield/segment.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -83,14 +85,15 @@ int closed_remove(const char *dir, const struct closed_segment *list, size_t n, 
     return r;
 }
 
-/* ---- what taking back left ---- */
+/* ---- after a truncation ---- */
 
-/* Of two with the same beginning one goes; *out: whether the shorter one stays. */
+/* Removes one of two segments with the same first entry; *out: the shorter one stays. */
 static int repair_pair(const char *dir, const struct closed_segment *shorter,
                        const struct closed_segment *longer, bool *out, struct firn_diag *d)
 {
     char path[4400];
     uint64_t entries = 0;
+    firn_assert(shorter->first == longer->first && shorter->last <= longer->last);
     path_of(path, sizeof path, dir, shorter);
     int r = segment_entries(path, &entries, d);
     if (r != 0)
@@ -116,9 +119,9 @@ int closed_repair(const char *dir, struct firn_diag *d)
     return r;
 }
 
-/* ---- what a snapshot replaced ---- */
+/* ---- after a snapshot ---- */
 
-/* "snapshot-term-index-time", whose other half is there and which is not empty. */
+/* "snapshot-term-index-time": not empty, and with its .meta file. */
 static bool is_snapshot(const char *dir, const char *name, unsigned long long *term,
                         unsigned long long *index)
 {
@@ -135,7 +138,7 @@ static bool is_snapshot(const char *dir, const char *name, unsigned long long *t
     return access(path, F_OK) == 0;
 }
 
-/* The one that libraft will take; 0: none. */
+/* Index of the snapshot that libraft will load; 0: none. */
 static uint64_t newest_snapshot(const char *dir)
 {
     unsigned long long newest_term = 0, newest = 0, term, index;

@@ -1,8 +1,8 @@
 /*
- * A snapshot that the leader sent, while it is being stored. libraft counts it as its log from the first moment,
- * but its state machine has it only when it is on the disk. In between it must not stand for election: as a
- * leader it would go on from a state that it does not have. So the time to an election does not end
- * meanwhile.
+ * Keeps libraft from standing for election while it stores a snapshot from the leader.
+ * libraft counts the snapshot as its log from the first moment, but its state machine has it only when it is on the
+ * disk. A member that is elected in between would continue from a state that it does not have. So the election timeout
+ * does not end meanwhile.
  */
 #include "raft/node_in.h"
 
@@ -12,11 +12,12 @@ static void stored(struct raft_io_snapshot_put *req, int status)
 {
     struct node *n = req->data;
     struct raft_io_snapshot_put *theirs = n->shield.install.theirs;
+    firn_assert(theirs && req == &n->shield.install.req);
     n->shield.install.theirs = NULL;
     if (status != 0 &&
-        status != RAFT_CANCELED) /* libraft takes it for stored when it comes again */
+        status != RAFT_CANCELED) /* libraft would take it for stored when it is sent again */
         log_failed(n, "the leader's snapshot cannot be stored",
-                   "make room or mend the disk, then restart firnd");
+                   "free disk space or repair the disk, then restart firnd");
     if (status == 0)
         match_show(&n->shield.match, n->shield.install.shown.term, n->shield.install.shown.index);
     theirs->cb(theirs, status);
@@ -32,7 +33,7 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
                   const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb)
 {
     struct node *n = node_of(io);
-    if (trailing != 0 || n->shield.install.theirs) /* its own: entries stay behind it */
+    if (trailing != 0 || n->shield.install.theirs) /* this member's own: entries stay behind it */
         return n->shield.libraft.put(io, trailing, req, snapshot, cb);
     req->cb = cb;
     n->shield.install.req.data = n;

@@ -1,13 +1,13 @@
 /*
- * What the disk is asked for, one after another where libraft would do it at once. When the end of the log is cut
- * off (it is not what the leader has) while a snapshot of our own is being written, what is appended behind the
- * cut reaches the disk before it, is acknowledged, and goes with it. Segments that are open do not say at which
- * entry they begin: after a restart the rest of the log moves down into the gap, in its place, and if the terms
- * are the same nobody sees it. Then this member's registers are other ones than everybody's, for ever.
+ * Serialises log I/O that libraft issues concurrently.
+ * When libraft truncates the log while it writes a snapshot of its own, the entries that it appends behind the
+ * truncation reach the disk before the truncation, are acknowledged, and are removed by it. Open segments do not contain the index of
+ * their first entry: after a restart the rest of the log moves down into the gap, and if the terms are the same no
+ * check notices. Then this member's registers differ from the cluster's for ever.
  *
- * So a cut waits until nothing is under way, and as long as the append behind it is not acknowledged, nothing
- * else begins. A snapshot that the leader sent replaces the log: it waits likewise. All keep their order, and what is
- * cancelled in the end is told in the reverse one.
+ * So a truncation waits until no other operation is under way, and until the append behind it is acknowledged no other
+ * operation begins. A snapshot from the leader replaces the log: it waits likewise. All operations keep their order,
+ * and those that closing cancels are reported in reverse order.
  */
 #include "raft/shield/truncation.h"
 #include "raft/node_in.h"
@@ -16,7 +16,7 @@
 
 enum io_kind { IO_APPEND, IO_TRUNCATE, IO_PUT };
 
-struct io_order_item { /* waits, or is under way */
+struct io_order_item { /* an operation that waits or is under way */
     struct io_order_item *next;
     struct node *node;
     uint64_t number;
@@ -29,8 +29,8 @@ struct io_order_item { /* waits, or is under way */
             raft_io_append_cb cb;
         } append;
         struct {
-            raft_index from, to; /* the first that goes, and the last there is */
-        } cut;
+            raft_index from, to; /* the first entry to remove, and the last of the log */
+        } truncate;
         struct {
             unsigned trailing;
             struct raft_io_snapshot_put req, *theirs;
@@ -42,10 +42,10 @@ struct io_order_item { /* waits, or is under way */
 
 static bool may_begin(const struct io_order *o, const struct io_order_item *i)
 {
-    bool cut = o->truncated && o->appends == 0; /* and nothing behind it yet */
+    bool first_behind = o->truncated && o->appends == 0; /* the first append behind a truncation */
     switch (i->kind) {
     case IO_APPEND:
-        return !o->truncated || cut;
+        return !o->truncated || first_behind;
     case IO_TRUNCATE:
         return o->appends == 0 && !o->putting;
     default:
@@ -62,8 +62,8 @@ static void answer(struct io_order_item *i, int status)
     free(i);
 }
 
-/* When libraft is told that an entry was not written, it forgets that one and all behind it. Told the older one first
- * it would look for the newer one where nothing is any more. So what closing cancels waits for its end. */
+/* When an append fails, libraft drops its entries and all behind them from memory. If the older of two appends failed
+ * first, it would look for the newer one's entries in vain. So the appends that closing cancels wait for its end. */
 static void cancel(struct io_order_item *i)
 {
     struct io_order_item **at = &i->node->shield.order.cancelled;
@@ -77,9 +77,9 @@ static void cancel(struct io_order_item *i)
     *at = i;
 }
 
-/* Not from inside libraft's callbacks: it is not done with what it calls them for, and lets a cut begin too
+/* Not from inside libraft's callbacks: libraft has not finished the operation then, and would begin a truncation too
  * early. */
-static void go_soon(struct node *n)
+static void run_soon(struct node *n)
 {
     if (n->shield.order.first)
         node_pump_soon(n);
@@ -89,31 +89,36 @@ static void appended(struct raft_io_append *req, int status)
 {
     struct io_order_item *i = req->data;
     struct node *n = i->node;
+    firn_assert(i->kind == IO_APPEND && n->shield.order.appends > 0, "appends=%u",
+                n->shield.order.appends);
     n->shield.order.appends--;
-    if (n->shield.order.truncated && status == 0) /* else it may still be going on */
+    if (n->shield.order.truncated && status == 0) /* else the truncation may not have ended */
         truncation_done(n->shield.truncation_path);
     n->shield.order.truncated = false;
     if (status == RAFT_CANCELED)
         cancel(i);
     else
         answer(i, status);
-    go_soon(n);
+    run_soon(n);
 }
 
 static void put_done(struct raft_io_snapshot_put *req, int status)
 {
     struct io_order_item *i = req->data;
     struct node *n = i->node;
+    firn_assert(i->kind == IO_PUT && n->shield.order.putting);
     n->shield.order.putting = false;
     answer(i, status);
-    go_soon(n);
+    run_soon(n);
 }
 
-/* Where it fails, the item is still the caller's. */
+/* On error the item stays the caller's. */
 static int begin(struct node *n, struct io_order_item *i)
 {
     struct io_order *o = &n->shield.order;
     int r = o->failed;
+    firn_assert(may_begin(o, i), "kind=%d appends=%u putting=%d truncated=%d", (int)i->kind,
+                o->appends, o->putting, o->truncated);
     if (r != 0)
         return r;
     switch (i->kind) {
@@ -123,16 +128,16 @@ static int begin(struct node *n, struct io_order_item *i)
         o->appends += r == 0;
         return r;
     case IO_TRUNCATE:
-        truncation_note(n->shield.truncation_path, i->cut.from, i->cut.to);
-        r = o->truncate(&n->io, i->cut.from);
+        truncation_note(n->shield.truncation_path, i->truncate.from, i->truncate.to);
+        r = o->truncate(&n->io, i->truncate.from);
         o->truncated = r == 0;
-        o->failed = r; /* nothing may follow what should have gone */
+        o->failed = r; /* no append may follow entries that should have been removed */
         if (r == 0)
             free(i);
         return r;
     default:
         i->put.req.data = i;
-        o->putting = true; /* it may end before this returns */
+        o->putting = true; /* it may end before put() returns */
         r = o->put(&n->io, i->put.trailing, &i->put.req, i->put.snapshot, put_done);
         if (r != 0)
             o->putting = false;
@@ -189,9 +194,11 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
 static int on_truncate(struct raft_io *io, raft_index index)
 {
     struct node *n = node_of(io);
+    firn_assert(index > 0 && index <= n->shield.order.next, "index=%llu next=%llu", index,
+                n->shield.order.next);
     int r = take(
         n, (struct io_order_item){ .kind = IO_TRUNCATE,
-                                   .cut = { .from = index, .to = n->shield.order.next - 1 } });
+                                   .truncate = { .from = index, .to = n->shield.order.next - 1 } });
     if (r == 0)
         n->shield.order.next = index;
     return r;
@@ -218,6 +225,8 @@ void io_order_start(struct node *n, raft_index next)
 static void on_closed(struct raft_io *io)
 {
     struct io_order *o = &node_of(io)->shield.order;
+    firn_assert(!o->first && o->appends == 0 && !o->putting, "appends=%u putting=%d", o->appends,
+                o->putting);
     while (o->cancelled) {
         struct io_order_item *i = o->cancelled;
         o->cancelled = i->next;

@@ -10,6 +10,8 @@
 
 static int remember(struct node *n, struct vote v)
 {
+    firn_assert(v.term >= n->shield.vote.last.term, "term=%llu stored=%llu", v.term,
+                n->shield.vote.last.term);
     n->shield.vote.last = v;
     return vote_write(n->shield.vote.path, &v) == 0 ? 0 : RAFT_IOERR;
 }
@@ -28,7 +30,7 @@ static int on_vote(struct raft_io *io, raft_id id)
     return r ? r : remember(n, (struct vote){ n->shield.vote.last.term, id });
 }
 
-/* Each in its place: libraft takes the entries of an open segment for those that follow the last closed one. */
+/* Does each entry have the index that libraft has given it? */
 static bool in_place(const struct raft_entry *e, size_t n, raft_index first)
 {
     for (size_t i = 0; i < n; i++)
@@ -37,7 +39,6 @@ static bool in_place(const struct raft_entry *e, size_t n, raft_index first)
     return true;
 }
 
-/* libraft loads when it starts, before it does anything with them. */
 static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
                    struct raft_snapshot **snapshot, raft_index *start_index,
                    struct raft_entry *entries[], size_t *n_entries)
@@ -50,7 +51,7 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
     if (loaded != 0)
         return loaded;
     n->shield.vote.last = (struct vote){ *term, *voted_for };
-    /* None of ours yet: a new one; term 1 is how clusters begin. */
+    /* Without a copy of ours the member must be new; clusters begin with term 1. */
     bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->shield.vote.last);
     n->shield.vote.damaged = !good;
     if (good && in_place(*entries, *n_entries, *start_index)) {

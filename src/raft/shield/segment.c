@@ -1,13 +1,15 @@
 /*
- * The format (raft/uv.h): 8 bytes of version, then batches, then zeros up to the size that was allocated.
+ * Reads libraft's segments. Their format (raft/uv.h): 8 bytes of version, then batches, then zeros up to the size that
+ * was allocated.
  *   u32 CRC of the header, u32 CRC of the data            little-endian
  *   u64 count, { u64 term, u8 type, 3 bytes, u32 size }   the header
- *   data, each entry filled up to 8 bytes
- * Disks write whole sectors. So a batch that a crash cut off has at least one sector, or its part of one,
- * that is still zeros; one that has none was written in full.
+ *   data, each entry padded to 8 bytes
+ * Disks write whole sectors. So a batch that a crash interrupted has at least one sector, or the batch's part of one,
+ * that is still zeros; a batch without one was written completely.
  */
 #include "raft/shield/segment.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +25,7 @@ enum { VERSION = 8, SUMS = 8, COUNT = 8, ENTRY = 16, SECTOR = 512, ENTRIES_MAX =
 
 static uint32_t crc(const unsigned char *p, size_t len)
 {
-    static uint32_t table[256]; /* the same whoever fills it */
+    static uint32_t table[256]; /* every thread fills in the same values */
     if (!table[1])
         for (uint32_t i = 256; i-- > 0;) {
             uint32_t c = i << 24;
@@ -50,9 +52,10 @@ static bool zeros(const unsigned char *p, size_t len)
     return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
 }
 
-/* Whether the batch at `at` is good; *end is where it ends, as far as that can be known. */
+/* Is the batch at `at` valid? *end: its end, as far as its header can be trusted. */
 static bool batch(const unsigned char *p, size_t len, size_t at, size_t *end)
 {
+    firn_assert(at <= len, "at=%zu len=%zu", at, len);
     *end = at + SUMS + COUNT < len ? at + SUMS + COUNT : len;
     if (len - at < SUMS + COUNT)
         return false;
@@ -72,6 +75,7 @@ static bool batch(const unsigned char *p, size_t len, size_t at, size_t *end)
     }
     const unsigned char *d = p + *end;
     *end += data;
+    firn_assert(*end > at && *end <= len, "at=%zu end=%zu len=%zu", at, *end, len);
     return crc(d, data) == get(p + at + 4, 4);
 }
 
@@ -127,7 +131,7 @@ static int read_file(const char *path, unsigned char **out, size_t *out_len, str
     return 0;
 }
 
-static int look_at(const char *path, enum segment_state *out, bool *empty, struct firn_diag *d)
+static int look_file(const char *path, enum segment_state *out, bool *empty, struct firn_diag *d)
 {
     unsigned char *p;
     size_t at, len;
@@ -140,7 +144,7 @@ static int look_at(const char *path, enum segment_state *out, bool *empty, struc
     return 0;
 }
 
-/* ---- closed ones ---- */
+/* ---- closed segments ---- */
 
 static uint64_t entries_of(const unsigned char *p, size_t len)
 {
@@ -165,7 +169,7 @@ int segment_entries(const char *path, uint64_t *out, struct firn_diag *d)
     return 0;
 }
 
-/* ---- open ones ---- */
+/* ---- open segments ---- */
 
 static int is_open(const struct dirent *e)
 {
@@ -185,7 +189,7 @@ int segment_check(const char *dir, struct firn_diag *d)
         bool empty = true;
         snprintf(path, sizeof path, "%s/%s", dir, list[i]->d_name);
         if (r == 0)
-            r = look_at(path, &state, &empty, d);
+            r = look_file(path, &state, &empty, d);
         if (r == 0 && (state == SEGMENT_DAMAGED || (torn && !empty)))
             r = firn__diag(d, FIRN_EFORMAT, 0,
                            "%.90s is damaged: remove this member, delete its folder, join anew",

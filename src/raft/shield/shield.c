@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* libraft's own has no seed: three members that start together would wake together for ever. */
+/* libraft's own generator has no seed: members that start together would time out together again and again. */
 static int on_random(struct raft_io *io, int min, int max)
 {
     (void)io;

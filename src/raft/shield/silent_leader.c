@@ -1,11 +1,11 @@
 /*
- * A member that follows, and hears nothing from its leader, and starts no election either: that should not be, and
- * libraft says nothing about it. So it is counted here, in ticks of the loop, since a process that was stopped has
- * heard nothing in that time for a good reason. It changes nothing: it is for whoever watches.
+ * Detects a follower that hears nothing from its leader and starts no election either.
+ * That should not happen, and libraft does not report it. The time is counted in ticks of the loop, since a process
+ * that was stopped has a good reason to have heard nothing. It changes nothing else: it is logged and shown.
  */
 #include "raft/node_in.h"
 
-enum { SILENT_MS = 5000 }; /* and some elections' time */
+enum { SILENT_MS = 5000 }; /* plus the time of some elections */
 
 static unsigned patience(const struct node *n)
 {
@@ -29,7 +29,7 @@ void silent_leader_tick(struct node *n)
     n->shield.leader.silent = true;
     node_say(
         n, NODE_ERROR, "leader_silent",
-        "term=%llu index=%llu voter=%s storing_snapshot=%s cure=see whether the leader reaches this "
+        "term=%llu index=%llu voter=%s storing_snapshot=%s cure=check that the leader reaches this "
         "member's peer port; else restart this firnd",
         n->raft.current_term, raft_last_index(&n->raft),
         me && me->role == RAFT_VOTER ? "yes" : "no", n->shield.install.theirs ? "yes" : "no");

@@ -1,10 +1,13 @@
+/* The note of a truncation that is under way, and its end after a crash. */
 #include "raft/shield/truncation.h"
 #include "raft/shield/closed_segment.h"
 #include "raft/shield/vote.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
-/* Two numbers with a checksum, durable: in place, so that its name is there from the first start on. */
+/* Two numbers with a checksum, written in place: the file exists from the first start on. */
 static int note(const char *path, uint64_t from, uint64_t to)
 {
     return vote_write(path, &(struct vote){ .term = from, .candidate = to });
@@ -12,6 +15,7 @@ static int note(const char *path, uint64_t from, uint64_t to)
 
 void truncation_note(const char *path, uint64_t from, uint64_t to)
 {
+    firn_assert(from > 0, "to=%" PRIu64, to);
     int r = note(path, from, to);
     (void)r;
 }
@@ -22,8 +26,8 @@ void truncation_done(const char *path)
     (void)r;
 }
 
-/* Cut in the middle: no segment has `index`, and what is before it ends there. */
-static bool was_cut(const struct closed_segment *list, size_t n, uint64_t index)
+/* The truncation at `index` had begun: no segment has that entry, and the segments before it end there. */
+static bool had_begun(const struct closed_segment *list, size_t n, uint64_t index)
 {
     uint64_t before = index - 1;
     for (size_t i = 0; i < n; i++) {
@@ -37,18 +41,18 @@ static bool was_cut(const struct closed_segment *list, size_t n, uint64_t index)
 
 int truncation_finish(const char *path, const char *dir, struct firn_diag *d)
 {
-    struct vote cut = { 0, 0 };
+    struct vote noted = { 0, 0 };
     struct closed_segment *list;
     size_t n;
-    if (vote_read(path, &cut) != 0 || cut.term == 0) {
+    if (vote_read(path, &noted) != 0 || noted.term == 0) {
         truncation_done(path);
         return 0;
     }
     int r = closed_list(dir, &list, &n, d);
     if (r != 0)
         return r;
-    if (was_cut(list, n, cut.term))
-        r = closed_remove(dir, list, n, cut.term + 1, cut.candidate, d);
+    if (had_begun(list, n, noted.term))
+        r = closed_remove(dir, list, n, noted.term + 1, noted.candidate, d);
     free(list);
     if (r == 0)
         truncation_done(path);

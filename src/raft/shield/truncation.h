@@ -1,7 +1,8 @@
 /*
- * truncation.h - the end of the log, while it is cut off. libraft takes its closed segments away one by one, the first
- * one first; a crash in between leaves a hole in the log, which it then refuses. A hole can also be a file that
- * somebody lost, so what is being cut is noted beside the log, and only that is finished at the next start.
+ * truncation.h - finishes a truncation of the log that a crash interrupted.
+ * libraft removes the closed segments behind the truncation one by one, the first one first; a crash in between leaves
+ * a hole in the log, which libraft then refuses. A hole can also be a file that was lost, so the truncation is noted in
+ * a file beside the log, and only a noted one is finished at the next start.
  */
 #ifndef FIRN_RAFT_SHIELD_TRUNCATION_H
 #define FIRN_RAFT_SHIELD_TRUNCATION_H
@@ -10,8 +11,8 @@
 
 #include <stdint.h>
 
-/* Entries from `from` to `to` are about to go; they are gone. If it cannot be noted, a crash just now makes libraft
- * refuse the log: no reason to stop. */
+/* Entries from `from` to `to` are about to be removed; they are removed. If the note cannot be written, a crash at
+ * that moment makes libraft refuse the log: no reason to stop here. */
 void truncation_note(const char *path, uint64_t from, uint64_t to);
 void truncation_done(const char *path);
 

@@ -1,3 +1,4 @@
+/* The file with the second copy of term and vote. */
 #include "raft/shield/vote.h"
 #include "id/bytes.h"
 
@@ -7,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PLAIN = 24, BYTES = PLAIN + 8 }; /* a word, term, candidate; the first of a SHA-256 */
+enum {
+    PLAIN = 24,
+    BYTES = PLAIN + 8
+}; /* "firnvote", term, candidate; the first 8 bytes of a SHA-256 */
 
 static void encode(const struct vote *v, unsigned char out[BYTES])
 {
@@ -21,25 +25,25 @@ static void encode(const struct vote *v, unsigned char out[BYTES])
 
 int vote_read(const char *path, struct vote *out)
 {
-    unsigned char is[BYTES], should[BYTES];
+    unsigned char found[BYTES], expected[BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? FIRN_ENOENT : FIRN_EIO;
-    ssize_t n = read(fd, is, sizeof is);
+    ssize_t n = read(fd, found, sizeof found);
     close(fd);
     if (n < 0)
         return FIRN_EIO;
-    if (n == 0) /* a crash before the very first was written */
+    if (n == 0) /* a crash before the first vote was written */
         return FIRN_ENOENT;
-    struct vote v = { load_be64(is + 8), load_be64(is + 16) };
-    encode(&v, should);
-    if (n != sizeof is || memcmp(is, should, sizeof is) != 0)
+    struct vote v = { load_be64(found + 8), load_be64(found + 16) };
+    encode(&v, expected);
+    if (n != sizeof found || memcmp(found, expected, sizeof found) != 0)
         return FIRN_EFORMAT;
     *out = v;
     return 0;
 }
 
-/* In place: it is smaller than a sector, which a disk writes whole or not at all. */
+/* In place: it is smaller than a sector, which a disk writes atomically. */
 int vote_write(const char *path, const struct vote *v)
 {
     unsigned char bytes[BYTES];

@@ -1,7 +1,8 @@
 /*
- * vote.h - a second memory of term and vote. libraft keeps both in files without a checksum; a member that
- * forgot its vote could give it twice in one term, and two leaders would be possible. So each is written
- * here too, with a checksum, after libraft has it; at the start libraft's must not be behind.
+ * vote.h - a second copy of term and vote, with a checksum.
+ * libraft keeps both in files without a checksum. A member that forgot its vote could vote twice in one term, and two
+ * leaders would be possible. So each is written here too, after libraft has stored it; at the start libraft's copy
+ * must not be older.
  */
 #ifndef FIRN_RAFT_SHIELD_VOTE_H
 #define FIRN_RAFT_SHIELD_VOTE_H
@@ -16,11 +17,11 @@ struct vote {
     raft_id candidate; /* 0: none */
 };
 
-/* `path` of a file. FIRN_ENOENT: none was written yet; FIRN_EFORMAT: damaged; FIRN_EIO. */
+/* FIRN_ENOENT: no vote was written yet; FIRN_EFORMAT: damaged; FIRN_EIO. */
 FIRN_MUSTUSE int vote_read(const char *path, struct vote *out);
 FIRN_MUSTUSE int vote_write(const char *path, const struct vote *v);
 
-/* Whether libraft's may follow ours: the same, or of a write that ours did not see any more. */
+/* May libraft's copy follow ours? It is the same, or a later one that a crash kept from being written here. */
 bool vote_follows(const struct vote *ours, const struct vote *rafts);
 
 #endif
