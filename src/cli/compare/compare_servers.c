@@ -37,6 +37,8 @@ static void sleep_ms(uint64_t ms)
 static int start_one(struct compare_servers *s, unsigned i)
 {
     struct compare_server *v = &s->server[i];
+    char folder[sizeof s->folder]; /* apart, or gcc -O3 takes it for a part of what is written */
+    memcpy(folder, s->folder, sizeof folder);
     const char *const flags[] = { "--no-config",
                                   v->state,
                                   v->store,
@@ -46,9 +48,9 @@ static int start_one(struct compare_servers *s, unsigned i)
                                   "--listen-snowflake=127.0.0.1:0",
                                   "--listen-ticket=127.0.0.1:0" };
     _Static_assert(sizeof v->argv >= sizeof flags + 2 * sizeof *flags, "program, flags, NULL");
-    snprintf(v->state, sizeof v->state, "--state-dir=%s/%u", s->folder, i);
-    snprintf(v->store, sizeof v->store, "--store=sqlite:%s/firn.db", s->folder);
-    snprintf(v->log, sizeof v->log, "%s/%u.log", s->folder, i);
+    snprintf(v->state, sizeof v->state, "--state-dir=%s/%u", folder, i);
+    snprintf(v->store, sizeof v->store, "--store=sqlite:%s/firn.db", folder);
+    snprintf(v->log, sizeof v->log, "%s/%u.log", folder, i);
     snprintf(v->name, sizeof v->name, "--name=compare-%u", i);
     v->argv[0] = s->firnd;
     memcpy(v->argv + 1, flags, sizeof flags);
