@@ -57,6 +57,9 @@ static void watch_show(struct watch *t, uint64_t now)
         l.requests += atomic_load_explicit(&g->requests, memory_order_relaxed);
         l.errors += atomic_load_explicit(&g->errors, memory_order_relaxed);
         l.lost += atomic_load_explicit(&g->lost, memory_order_relaxed);
+        l.retried += atomic_load_explicit(&g->retried, memory_order_relaxed);
+        l.sent += atomic_load_explicit(&g->sent, memory_order_relaxed);
+        l.unsent += atomic_load_explicit(&g->unsent, memory_order_relaxed);
         l.p50_ns = p50 > l.p50_ns ? p50 : l.p50_ns; /* the worst of the threads */
         l.p99_ns = p99 > l.p99_ns ? p99 : l.p99_ns;
     }
@@ -129,6 +132,9 @@ static void add_up(struct load_result *out, const struct worker *w)
     out->requests += r->requests;
     out->errors += r->errors;
     out->lost += r->lost;
+    out->retried += r->retried;
+    out->sent += r->sent;
+    out->unsent += r->unsent;
     out->unanswered += r->unanswered;
     out->reconnects += r->reconnects;
     out->bytes_in += r->bytes_in;

@@ -13,6 +13,7 @@
 
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 enum {
@@ -39,7 +40,8 @@ struct load_target {
 /* How it goes, about twice a second, from the thread that called load_run(). */
 struct load_live {
     uint64_t elapsed_ns; /* since measuring began; 0 while warming up */
-    uint64_t requests, errors, lost;
+    uint64_t requests, errors, lost, retried;
+    uint64_t sent, unsent; /* requests that were asked; that were due, but no connection was free */
     uint64_t per_second, p50_ns, p99_ns; /* of the time since the call before */
 };
 typedef void load_live_fn(const struct load_live *now, void *user);
@@ -53,9 +55,14 @@ struct load_plan {
     uint64_t warmup_ns, run_ns;
     uint64_t requests_max; /* stop after so many were sent; 0: at the end of the time */
     uint64_t rate;         /* per second over all connections; 0: closed loop */
-    bool check;            /* look at the IDs */
-    uint64_t ids_max;      /* that check remembers; 0: LOAD_IDS_MAX */
-    load_live_fn *live;    /* or NULL */
+    uint32_t attempts; /* open loop: a request that fails is asked again on a new connection, up to
+                            so many times in all, and any free connection takes the next request;
+                            0: it is lost, and each connection has requests of its own */
+    uint64_t attempt_ns; /* for the answer to an attempt; 0: no limit */
+    FILE *log;           /* check: IDs are written here, a line each, and not remembered; or NULL */
+    bool check;          /* look at the IDs */
+    uint64_t ids_max;    /* that check remembers; 0: LOAD_IDS_MAX */
+    load_live_fn *live;  /* or NULL */
     void *live_user;
     uint32_t pid;                      /* the server's, for its CPU time; 0: unknown */
     const volatile sig_atomic_t *stop; /* not 0: end now; may be NULL */
@@ -69,8 +76,10 @@ struct load_result {
     uint64_t elapsed_ns; /* what the counts below are of: without warming up */
     uint64_t requests;   /* answered as hoped within that time */
     uint64_t errors;     /* answered with an error */
-    uint64_t lost;       /* in flight when a connection broke */
-    uint64_t unanswered; /* in flight, or due and not sent, a second after the end */
+    uint64_t lost;    /* in flight when a connection broke; with attempts: failed in all of them */
+    uint64_t retried; /* attempts after the first */
+    uint64_t sent, unsent; /* as in struct load_live, from the start on */
+    uint64_t unanswered;   /* in flight, or due and not sent, a second after the end */
     uint64_t reconnects;
     uint64_t bytes_in, bytes_out;
     struct histogram latency; /* ns */

@@ -8,7 +8,9 @@
  * costs one slow parse a second). What is left of a read, usually nothing, is carried over to the next.
  *
  * Every connection numbers its requests: answered <= sent <= released. In the closed loop the times of
- * those in flight lie in a ring; in the open loop a request's number gives its time.
+ * those in flight lie in a ring; in the open loop a request's number gives its time. With attempts the
+ * ring holds the times at which requests were due, and a connection that breaks has its requests not
+ * sent again: they leave when it is connected again, with their old times.
  */
 #include "cli/bench/load_worker.h"
 #include "wire/http_response.h"
@@ -16,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -27,6 +30,7 @@
 #include <unistd.h>
 
 #define RECONNECT_NS (20 * UINT64_C(1000000))
+#define EXPIRE_NS    (5 * UINT64_C(1000000))
 #define DRAIN_NS     SECOND_NS
 enum {
     READ_BYTES = 256 * 1024,
@@ -46,7 +50,9 @@ struct conn {
     size_t skip;                /* bytes of a body that nobody looks at */
     char *carry;
     size_t carry_len, carry_room;
-    uint64_t *ring; /* depth times; closed loop only */
+    uint64_t *ring;       /* depth times; not in an open loop without attempts */
+    uint32_t failed;      /* attempts of the oldest request in flight */
+    uint64_t deadline_ns; /* of the last one that was sent */
     uint64_t last_id;
     char last_text[ID_BODY_TEXT_BUF];
     uint8_t last_len; /* of it */
@@ -91,15 +97,23 @@ static bool conn_open(struct worker *w, struct conn *c)
     return true;
 }
 
-/* What was in flight is lost; the connection is opened again later in the turn. */
+/* What was in flight is lost, or asked again; the connection is opened again later in the turn. */
 static void conn_break(struct worker *w, struct conn *c)
 {
+    uint64_t lost = c->sent - c->answered;
     close(c->fd);
     c->fd = -1;
     w->down++;
-    w->r.lost += c->sent - c->answered;
-    w->r.share[c->target].lost += c->sent - c->answered;
-    c->answered = c->sent;
+    if (w->plan->attempts && lost > 0) {
+        lost = ++c->failed >= w->plan->attempts;
+        w->r.retried += !lost;
+        if (lost)
+            c->failed = 0;
+    }
+    w->r.lost += lost;
+    w->r.share[c->target].lost += lost;
+    c->answered += lost;
+    c->sent = c->answered;
     c->unsent_bytes = c->phase = c->skip = c->carry_len = 0;
     c->writing = c->has_last = false;
 }
@@ -155,6 +169,7 @@ static void conn_pump(struct worker *w, struct conn *c, uint64_t now)
     }
     if (n == 0)
         return;
+    c->deadline_ns = now + plan->attempt_ns;
     c->sent += n;
     c->unsent_bytes += n * target_of(w, c)->request_len;
     if (!c->writing)
@@ -166,7 +181,7 @@ static void conn_pump(struct worker *w, struct conn *c, uint64_t now)
 /* When request `k` of the connection should have been sent, or was. */
 static uint64_t request_ns(const struct worker *w, const struct conn *c, uint64_t k)
 {
-    if (!w->plan->rate)
+    if (c->ring)
         return c->ring[k % w->plan->depth];
     double i = (double)(k * w->conns + c->number);
     return w->start_ns + (uint64_t)((i + (double)w->number / w->plan->threads) * w->interval_ns);
@@ -180,10 +195,11 @@ static void answered(struct worker *w, struct conn *c, bool ok, uint64_t now)
     histogram_add(&w->r.latency, took, 1);
     if (w->plan->live)
         histogram_add(&w->recent, took, 1);
+    c->failed = 0;
     if (!ok) {
         w->r.errors++;
         share->errors++;
-    } else if (w->phase != DRAINING) {
+    } else if (w->phase != DRAINING || w->plan->attempts) {
         w->r.requests++;
         share->requests++;
     }
@@ -196,7 +212,9 @@ struct taking {
 
 static void remember(struct worker *w, uint64_t id)
 {
-    if (w->ids_n < w->ids_room)
+    if (w->plan->log)
+        fprintf(w->plan->log, "%" PRIu64 "\n", id);
+    else if (w->ids_n < w->ids_room)
         w->ids[w->ids_n++] = id;
     else
         w->r.unchecked++;
@@ -242,6 +260,10 @@ static void take_text(const char *text, size_t len, void *user)
     memcpy(c->last_text, text, len);
     c->last_len = (uint8_t)len;
     c->has_last = true;
+    if (t->w->plan->log) {
+        fprintf(t->w->plan->log, "%.*s\n", (int)len, text);
+        return;
+    }
     t->w->r.hashed++;
     remember(t->w, text_hash(text, len));
 }
@@ -305,6 +327,8 @@ static struct got read_slowly(struct worker *w, struct conn *c, char *p, size_t 
     }
     if (!ok)
         keep_sample(w, body_len ? p + head : p, body_len ? body_len : (size_t)head);
+    if (!ok && w->plan->attempts)
+        return (struct got){ .used = FIRN_EFORMAT };
     if (ok && w->plan->check)
         take_body(w, c, p + head, body_len);
     answered(w, c, ok, now);
@@ -345,6 +369,8 @@ static struct got read_resp(struct worker *w, struct conn *c, char *p, size_t le
             w->r.unreadable++;
         if (a.error)
             keep_sample(w, p, (size_t)used);
+        if (a.error && w->plan->attempts)
+            return (struct got){ .used = FIRN_EFORMAT };
         answered(w, c, !a.error, now);
     }
     return (struct got){ .used = used };
@@ -370,7 +396,7 @@ static bool read_answers(struct worker *w, struct conn *c, size_t len, uint64_t 
         if (g.used == FIRN_EAGAIN)
             break;
         if (g.used < 0) {
-            w->r.errors++;
+            w->r.errors += !w->plan->attempts; /* with attempts it is asked again */
             keep_sample(w, w->buf + at, len - at);
             return false;
         }
@@ -430,6 +456,44 @@ static void conn_readable(struct worker *w, struct conn *c)
 
 /* ---- time ---- */
 
+/* When request `i` of this thread is due. */
+static uint64_t due_ns(const struct worker *w, uint64_t i)
+{
+    return w->start_ns +
+           (uint64_t)(((double)i + (double)w->number / w->plan->threads) * w->interval_ns);
+}
+
+/* Give requests that are due to connections that are free. */
+static void hand_out(struct worker *w, uint64_t now)
+{
+    for (uint32_t looked = 0; w->taken < w->due && looked < w->conns; w->turn++) {
+        struct conn *c = &w->conn[w->turn % w->conns];
+        if (c->fd < 0 || c->released - c->answered >= w->plan->depth) {
+            looked++;
+            continue;
+        }
+        looked = 0;
+        c->ring[c->released++ % w->plan->depth] = due_ns(w, w->taken++);
+        conn_pump(w, c, now);
+    }
+}
+
+/* End the connections whose answers are late. */
+static void expire(struct worker *w, uint64_t now)
+{
+    if (!w->plan->attempt_ns || now < w->expire_ns)
+        return;
+    w->expire_ns = now + EXPIRE_NS;
+    for (uint32_t i = 0; i < w->conns; i++) {
+        struct conn *c = &w->conn[i];
+        if (c->fd >= 0 && c->sent > c->answered && now >= c->deadline_ns) {
+            static const char late[] = "no answer in time";
+            keep_sample(w, late, sizeof late - 1);
+            conn_break(w, c);
+        }
+    }
+}
+
 /* Open loop: release every request whose time has come, then send them, a connection at a time. */
 static void release_due(struct worker *w, uint64_t now)
 {
@@ -441,6 +505,11 @@ static void release_due(struct worker *w, uint64_t now)
     if (due - w->due > w->budget)
         due = w->due + w->budget;
     w->budget -= due - w->due;
+    if (w->plan->attempts) {
+        w->due = due;
+        hand_out(w, now);
+        return;
+    }
     for (; w->due < due; w->due++) {
         struct conn *c = &w->conn[w->due % w->conns];
         c->released++;
@@ -448,6 +517,7 @@ static void release_due(struct worker *w, uint64_t now)
             w->dirty[dirty++] = c;
         c->dirty = true;
     }
+    w->taken = w->due;
     for (uint64_t i = 0; i < dirty; i++) {
         w->dirty[i]->dirty = false;
         conn_pump(w, w->dirty[i], now);
@@ -456,8 +526,7 @@ static void release_due(struct worker *w, uint64_t now)
 
 static uint64_t next_due_ns(const struct worker *w)
 {
-    double i = (double)w->due + (double)w->number / w->plan->threads;
-    return w->start_ns + (uint64_t)(i * w->interval_ns);
+    return due_ns(w, w->due);
 }
 
 static void reopen(struct worker *w, uint64_t now)
@@ -480,7 +549,7 @@ static void reopen(struct worker *w, uint64_t now)
 
 static uint64_t in_flight(const struct worker *w)
 {
-    uint64_t n = 0;
+    uint64_t n = w->phase == DRAINING ? 0 : w->due - w->taken;
     for (uint32_t i = 0; i < w->conns; i++)
         n += w->conn[i].released - w->conn[i].answered;
     return n;
@@ -505,7 +574,8 @@ static bool advance(struct worker *w, uint64_t now)
         if (w->measure_ns > now)
             w->measure_ns = w->start_ns; /* stopped before it really began */
     }
-    return w->phase != DRAINING || (waiting > 0 && now < w->stopped_ns + DRAIN_NS);
+    uint64_t drain_ns = w->plan->attempts * w->plan->attempt_ns + DRAIN_NS;
+    return w->phase != DRAINING || (waiting > 0 && now < w->stopped_ns + drain_ns);
 }
 
 static uint64_t wake_ns(const struct worker *w, uint64_t now)
@@ -546,6 +616,9 @@ static void let_see(struct worker *w, uint64_t now)
     atomic_store_explicit(&g->requests, w->r.requests, memory_order_relaxed);
     atomic_store_explicit(&g->errors, w->r.errors, memory_order_relaxed);
     atomic_store_explicit(&g->lost, w->r.lost, memory_order_relaxed);
+    atomic_store_explicit(&g->retried, w->r.retried, memory_order_relaxed);
+    atomic_store_explicit(&g->sent, w->taken, memory_order_relaxed);
+    atomic_store_explicit(&g->unsent, w->due - w->taken, memory_order_relaxed);
     atomic_store_explicit(&g->p50_ns, histogram_at(&w->recent, 500000), memory_order_relaxed);
     atomic_store_explicit(&g->p99_ns, histogram_at(&w->recent, 990000), memory_order_relaxed);
     histogram_reset(&w->recent);
@@ -574,6 +647,7 @@ void *load_worker_run(void *worker)
     while (advance(w, now = mono_ns())) {
         if (plan->rate)
             release_due(w, now);
+        expire(w, now);
         reopen(w, now);
         let_see(w, now);
         uint64_t wait = wake_ns(w, now);
@@ -589,6 +663,8 @@ void *load_worker_run(void *worker)
         }
     }
     count_unanswered(w, now);
+    w->r.sent = w->taken;
+    w->r.unsent = w->due - w->taken;
     atomic_store(&w->glimpse.over, true);
     return NULL;
 }
@@ -653,8 +729,9 @@ int load_worker_init(struct worker *w, const struct load_plan *plan, uint32_t nu
         struct conn *c = &w->conn[i];
         c->number = i;
         c->target = (i * threads + number) % plan->targets;
-        c->ring = plan->rate ? NULL : calloc(plan->depth, sizeof *c->ring);
-        if (!plan->rate && !c->ring)
+        bool timed = !plan->rate || plan->attempts; /* else the number of a request is its time */
+        c->ring = timed ? calloc(plan->depth, sizeof *c->ring) : NULL;
+        if (timed && !c->ring)
             return FIRN_ENOMEM;
         if (!conn_open(w, c)) {
             w->r.failed_target = c->target;

@@ -17,7 +17,7 @@ struct conn; /* load_worker.c's */
 
 /* What the thread that waits may see of a worker that works. */
 struct glimpse {
-    _Atomic uint64_t requests, errors, lost, p50_ns, p99_ns;
+    _Atomic uint64_t requests, errors, lost, retried, sent, unsent, p50_ns, p99_ns;
     _Atomic bool over;
 };
 
@@ -46,7 +46,9 @@ struct worker {
     uint64_t budget;                       /* requests that may still be sent */
     double interval_ns;                    /* open loop: between two requests of this thread */
     uint64_t due;                          /* open loop: requests released so far */
-    uint64_t retry_ns;
+    uint64_t taken;                        /* with attempts: of those, given to a connection */
+    uint32_t turn;                         /* with attempts: the connection to look at first */
+    uint64_t retry_ns, expire_ns;          /* when to connect again, to look for late answers */
     uint64_t *ids, ids_n, ids_room;
     uint64_t stopped_ns; /* when measuring ended */
     uint64_t glimpse_ns; /* when the next is due; UINT64_MAX: nobody looks */

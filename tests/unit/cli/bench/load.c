@@ -168,6 +168,64 @@ T_TEST(a_server_that_hangs_up_is_called_again)
     stub_stop(&s);
 }
 
+/* Errors and connections that end are asked again, and every request is answered. */
+T_TEST(attempts)
+{
+    static struct stub failing = { .answer = failing_answer },
+                       closing = { .answer = json_id_answer, .close_after = true };
+    struct stub *stubs[] = { &failing, &closing };
+    for (size_t i = 0; i < T_LEN(stubs); i++) {
+        stub_start(stubs[i]);
+        struct load_plan p = plan_for(stubs[i], get);
+        p.depth = 1;
+        p.rate = 5000;
+        p.attempts = 50;
+        T_EQ(load_run(&p, &r), 0);
+        T_EQ(r.requests, 200);
+        T_EQ(r.errors + r.lost + r.unanswered + r.unreadable + r.unsent, 0);
+        T_EQ(r.sent, 200);
+        T_EQ(r.distinct, 200);
+        T_OK(i == 1 || r.retried >= 66, "%" PRIu64 " asked again", r.retried);
+        T_EQ(r.latency.total, 200);
+        stub_stop(stubs[i]);
+    }
+}
+
+static size_t no_answer(unsigned n, char out[STUB_ANSWER_BYTES])
+{
+    if (n >= 20)
+        sleep(3600);
+    return json_id_answer(n, out);
+}
+
+/* Answers that are late end the attempt; the last attempt ends the request. IDs go to a file. */
+T_TEST(attempts_have_a_deadline)
+{
+    static struct stub s = { .answer = no_answer };
+    char text[1024];
+    stub_start(&s);
+    struct load_plan p = plan_for(&s, get);
+    p.depth = 1;
+    p.connections = 2;
+    p.rate = 5000;
+    p.requests_max = 24;
+    p.attempts = 3;
+    p.attempt_ns = SECOND_NS / 20;
+    p.log = tmpfile();
+    T_EQ(load_run(&p, &r), 0);
+    T_EQ(r.requests + r.lost, 24);
+    T_OK(r.requests <= 20 && r.retried >= 2 * r.lost, "%" PRIu64 " asked again", r.retried);
+    T_OK(r.sample_len == 17 && memcmp(r.sample, "no answer in time", 17) == 0);
+    rewind(p.log);
+    uint64_t lines = 0;
+    while (fgets(text, sizeof text, p.log))
+        lines++;
+    T_EQ(lines, r.requests);
+    T_EQ(r.ids, 0); /* none is remembered */
+    fclose(p.log);
+    stub_stop(&s);
+}
+
 static size_t silent_answer(unsigned n, char out[STUB_ANSWER_BYTES])
 {
     if (n < 20)
