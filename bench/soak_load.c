@@ -10,7 +10,7 @@
  * percentiles; status 0 unless it could not run.
  */
 #include "cli/bench/bench_target.h"
-#include "cli/json.h"
+#include "cli/output.h"
 #include "cli/say.h"
 
 #include <errno.h>
@@ -28,28 +28,28 @@ static void on_signal(int sig)
     stop = 1;
 }
 
-static void put_totals(struct json *j, uint64_t elapsed_ns, const struct load_live *now)
+static void put_totals(struct buf *j, uint64_t elapsed_ns, const struct load_live *now)
 {
-    json_init(j, stdout);
+    buf_init(j, OUTPUT_JSON_MAX);
     json_begin(j, NULL, '{');
-    json_count(j, "ms", (int64_t)(elapsed_ns / 1000000));
-    json_count(j, "sent", (int64_t)now->sent);
-    json_count(j, "unsent", (int64_t)now->unsent);
-    json_count(j, "answered", (int64_t)now->requests);
-    json_count(j, "retried", (int64_t)now->retried);
-    json_count(j, "failed", (int64_t)now->lost);
+    json_count(j, "ms", (elapsed_ns / 1000000));
+    json_count(j, "sent", now->sent);
+    json_count(j, "unsent", now->unsent);
+    json_count(j, "answered", now->requests);
+    json_count(j, "retried", now->retried);
+    json_count(j, "failed", now->lost);
 }
 
-static void put_end(struct json *j)
+static void put_end(struct buf *j)
 {
     json_end(j, '}');
-    json_done(j);
+    output_json(j, stdout);
     fflush(stdout);
 }
 
 static void show(const struct load_live *now, void *user)
 {
-    struct json j;
+    struct buf j;
     fflush(user);
     put_totals(&j, now->elapsed_ns, now);
     put_end(&j);
@@ -65,7 +65,7 @@ static void show_last(const struct load_result *r)
                    { "p99_ns", 990000 },
                    { "p999_ns", 999000 },
                    { "max_ns", 1000000 } };
-    struct json j;
+    struct buf j;
     char shown[SAY_TEXT_BUF];
     struct load_live all = { .sent = r->sent,
                              .unsent = r->unsent,
@@ -74,7 +74,7 @@ static void show_last(const struct load_result *r)
                              .lost = r->lost + r->unanswered + r->unreadable };
     put_totals(&j, r->elapsed_ns, &all);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
-        json_count(&j, points[i].key, (int64_t)histogram_at(&r->latency, points[i].ppm));
+        json_count(&j, points[i].key, histogram_at(&r->latency, points[i].ppm));
     json_text(&j, "sample", say_text(r->sample, r->sample_len, shown));
     put_end(&j);
 }

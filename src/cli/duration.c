@@ -27,7 +27,8 @@ bool duration_parse(const char *text, uint64_t *out_ms)
     static const struct {
         const char *name;
         uint64_t ms;
-    } units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 } };
+    } units[] = { { "", 1000 },   { "ms", 1 },      { "s", 1000 },
+                  { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
     const uint64_t year_ms = 366u * UINT64_C(86400000);
     uint64_t n = 0;
     const char *p = text;

@@ -10,7 +10,7 @@
 /* Three digits that count. Returns `out`. */
 const char *duration_text(uint64_t ns, char out[DURATION_BUF]);
 
-/* 500ms, 10s, 5m, 2h; a number alone is seconds. False: something else, or more than a year. */
+/* 500ms, 10s, 5m, 2h, 1d; a number alone is seconds. False: something else, or more than a year. */
 bool duration_parse(const char *text, uint64_t *out_ms);
 
 /* A count with a comma between thousands, as in 1,234,567. Returns `out`. */

@@ -1,4 +1,6 @@
+/* Options: help texts from the tables, and reading argv into a struct. */
 #include "cli/options.h"
+#include "cli/duration.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/suggest.h"
@@ -137,12 +139,12 @@ static int set(const struct opt *o, const char *value, void *into)
         *(const char **)(void *)at = value;
         return -1;
     case OPT_TIME:
-        if (options_time(value, &n) && n >= o->min && n <= o->max) {
+        if (duration_parse(value, &n) && n >= o->min && n <= o->max) {
             *(uint64_t *)(void *)at = n;
             return -1;
         }
         say_text(value, strlen(value), shown);
-        return say_trouble("--%s '%s': give a time with its unit, such as 500ms, 10s or 5m, from "
+        return say_trouble("--%s '%s': give a time such as 500ms, 10s or 5m, from "
                            "%" PRIu64 " ms to %" PRIu64 " s",
                            o->name, shown, o->min, o->max / 1000);
     case OPT_NUMBER:
@@ -160,27 +162,6 @@ static int set(const struct opt *o, const char *value, void *into)
     }
     *(uint64_t *)(void *)at = n;
     return -1;
-}
-
-bool options_time(const char *text, uint64_t *out_ms)
-{
-    static const struct {
-        const char *unit;
-        uint64_t ms;
-    } units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
-    char digits[24];
-    size_t len = strspn(text, "0123456789");
-    uint64_t n;
-    if (len == 0 || len >= sizeof digits)
-        return false;
-    memcpy(digits, text, len);
-    digits[len] = '\0';
-    if (!options_number(digits, false, &n))
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(text + len, units[i].unit) == 0)
-            return !__builtin_mul_overflow(n, units[i].ms, out_ms);
-    return false;
 }
 
 static const struct opt *by_name(const struct usage *u, const char *name, size_t len)

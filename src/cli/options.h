@@ -15,7 +15,7 @@ enum opt_type {
     OPT_TEXT,   /* a const char *, borrowed from argv */
     OPT_NUMBER, /* a uint64_t within min..max */
     OPT_COUNT,  /* the same; k, M or G may follow: 100M */
-    OPT_TIME,   /* a uint64_t of milliseconds within min..max; written 500ms, 10s, 5m, 2h, 1d */
+    OPT_TIME,   /* a uint64_t of milliseconds within min..max; written as duration.h reads it */
 };
 
 #define OPT_NOT_GIVEN UINT64_MAX /* what commands preset numbers with where it matters */
@@ -74,8 +74,5 @@ void options_help(const struct usage *u);
 /* Digits only, as options and operands are read; `suffix` allows k, M, G. False: something else, or
  * beyond 64 bits. */
 bool options_number(const char *text, bool suffix, uint64_t *out);
-
-/* A length of time with its unit, in milliseconds. */
-bool options_time(const char *text, uint64_t *out_ms);
 
 #endif

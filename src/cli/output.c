@@ -15,14 +15,16 @@ static int failed(int error)
     return say_trouble("cannot write: %s: check where standard output goes", strerror(error));
 }
 
-/* stdio forgets why an earlier write failed; then a full disk is the likely reason, and an attempt
- * to write again tells. */
+static int json_error; /* errno of the first JSON write that failed: stdio does not keep it */
+
+/* After an earlier error stdio knows that there was one, but not which: flushing again tells, or
+ * json_error does. */
 static int stdout_error(void)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    return errno ? errno : EIO;
+    return errno ? errno : json_error ? json_error : EIO;
 }
 
 int output_finish(int status)
@@ -58,11 +60,17 @@ static void need_memory(const struct buf *b)
         exit(say_trouble("out of memory"));
 }
 
+static void put(const char *p, size_t len, FILE *out)
+{
+    if (fwrite(p, 1, len, out) != len && json_error == 0)
+        json_error = errno;
+}
+
 void output_json(struct buf *b, FILE *out)
 {
     buf_add(b, "\n", 1);
     need_memory(b);
-    fwrite(b->p, 1, b->len, out);
+    put(b->p, b->len, out);
     buf_done(b);
 }
 
@@ -71,7 +79,7 @@ void output_json_part(struct buf *b, FILE *out)
 {
     need_memory(b);
     if (b->len > 1) {
-        fwrite(b->p, 1, b->len - 1, out);
+        put(b->p, b->len - 1, out);
         buf_consume(b, b->len - 1);
     }
 }

@@ -11,7 +11,12 @@
             "raft://, quorum:URL|URL|URL; without it $FIRN_STORE"                 \
     }
 
-/* -1: *out is open. Otherwise the status to end with, and why was said. */
-int store_option_open(const char *url, struct firn_store **out);
+/* The URL of --store, or $FIRN_STORE. NULL: there is none, or it is no URL, or no store that several
+ * processes can share; reported. */
+const char *store_option_url(const char *given);
+
+/* Open a store; `url` as it was given, NULL for $FIRN_STORE; timeout_ms 0: the engine's own. -1: *out is
+ * open; otherwise the status to exit with, after an error message. */
+int store_option_open(const char *url, uint32_t timeout_ms, struct firn_store **out);
 
 #endif

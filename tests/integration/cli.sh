@@ -355,11 +355,11 @@ run 2 verify /nonexistent; says '/nonexistent'
 unset FIRN_STORE
 for args in 'nodes' 'elect x -- true' 'lock x -- true' 'config get x'; do
     # shellcheck disable=SC2086
-    run 2 $args; says 'which store? Give --store URL'
+    run 2 $args; says '--store is required'
     # shellcheck disable=SC2086
     FIRN_STORE=etc://x run 2 $args; says "'etc://x' is no store"
     # shellcheck disable=SC2086
-    FIRN_STORE=memory: run 2 $args; says 'store of one process alone'
+    FIRN_STORE=memory: run 2 $args; says 'lives in one process'
 done
 export FIRN_STORE=sqlite:coord.db
 run 0 nodes; lines 1; has 'NUMBER  NAME'
@@ -371,7 +371,7 @@ run 2 lock 'a b' -- true; says 'the name is 1 to 64 of'
 run 2 lock x --name 'a/b' -- true; says "--name 'a/b'"
 run 2 lock x --ttl 10d -- true; says "--ttl '10d': give a time such as"
 run 2 lock x --ttl 1ms -- true; says "--ttl '1ms'"
-run 2 lock x --ttl 8s --grace 3s -- true; says "--grace '3s'"
+run 2 lock x --ttl 8s --grace 3s -- true; says '--grace 3000 ms is too long: at most a quarter of --ttl'
 run 0 lock x --name me -- sh -c 'echo "$FIRN_FENCING_TOKEN $FIRN_LEADER_NAME $FIRN_ELECTION"'; is '1 me x'; quiet
 run 3 elect x --name me -- sh -c 'echo "$FIRN_FENCING_TOKEN"; exit 3'; is 2; quiet
 run 127 lock x -- ./nowhere; says "cannot run './nowhere'"

@@ -33,22 +33,26 @@ enum {
 };
 
 struct elect {
-    const char *store, *ttl, *grace, *name, *wait;
+    const char *store, *name;
+    uint64_t ttl_ms, grace_ms, wait_ms; /* the last two OPT_NOT_GIVEN where they are not */
     bool once;
 };
 
 #define COMMON_OPTS                                                                                \
     OPT_STORE(struct elect, store),                                                                \
         { .name = "ttl",                                                                           \
-          .type = OPT_TEXT,                                                                        \
-          .at = offsetof(struct elect, ttl),                                                       \
+          .type = OPT_TIME,                                                                        \
+          .at = offsetof(struct elect, ttl_ms),                                                    \
           .value = "TIME",                                                                         \
+          .min = TTL_MS_MIN,                                                                       \
+          .max = TTL_MS_MAX,                                                                       \
           .about = "how long a silent holder counts as there (default 10s); it is replaced after " \
                    "half as long again" },                                                         \
         { .name = "grace",                                                                         \
-          .type = OPT_TEXT,                                                                        \
-          .at = offsetof(struct elect, grace),                                                     \
+          .type = OPT_TIME,                                                                        \
+          .at = offsetof(struct elect, grace_ms),                                                  \
           .value = "TIME",                                                                         \
+          .max = TTL_MS_MAX / 4,                                                                   \
           .about = "between SIGTERM and SIGKILL (default and at most a quarter of the ttl)" },     \
     {                                                                                              \
         .name = "name", .type = OPT_TEXT, .at = offsetof(struct elect, name), .value = "ME",       \
@@ -66,9 +70,10 @@ static const struct opt elect_opts[] = {
 static const struct opt lock_opts[] = {
     COMMON_OPTS,
     { .name = "wait",
-      .type = OPT_TEXT,
-      .at = offsetof(struct elect, wait),
+      .type = OPT_TIME,
+      .at = offsetof(struct elect, wait_ms),
       .value = "TIME",
+      .max = UINT64_MAX - 1,
       .about = "give up with status 75 after this long; 0 tries once (default: wait for ever)" },
     { .name = NULL },
 };
@@ -305,23 +310,24 @@ static int run(struct session *s)
 
 static int elect(struct session *s, const struct elect *e, char **command)
 {
-    uint64_t grace_ms;
-    s->ttl_ms = TTL_MS_DEFAULT;
-    s->url = coord_store_url(e->store);
-    if (!s->url || !coord_name(e->name, s->me) ||
-        !coord_time("ttl", e->ttl, TTL_MS_MIN, TTL_MS_MAX, &s->ttl_ms))
+    uint64_t grace_max_ms = e->ttl_ms / 4,
+             grace_ms = e->grace_ms == OPT_NOT_GIVEN ? grace_max_ms : e->grace_ms;
+    s->url = store_option_url(e->store);
+    if (!s->url || !coord_name(e->name, s->me))
         return STATUS_TROUBLE;
-    grace_ms = s->ttl_ms / 4;
-    s->has_wait = e->wait != NULL;
-    if (!coord_time("grace", e->grace, 0, grace_ms, &grace_ms) ||
-        !coord_time("wait", e->wait, 0, UINT64_MAX, &s->wait_ms))
-        return STATUS_TROUBLE;
+    s->ttl_ms = e->ttl_ms;
+    s->has_wait = e->wait_ms != OPT_NOT_GIVEN;
+    s->wait_ms = e->wait_ms;
+    if (grace_ms > grace_max_ms)
+        return say_trouble("--grace %" PRIu64
+                           " ms is too long: at most a quarter of --ttl, here %" PRIu64 " ms",
+                           grace_ms, grace_max_ms);
     if (!record_user_name_ok(s->name, strlen(s->name)))
         return say_trouble("the name is 1 to %d of A-Z a-z 0-9 . _ : and -", RECORD_NAME_MAX);
     if (runner_open(&s->runner, command, grace_ms) != 0)
         return STATUS_TROUBLE;
     catch_signals(s);
-    int r = coord_store_open(s->url, call_ms(s), &s->store);
+    int r = store_option_open(s->url, call_ms(s), &s->store);
     if (r < 0)
         r = session_begin(s, 0);
     if (r < 0) {
@@ -336,7 +342,9 @@ static int elect(struct session *s, const struct elect *e, char **command)
 
 static int begin(const struct usage *u, int argc, char **argv, bool again)
 {
-    struct elect e = { 0 };
+    struct elect e = { .ttl_ms = TTL_MS_DEFAULT,
+                       .grace_ms = OPT_NOT_GIVEN,
+                       .wait_ms = OPT_NOT_GIVEN };
     int operands, r = options_parse(u, argc, argv, &e, &operands);
     if (r >= 0)
         return r;

@@ -243,7 +243,7 @@ int cmd_nodes(int argc, char **argv)
                            "leave out --store, --watch and --all");
     if (n.url)
         return ask_server(&n);
-    const char *url = coord_store_url(n.store);
+    const char *url = store_option_url(n.store);
     if (!url)
         return STATUS_TROUBLE;
     struct watcher *w = calloc(1, sizeof *w);
@@ -251,7 +251,7 @@ int cmd_nodes(int argc, char **argv)
         return say_trouble("out of memory");
     w->n = &n;
     member_world_real(&w->world);
-    r = coord_store_open(url, 0, &w->store);
+    r = store_option_open(url, 0, &w->store);
     if (r < 0) {
         do {
             r = look(w);

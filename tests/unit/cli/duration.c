@@ -46,11 +46,12 @@ T_TEST(durations_as_people_write_them)
     static const struct {
         const char *text;
         uint64_t ms;
-    } good[] = { { "0", 0 },       { "10", 10000 },   { "10s", 10000 },        { "500ms", 500 },
-                 { "5m", 300000 }, { "2h", 7200000 }, { "8784h", 31622400000 } };
-    static const char *const bad[] = { "",      "s",   "-1s",
-                                       "1.5s",  "1 s", "10 d",
-                                       "8785h", "1d",  "99999999999999999999s" };
+    } good[] = {
+        { "0", 0 },       { "10", 10000 },   { "10s", 10000 },         { "500ms", 500 },
+        { "5m", 300000 }, { "2h", 7200000 }, { "8784h", 31622400000 }, { "1d", 86400000 }
+    };
+    static const char *const bad[] = { "",    "s",    "-1s",   "1.5s",
+                                       "1 s", "10 d", "8785h", "99999999999999999999s" };
     uint64_t ms;
     for (size_t i = 0; i < T_LEN(good); i++) {
         T_OK(duration_parse(good[i].text, &ms), "%s", good[i].text);
