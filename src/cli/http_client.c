@@ -150,7 +150,7 @@ static int send_request(struct http_client *c, uint64_t deadline_ns)
 static int more(struct http_client *c, uint64_t deadline_ns)
 {
     if (c->room - c->len < READ_BYTES) {
-        if (c->room > (size_t)HTTP_ANSWER_BODY_MAX + HTTP_ANSWER_HEAD_MAX)
+        if (c->room > (size_t)HTTP_RESPONSE_BODY_MAX + HTTP_RESPONSE_HEAD_MAX)
             return fail(c, FIRN_EFORMAT, "the answer is too long");
         char *bigger = realloc(c->buf, 2 * c->room);
         if (!bigger)
@@ -175,31 +175,16 @@ static int more(struct http_client *c, uint64_t deadline_ns)
 }
 
 /* Reads one whole answer; STALE only if not a byte of it came. */
-static int read_answer(struct http_client *c, uint64_t deadline_ns, struct http_head *head,
-                       char **out_body, size_t *out_len)
+static int read_answer(struct http_client *c, uint64_t deadline_ns, struct http_response *out)
 {
-    bool eof = false;
-    for (;;) {
-        ssize_t n = http_answer_head(c->buf, c->len, head);
-        ssize_t body = FIRN_EAGAIN;
-        size_t len = 0;
-        if (n > 0) {
-            *out_body = c->buf + n;
-            size_t have = c->len - (size_t)n;
-            if (head->framing == FRAMED_BY_CHUNKS)
-                body = http_answer_chunks(*out_body, have, &len);
-            else if (head->framing == FRAMED_BY_LENGTH && have >= head->body_len)
-                body = (ssize_t)(len = head->body_len);
-            else if (head->framing == FRAMED_BY_CLOSE && eof)
-                body = (ssize_t)(len = have);
-        }
-        if (n == FIRN_EFORMAT || body == FIRN_EFORMAT)
-            return fail(c, FIRN_EFORMAT, "the answer is not HTTP/1.1");
-        if (body >= 0) {
-            c->taken = (size_t)n + (size_t)body;
-            *out_len = len;
+    for (bool eof = false;;) {
+        ssize_t n = http_response_read(c->buf, c->len, eof, out);
+        if (n >= 0) {
+            c->taken = (size_t)n;
             return 0;
         }
+        if (n != FIRN_EAGAIN)
+            return fail(c, FIRN_EFORMAT, "the answer is not HTTP/1.1");
         if (eof)
             return c->len == 0 ? STALE : fail(c, FIRN_EIO, "the connection ended within an answer");
         int r = more(c, deadline_ns);
@@ -233,9 +218,7 @@ static int refused(struct http_client *c, unsigned status, const char *body, siz
 
 static int exchange(struct http_client *c, const char **out_body, size_t *out_len)
 {
-    struct http_head head;
-    char *body = NULL;
-    size_t len = 0;
+    struct http_response got;
     int r = STALE;
     if (c->taken < c->len)
         hang_up(c); /* bytes that nobody asked for: the connection cannot be trusted */
@@ -247,7 +230,7 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
         if (c->fd < 0 && (r = dial(c, deadline_ns)) != 0)
             return r;
         if ((r = send_request(c, deadline_ns)) == 0)
-            r = read_answer(c, deadline_ns, &head, &body, &len);
+            r = read_answer(c, deadline_ns, &got);
         c->answer_ns = mono_ns() - start;
         if (r != 0)
             hang_up(c);
@@ -256,15 +239,15 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
     }
     if (r != 0)
         return r;
-    if (head.close) {
+    if (got.close) {
         close(c->fd); /* the body stays in the buffer */
         c->fd = -1;
         c->len = c->taken;
     }
-    if (head.status != 200 && !(c->post && head.status == 201))
-        return refused(c, head.status, body, len);
-    *out_body = body;
-    *out_len = len;
+    if (got.status != 200 && !(c->post && got.status == 201))
+        return refused(c, got.status, got.body.p, got.body.len);
+    *out_body = got.body.p;
+    *out_len = got.body.len;
     return 0;
 }
 

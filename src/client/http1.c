@@ -3,13 +3,13 @@
  * that nobody gets is a hole. Bodies come with a Content-Length, as firnd always sends it.
  */
 #include "client/http1.h"
+#include "id/bytes.h"
+#include "wire/http_response.h"
 #include "wire/json_read.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define RUNS_TYPE "application/vnd.firn.runs"
 
@@ -70,87 +70,13 @@ size_t http1_ask(const struct client_opts *o, const struct server_name *to,
 
 /* --- hearing --- */
 
-struct head {
-    int status;
-    bool close, runs;
-    uint64_t length;
-    bool has_length;
-};
-
-/* Whether the line is the field `name`; then *value is what follows, without the space around it. */
-static bool is_field(const char *line, const char *end, const char *name, const char **value,
-                     size_t *value_len)
-{
-    size_t len = strlen(name);
-    if ((size_t)(end - line) <= len || strncasecmp(line, name, len) != 0 || line[len] != ':')
-        return false;
-    line += len + 1;
-    while (line < end && (*line == ' ' || *line == '\t'))
-        line++;
-    while (end > line && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
-        end--;
-    *value = line;
-    *value_len = (size_t)(end - line);
-    return true;
-}
-
-static int read_decimal(const char *p, size_t len, uint64_t *out)
-{
-    uint64_t n = 0;
-    if (len == 0)
-        return FIRN_EFORMAT;
-    for (size_t i = 0; i < len; i++)
-        if (!isdigit((unsigned char)p[i]) || __builtin_mul_overflow(n, 10, &n) ||
-            __builtin_add_overflow(n, p[i] - '0', &n))
-            return FIRN_EFORMAT;
-    *out = n;
-    return 0;
-}
-
-static int read_head(const char *p, const char *end, struct head *h)
-{
-    const char *line_end = memchr(p, '\n', (size_t)(end - p)), *value;
-    size_t value_len;
-    uint64_t status;
-    *h = (struct head){ .status = 0 };
-    if (!line_end || line_end - p < 12 || strncmp(p, "HTTP/1.", 7) != 0 || p[8] != ' ' ||
-        read_decimal(p + 9, 3, &status) != 0 || status < 100)
-        return FIRN_EFORMAT;
-    h->status = (int)status;
-    h->close = p[7] == '0';
-    for (p = line_end + 1; p < end; p = line_end + 1) {
-        line_end = memchr(p, '\n', (size_t)(end - p));
-        if (!line_end)
-            return FIRN_EFORMAT;
-        if (is_field(p, line_end, "Content-Length", &value, &value_len)) {
-            if (read_decimal(value, value_len, &h->length) != 0)
-                return FIRN_EFORMAT;
-            h->has_length = true;
-        } else if (is_field(p, line_end, "Transfer-Encoding", &value, &value_len)) {
-            return FIRN_EFORMAT;
-        } else if (is_field(p, line_end, "Connection", &value, &value_len)) {
-            h->close |= value_len == 5 && strncasecmp(value, "close", 5) == 0;
-        } else if (is_field(p, line_end, "Content-Type", &value, &value_len)) {
-            h->runs = value_len == sizeof RUNS_TYPE - 1 && memcmp(value, RUNS_TYPE, value_len) == 0;
-        }
-    }
-    return 0;
-}
-
-static uint64_t big_endian(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, 8);
-    return __builtin_bswap64(v);
-}
-
 /* Triples of first, step, count. */
 static int hear_runs(const char *p, size_t len, uint64_t want, struct runs *out)
 {
     if (len % 24 != 0)
         return FIRN_EFORMAT;
     for (size_t i = 0; i < len; i += 24) {
-        struct run run = { big_endian(p + i), big_endian(p + i + 8), big_endian(p + i + 16) };
+        struct run run = { load_be64(p + i), load_be64(p + i + 8), load_be64(p + i + 16) };
         uint64_t span;
         if (run.count == 0 || run.count > want - out->numbers || run.step == 0 ||
             __builtin_mul_overflow(run.step, run.count - 1, &span) ||
@@ -170,7 +96,8 @@ static int hear_lines(const char *p, size_t len, uint64_t want, struct runs *out
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         uint64_t n;
         stop = stop ? stop : end;
-        if (out->numbers == want || read_decimal(p, (size_t)(stop - p), &n) != 0)
+        if (out->numbers == want ||
+            http_u64((struct slice){ p, (size_t)(stop - p) }, UINT64_MAX, &n) != 0)
             return FIRN_EFORMAT;
         int r = runs_add(out, n);
         if (r)
@@ -191,26 +118,27 @@ static void copy_text(struct answer_in *out, const char *p, size_t len)
 }
 
 /* The status, and the "detail" of problem+json if there is one. */
-static void copy_detail(struct answer_in *out, const char *p, size_t len, int status)
+static void copy_detail(struct answer_in *out, struct slice body, unsigned status)
 {
     struct json_reader j;
     char detail[1024];
-    json_start(&j, p, len, NULL);
+    json_start(&j, body.p, body.len, NULL);
     if (json_object(&j) != 0 || json_find(&j, "detail") != 1 ||
         json_string(&j, detail, sizeof detail, NULL) != 0) {
-        snprintf(out->text, sizeof out->text, "%d", status);
+        snprintf(out->text, sizeof out->text, "%u", status);
         return;
     }
     for (char *c = detail; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = ' ';
-    snprintf(out->text, sizeof out->text, "%d: %.300s", status, detail);
+    snprintf(out->text, sizeof out->text, "%u: %.300s", status, detail);
 }
 
-static void hear_refusal(const struct head *h, const char *body, struct answer_in *out)
+static void hear_refusal(const struct http_response *h, struct answer_in *out)
 {
     static const struct {
-        int status, error;
+        unsigned status;
+        int error;
         bool again;
     } rows[] = {
         { 400, FIRN_EINVAL, false },  { 401, FIRN_EAUTH, false },   { 403, FIRN_EAUTH, false },
@@ -225,39 +153,37 @@ static void hear_refusal(const struct head *h, const char *body, struct answer_i
             out->again = rows[i].again;
         }
     /* Not "the store is slow for me": a server that is not ready refuses everybody. */
-    out->busy = h->status == 503 && memmem(body, h->length, "not-ready", 9);
-    if (h->status == 503 && memmem(body, h->length, "no-slot", 7)) {
+    out->busy = h->status == 503 && memmem(h->body.p, h->body.len, "not-ready", 9);
+    if (h->status == 503 && memmem(h->body.p, h->body.len, "no-slot", 7)) {
         out->error = FIRN_ENOSLOT;
         out->busy = false;
     }
-    copy_detail(out, body, h->length, h->status);
+    copy_detail(out, h->body, h->status);
 }
 
-long http1_hear(const char *p, size_t len, const struct question *q, struct answer_in *out)
+long http1_hear(char *p, size_t len, const struct question *q, struct answer_in *out)
 {
-    struct head h;
-    const char *blank = memmem(p, len, "\r\n\r\n", 4);
-    if (!blank)
-        return len > 16 * 1024 ? FIRN_EFORMAT : FIRN_EAGAIN;
-    const char *body = blank + 4;
-    int r = read_head(p, blank + 2, &h);
-    if (r || (!h.has_length && h.status != 204) || h.length > ANSWER_BYTES_MAX_)
-        return FIRN_EFORMAT;
-    if (h.length > (size_t)(p + len - body))
-        return FIRN_EAGAIN;
+    struct http_response h;
+    ssize_t used = http_response_read(p, len, false, &h);
+    if (used == FIRN_EAGAIN && h.status && h.framing == FRAMED_BY_CLOSE)
+        return FIRN_EFORMAT; /* firnd, and the proxies in front of it, frame what they send */
+    if (used < 0)
+        return used;
     out->close = h.close;
-    if (h.status < 200 || h.status > 299) {
-        hear_refusal(&h, body, out);
+    int r = 0;
+    if (h.status > 299) {
+        hear_refusal(&h, out);
     } else if (q->what == ASK_NUMBERS) {
-        r = h.runs ? hear_runs(body, h.length, q->n, &out->numbers)
-                   : hear_lines(body, h.length, q->n, &out->numbers);
+        bool runs = slice_is(http_response_header(&h, "content-type"), RUNS_TYPE);
+        r = runs ? hear_runs(h.body.p, h.body.len, q->n, &out->numbers)
+                 : hear_lines(h.body.p, h.body.len, q->n, &out->numbers);
         if (r == 0 && out->numbers.numbers == 0)
             r = FIRN_EFORMAT;
     } else if (q->what == ASK_TEXT) {
-        copy_text(out, body, h.length);
+        copy_text(out, h.body.p, h.body.len);
     } else {
-        out->body = body;
-        out->body_len = h.length;
+        out->body = h.body.p;
+        out->body_len = h.body.len;
     }
-    return r ? r : body - p + (long)h.length;
+    return r ? r : used;
 }

@@ -10,7 +10,6 @@ size_t http1_ask(const struct client_opts *o, const struct server_name *to,
 
 /* How many bytes the answer takes, FIRN_EAGAIN if it is not complete yet, FIRN_EFORMAT if it is none,
  * FIRN_ENOMEM. `out` is zeroed but for numbers, which may have memory from before. */
-FIRN_MUSTUSE long http1_hear(const char *p, size_t len, const struct question *q,
-                             struct answer_in *out);
+FIRN_MUSTUSE long http1_hear(char *p, size_t len, const struct question *q, struct answer_in *out);
 
 #endif

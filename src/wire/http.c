@@ -11,63 +11,9 @@
  * start. The bounds on head and chunks keep that cheap, and there is no state to get wrong.
  */
 #include "wire/http.h"
+#include "wire/http_line.h"
 
 #include <llhttp.h>
-
-enum {
-    TOKEN = 1,  /* of a method or header name */
-    VALUE = 2,  /* of a header value, with space and tab */
-    TARGET = 4, /* of a request target */
-    HOST = 8,   /* of Host, or the authority in a target */
-};
-
-#define ALNUM (TOKEN | VALUE | TARGET | HOST)
-static const uint8_t class_of[256] = {
-    ['\t'] = VALUE,
-    [' '] = VALUE,
-    ['!'] = ALNUM,
-    ['"'] = VALUE,
-    ['#'] = TOKEN | VALUE,
-    ['$'] = ALNUM,
-    ['%'] = ALNUM,
-    ['&'] = ALNUM,
-    ['\''] = ALNUM,
-    ['('] = VALUE | TARGET | HOST,
-    [')'] = VALUE | TARGET | HOST,
-    ['*'] = ALNUM,
-    ['+'] = ALNUM,
-    [','] = VALUE | TARGET | HOST,
-    ['-'] = ALNUM,
-    ['.'] = ALNUM,
-    ['/'] = VALUE | TARGET,
-    ['0' ... '9'] = ALNUM,
-    [':'] = VALUE | TARGET | HOST,
-    [';'] = VALUE | TARGET | HOST,
-    ['<'] = VALUE,
-    ['='] = VALUE | TARGET | HOST,
-    ['>'] = VALUE,
-    ['?'] = VALUE | TARGET,
-    ['@'] = VALUE | TARGET,
-    ['A' ... 'Z'] = ALNUM,
-    ['['] = VALUE | TARGET | HOST,
-    ['\\'] = VALUE,
-    [']'] = VALUE | TARGET | HOST,
-    ['^'] = TOKEN | VALUE,
-    ['_'] = ALNUM,
-    ['`'] = TOKEN | VALUE,
-    ['a' ... 'z'] = ALNUM,
-    ['{'] = VALUE,
-    ['|'] = TOKEN | VALUE,
-    ['}'] = VALUE,
-    ['~'] = ALNUM,
-    [0x80 ... 0xff] = VALUE,
-};
-#undef ALNUM
-
-static inline bool is(char c, uint8_t what)
-{
-    return (class_of[(uint8_t)c] & what) != 0;
-}
 
 static const char *const method_name[] = {
     [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",     [METHOD_POST] = "POST",
@@ -147,27 +93,6 @@ static int refuse(struct http_error *err, uint16_t status, const char *reason)
     return FIRN_EFORMAT;
 }
 
-/* Equality with lower-case `word`; right for tokens, where |0x20 maps nothing else onto a letter. */
-static inline bool name_is(const char *p, const char *word, size_t len)
-{
-    unsigned differ = 0;
-    for (size_t i = 0; i < len; i++)
-        differ |= ((uint8_t)p[i] | 0x20u) ^ (uint8_t)word[i];
-    return differ == 0;
-}
-
-static bool slice_is_word(struct slice s, const char *word)
-{
-    if (s.len != strlen(word))
-        return false;
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.p[i];
-        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != word[i])
-            return false;
-    }
-    return true;
-}
-
 /* Headers that we know. Those with FRAMING llhttp must judge too; all but REPEATS come once. */
 enum { FRAMING = 1, REPEATS = 2, IN_HEAD = 4 };
 struct known {
@@ -209,7 +134,7 @@ static int keep_header(struct slice name, struct slice value, struct http_reques
     if (name.len > 17 || !(known_len >> name.len & 1))
         return 0;
     for (const struct known *k = known; k < known + sizeof known / sizeof known[0]; k++) {
-        if (k->len != name.len || !name_is(name.p, k->name, name.len))
+        if (k->len != name.len || !http_name_is(name.p, k->name, name.len))
             continue;
         h->framing |= (k->flags & FRAMING) != 0;
         if (k->flags == (FRAMING | REPEATS)) /* Connection and its kin: llhttp's alone */
@@ -224,73 +149,6 @@ static int keep_header(struct slice name, struct slice value, struct http_reques
     return 0;
 }
 
-#define ONES ((uint64_t)-1 / 255)
-
-/* Passes over bytes of a header value, eight at a time while there is no control byte among them. */
-static inline const char *value_end(const char *q, const char *end)
-{
-    while (end - q >= 8) {
-        uint64_t v;
-        memcpy(&v, q, sizeof v);
-        uint64_t below_space = (v - ONES * 0x20) & ~v;
-        uint64_t del = v ^ ONES * 0x7f;
-        del = (del - ONES) & ~del;
-        if ((below_space | del) & ONES * 0x80)
-            break; /* a control byte, or the tab, or a borrow from one: look closely */
-        q += 8;
-    }
-    while (q < end && is(*q, VALUE))
-        q++;
-    return q;
-}
-
-/* One header line at q, up to and with its CRLF. NULL: FIRN_EAGAIN or an error in *r. */
-static inline const char *scan_line(const char *q, const char *end, struct slice *name,
-                                    struct slice *value, struct http_error *err, int *r)
-{
-    const char *from = q;
-    *r = FIRN_EAGAIN;
-    while (q < end && is(*q, TOKEN))
-        q++;
-    if (q == end)
-        return NULL;
-    if (*q != ':') {
-        const char *why = "a header name holds a character that is not allowed there";
-        if (*q == ' ' || *q == '\t')
-            why = q == from ? "folded header lines are obsolete and not accepted"
-                            : "there is space between a header name and its colon";
-        else if (*q == '\n' || (*q == '\r' && q + 1 < end))
-            why = "a header line has no colon, or does not end with CR LF";
-        else if (*q == '\r')
-            return NULL;
-        *r = refuse(err, 400, why);
-        return NULL;
-    }
-    if (q == from) {
-        *r = refuse(err, 400, "a header has no name");
-        return NULL;
-    }
-    *name = (struct slice){ from, (size_t)(q - from) };
-    q++;
-    while (q < end && (*q == ' ' || *q == '\t'))
-        q++;
-    from = q;
-    q = value_end(q, end);
-    if (q == end || (*q == '\r' && q + 1 == end))
-        return NULL;
-    if (*q != '\r' || q[1] != '\n') {
-        *r = refuse(err, 400,
-                    *q == '\r' || *q == '\n' ? "a header line does not end with CR LF"
-                                             : "a header value holds a control character");
-        return NULL;
-    }
-    const char *last = q;
-    while (last > from && (last[-1] == ' ' || last[-1] == '\t'))
-        last--;
-    *value = (struct slice){ from, (size_t)(last - from) };
-    return q + 2;
-}
-
 static const char *scan_method(const char *q, const char *end, struct http_request *req,
                                struct http_error *err, int *r)
 {
@@ -300,7 +158,7 @@ static const char *scan_method(const char *q, const char *end, struct http_reque
     }
     const char *from = q;
     *r = FIRN_EAGAIN;
-    while (q < end && is(*q, TOKEN) && q - from <= METHOD_BYTES_MAX)
+    while (q < end && http_is(*q, HTTP_TOKEN) && q - from <= METHOD_BYTES_MAX)
         q++;
     if (q == end)
         return NULL;
@@ -325,14 +183,14 @@ static int split_absolute(struct slice target, struct http_request *req, struct 
                           struct http_error *err)
 {
     size_t at = 0;
-    if (target.len >= 7 && slice_is_word((struct slice){ target.p, 7 }, "http://"))
+    if (target.len >= 7 && http_word_is((struct slice){ target.p, 7 }, "http://"))
         at = 7;
-    else if (target.len >= 8 && slice_is_word((struct slice){ target.p, 8 }, "https://"))
+    else if (target.len >= 8 && http_word_is((struct slice){ target.p, 8 }, "https://"))
         at = 8;
     else
         return refuse(err, 400, "the request target begins neither with '/' nor with http://");
     const char *q = target.p + at, *end = target.p + target.len;
-    while (q < end && is(*q, HOST))
+    while (q < end && http_is(*q, HTTP_HOST))
         q++;
     *authority = (struct slice){ target.p + at, (size_t)(q - target.p) - at };
     if (authority->len == 0 || (q < end && *q != '/' && *q != '?'))
@@ -398,7 +256,7 @@ static const char *scan_version(const char *q, const char *end, struct http_requ
 static bool host_ok(struct slice host)
 {
     for (size_t i = 0; i < host.len; i++)
-        if (!is(host.p[i], HOST))
+        if (!http_is(host.p[i], HTTP_HOST))
             return false;
     return true;
 }
@@ -425,7 +283,7 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
     if (!q)
         return r;
     const char *from = q;
-    while (q < end && is(*q, TARGET))
+    while (q < end && http_is(*q, HTTP_TARGET))
         q++;
     h->target = (struct slice){ from, (size_t)(q - from) };
     if (h->target.len > HTTP_TARGET_BYTES_MAX)
@@ -452,9 +310,12 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
         if (n == HTTP_HEADERS_MAX)
             return refuse(err, 431, "there are more than 100 headers");
         struct slice name, value;
-        q = scan_line(q, end, &name, &value, err, &r);
+        const char *why;
+        q = http_field(q, end, &name, &value, &why);
         if (q && (r = keep_header(name, value, req, h, err)) < 0)
             return r;
+        if (!q)
+            r = why ? refuse(err, 400, why) : FIRN_EAGAIN;
     }
     if (!q)
         return r == FIRN_EAGAIN && len >= HTTP_HEAD_BYTES_MAX
@@ -514,148 +375,24 @@ static int judge(const char *p, const struct head *h, const struct http_request 
     return 0;
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static const char *token_end(const char *q, const char *end)
-{
-    while (q < end && is(*q, TOKEN))
-        q++;
-    return q;
-}
-
-/* Extensions of a chunk (";name" or ";name=value", the value perhaps quoted) are passed over, as RFC
- * 9112 wants, but read properly: parsers that did not disagreed about where the line ends. Returns
- * what follows them, `end` when they may go on there, NULL when they are malformed. */
-static const char *extensions_end(const char *q, const char *end)
-{
-    while (q < end && *q == ';') {
-        const char *from = ++q;
-        q = token_end(q, end);
-        if (q == from && q < end)
-            return NULL;
-        if (q == end || *q != '=')
-            continue;
-        from = ++q;
-        bool quoted = q < end && *q == '"';
-        if (!quoted) {
-            q = token_end(q, end);
-        } else {
-            q++;
-            while (q < end && is(*q, VALUE) && *q != '"' && *q != '\\')
-                q++;
-            if (q < end && *q++ != '"')
-                return NULL;
-        }
-        if (q == from && q < end)
-            return NULL;
-        if (!quoted)
-            break; /* llhttp takes nothing behind a plain value, so neither do we */
-    }
-    return q;
-}
-
-/* The line "1a;extension\r\n" at q. */
-static const char *chunk_line(const char *q, const char *end, uint64_t *size,
-                              struct http_error *err, int *r)
-{
-    const char *from = q;
-    uint64_t v = 0;
-    *r = FIRN_EAGAIN;
-    for (; q < end && hex(*q) >= 0; q++) {
-        v = v << 4 | (unsigned)hex(*q);
-        if (v > HTTP_BODY_BYTES_MAX) {
-            *r = refuse(err, 413, "the body is longer than 64 KiB");
-            return NULL;
-        }
-    }
-    if (q == end && q - from < HTTP_CHUNK_LINE_BYTES_MAX)
-        return NULL;
-    if (q == from || q == end || (*q != '\r' && *q != ';')) {
-        *r = refuse(err, 400, "a chunk's size is not a hexadecimal number");
-        return NULL;
-    }
-    q = extensions_end(q, end);
-    if (q && q - from > HTTP_CHUNK_LINE_BYTES_MAX) {
-        *r = refuse(err, 400, "a chunk's extension is too long");
-        return NULL;
-    }
-    if (q && (q == end || (*q == '\r' && q + 1 == end)))
-        return NULL;
-    if (!q || *q != '\r' || q[1] != '\n') {
-        *r = refuse(err, 400, "a chunk's size or extension is malformed");
-        return NULL;
-    }
-    *size = v;
-    return q + 2;
-}
-
-/* Walks a chunked body. With `to`, which may be where the body begins, the data is joined there.
- * 0 and the bytes taken and the length of the data; FIRN_EAGAIN; FIRN_EFORMAT. */
-static int walk_chunks(const char *p, size_t len, char *to, size_t *out_used, size_t *out_len,
-                       struct http_error *err)
-{
-    const char *q = p, *end = p + len;
-    size_t total = 0;
-    uint64_t size = 1;
-    int r;
-    for (int n = 0; size > 0; n++) {
-        if (n > HTTP_CHUNKS_MAX)
-            return refuse(err, 413, "the body comes in too many chunks");
-        q = chunk_line(q, end, &size, err, &r);
-        if (!q)
-            return r;
-        if (size == 0)
-            break;
-        if (total + size > HTTP_BODY_BYTES_MAX)
-            return refuse(err, 413, "the body is longer than 64 KiB");
-        size_t have = (size_t)(end - q), after = have > size ? have - size : 0;
-        if (memcmp(q + (have - after), "\r\n", after < 2 ? after : 2) != 0)
-            return refuse(err, 400, "a chunk's data does not end with CR LF");
-        if (after < 2)
-            return FIRN_EAGAIN;
-        if (to)
-            memmove(to + total, q, size);
-        total += size;
-        q += size + 2;
-    }
-    for (int n = 0;; n++) { /* trailers must be well formed; what they say is not used */
-        if (end - q >= 2 && q[0] == '\r' && q[1] == '\n')
-            break;
-        if (n == HTTP_HEADERS_MAX)
-            return refuse(err, 431, "there are more than 100 trailers");
-        struct slice name, value;
-        q = scan_line(q, end, &name, &value, err, &r);
-        if (!q)
-            return r;
-        struct head h = { 0 };
-        struct http_request unused = { 0 };
-        r = keep_header(name, value, &unused, &h, err);
-        if (r < 0 || h.framing)
-            return refuse(err, 400, "a trailer bears on framing, which was settled before it");
-    }
-    *out_used = (size_t)(q + 2 - p);
-    *out_len = total;
-    return 0;
-}
-
 static ssize_t parse_chunked(char *p, size_t len, const struct head *h, struct http_request *req,
                              struct http_error *err)
 {
-    size_t used = 0, body_len = 0;
-    int r = walk_chunks(p + h->end, len - h->end, NULL, &used, &body_len, err);
-    if (r == FIRN_EAGAIN && len >= HTTP_REQUEST_BYTES_MAX)
-        return refuse(err, 413, "the chunked body is too long");
-    if (r < 0)
-        return r;
-    r = walk_chunks(p + h->end, used, p + h->end, &used, &body_len, err);
+    static const struct http_chunk_limits limits = { HTTP_BODY_BYTES_MAX, HTTP_CHUNKS_MAX };
+    static const uint16_t status[] = {
+        [HTTP_CHUNK_BAD] = 400, [HTTP_CHUNK_LONG] = 413, [HTTP_CHUNK_TRAILERS] = 431
+    };
+    const char *why;
+    enum http_chunk_error error;
+    size_t body_len;
+    ssize_t used = http_chunks(p + h->end, len - h->end, &limits, &body_len, &why, &error);
+    if (used == FIRN_EAGAIN)
+        return len < HTTP_REQUEST_BYTES_MAX ? FIRN_EAGAIN
+                                            : refuse(err, 413, "the chunked body is too long");
+    if (used < 0)
+        return refuse(err, status[error], why);
     req->body = (struct slice){ p + h->end, body_len };
-    return r < 0 ? r : (ssize_t)(h->end + used);
+    return (ssize_t)h->end + used;
 }
 
 /* A head with framing headers: agree with llhttp on where the request ends, then see if it is there. */
@@ -668,7 +405,7 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
         return refuse(err, 400, "both Content-Length and Transfer-Encoding are there");
     if (coded && req->minor == 0)
         return refuse(err, 400, "HTTP/1.0 has no Transfer-Encoding");
-    if (coded && !slice_is_word(h->transfer_encoding, "chunked"))
+    if (coded && !http_word_is(h->transfer_encoding, "chunked"))
         return refuse(err, 501, "the only transfer coding known here is chunked");
     uint64_t length = 0;
     int r = h->content_length.p ? http_u64(h->content_length, UINT64_MAX, &length) : 0;
@@ -684,7 +421,7 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
     req->keep_alive = v.keep_alive;
 
     if (h->expect.p && req->minor == 1) {
-        if (!slice_is_word(h->expect, "100-continue"))
+        if (!http_word_is(h->expect, "100-continue"))
             return refuse(err, 417, "the only expectation known here is 100-continue");
         req->expect_continue = len == h->end; /* with the first bytes of a body: no need to ask */
     }

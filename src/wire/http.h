@@ -8,16 +8,16 @@
 
 #include "firn/error.h"
 #include "wire/buf.h"
+#include "wire/http_line.h"
 
 #include <sys/types.h>
 
 enum {
     HTTP_HEAD_BYTES_MAX = 16 * 1024,  /* request line and headers: 431 beyond */
     HTTP_TARGET_BYTES_MAX = 8 * 1024, /* 414 beyond; RFC 9112 asks for 8000 */
-    HTTP_HEADERS_MAX = 100,
+    HTTP_HEADERS_MAX = HTTP_FIELDS_MAX,
     HTTP_BODY_BYTES_MAX = 64 * 1024, /* 413 beyond */
     HTTP_CHUNKS_MAX = 1024,          /* bounds the work of looking at an unfinished body again */
-    HTTP_CHUNK_LINE_BYTES_MAX = 256,
     /* The longest request that can still become whole; what a connection must be able to keep. */
     HTTP_REQUEST_BYTES_MAX = HTTP_HEAD_BYTES_MAX + HTTP_BODY_BYTES_MAX + 48 * 1024,
 };
@@ -70,9 +70,6 @@ const char *http_method_name(enum http_method m);
 
 /* "Not Found"; "Unknown" for a status that is not in the table. */
 const char *http_status_text(unsigned status);
-
-/* Decimal digits only, no sign, no space. FIRN_EFORMAT, or FIRN_ERANGE above `max`. */
-FIRN_MUSTUSE int http_u64(struct slice s, uint64_t max, uint64_t *out);
 
 /* Is media type `type` ("text/plain") named in an Accept or Content-Type value, with q above 0? */
 bool http_names_type(struct slice value, const char *type);

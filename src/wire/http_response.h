@@ -1,38 +1,49 @@
 /*
- * http_answer.h - reads HTTP/1.x answers out of bytes; knows no socket and keeps no state.
- * Strict about framing, for a client that misreads where an answer ends takes a stranger's ID for its
- * own. May be called from any thread.
+ * http_response.h - reads HTTP/1.x responses out of bytes; knows no socket and keeps no state.
+ * As strict about framing as http.h is: a client that misjudges where a response ends takes another
+ * request's ID for its own. Any thread.
  */
 #ifndef FIRN_WIRE_HTTP_RESPONSE_H
 #define FIRN_WIRE_HTTP_RESPONSE_H
 
-#include "firn/error.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "wire/http_line.h"
 
 enum {
-    HTTP_ANSWER_HEAD_MAX = 16 * 1024,
-    HTTP_ANSWER_BODY_MAX = 64 * 1024 * 1024, /* 100,000 IDs of any kind, several times over */
+    HTTP_RESPONSE_HEAD_MAX = 16 * 1024,        /* bytes of a head, interim ones included */
+    HTTP_RESPONSE_BODY_MAX = 64 * 1024 * 1024, /* of a body in memory: 100,000 IDs of any kind */
 };
 
 enum http_framing { FRAMED_BY_LENGTH, FRAMED_BY_CHUNKS, FRAMED_BY_CLOSE };
 
-struct http_head {
-    unsigned status; /* 200..999: interim answers (1xx) are skipped, and counted in the length */
-    enum http_framing framing;
-    size_t body_len; /* FRAMED_BY_LENGTH only */
-    bool close;      /* the connection ends with this answer */
+struct http_header {
+    struct slice name, value; /* the value without the space around it */
 };
 
-/* The head at the start of `p`: its length, or FIRN_EAGAIN when it is not whole yet, or FIRN_EFORMAT
- * when it never can be. */
-FIRN_MUSTUSE ssize_t http_answer_head(const char *p, size_t len, struct http_head *out);
+/* All slices borrow from the bytes that were read. */
+struct http_response {
+    unsigned status; /* 200..999 */
+    uint8_t minor;   /* HTTP/1.minor: 0 or 1 */
+    bool close;      /* the connection ends with this response */
+    enum http_framing framing;
+    uint64_t
+        body_len;   /* FRAMED_BY_LENGTH: bytes of the body. After HEAD there is none all the same */
+    size_t interim; /* bytes of interim responses (1xx) in front, which were passed over */
+    struct slice reason;
+    struct slice body; /* http_response_read() only: whole, its chunks joined */
+    size_t headers;
+    struct http_header header[HTTP_FIELDS_MAX];
+};
 
-/* A chunked body at the start of `p`: its length as sent, with FIRN_EAGAIN and FIRN_EFORMAT as above.
- * The chunks are joined in place at the front of `p`, `*out_len` bytes, in the call that succeeds. */
-FIRN_MUSTUSE ssize_t http_answer_chunks(char *p, size_t len, size_t *out_len);
+/* The head at the start of `p`: its length, FIRN_EAGAIN when it is not whole yet, or FIRN_EFORMAT
+ * when it never can be. 101 is refused: no caller asks to switch protocols. */
+FIRN_MUSTUSE ssize_t http_response_head(const char *p, size_t len, struct http_response *out);
+
+/* A whole response: its length, FIRN_EAGAIN or FIRN_EFORMAT. `eof`: no more bytes will come, which
+ * ends a body that the connection's end frames. Chunks are joined in place in the call that
+ * succeeds. On FIRN_EAGAIN out->status is 0 unless the head is whole. */
+FIRN_MUSTUSE ssize_t http_response_read(char *p, size_t len, bool eof, struct http_response *out);
+
+/* The value of the first header with that name, in lower case; absent if there is none. */
+struct slice http_response_header(const struct http_response *r, const char *name);
 
 #endif

@@ -3,24 +3,6 @@
 
 #include <strings.h>
 
-int http_u64(struct slice s, uint64_t max, uint64_t *out)
-{
-    uint64_t v = 0;
-    bool over = false;
-    if (s.len == 0)
-        return FIRN_EFORMAT;
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned d = (unsigned)(uint8_t)s.p[i] - '0';
-        if (d > 9)
-            return FIRN_EFORMAT;
-        over |= __builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, d, &v);
-    }
-    if (over || v > max)
-        return FIRN_ERANGE;
-    *out = v;
-    return 0;
-}
-
 static struct slice trim(struct slice s)
 {
     while (s.len > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))

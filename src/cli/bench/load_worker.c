@@ -34,7 +34,7 @@
 #define DRAIN_NS     SECOND_NS
 enum {
     READ_BYTES = 256 * 1024,
-    CARRY_MAX_BYTES = HTTP_ANSWER_BODY_MAX + HTTP_ANSWER_HEAD_MAX,
+    CARRY_MAX_BYTES = HTTP_RESPONSE_BODY_MAX + HTTP_RESPONSE_HEAD_MAX,
     EVENTS = 256,
 };
 
@@ -298,25 +298,27 @@ struct got {
 /* An answer whose head the last one did not show. */
 static struct got read_slowly(struct worker *w, struct conn *c, char *p, size_t len, uint64_t now)
 {
-    struct http_head h;
-    ssize_t head = http_answer_head(p, len, &h);
+    struct http_response h;
+    ssize_t head = http_response_head(p, len, &h);
     if (head < 0)
         return (struct got){ .used = head };
-    size_t rest = len - (size_t)head, body_len = h.body_len;
+    size_t rest = len - (size_t)head, body_len = (size_t)h.body_len;
     ssize_t body = (ssize_t)h.body_len;
     bool ok = h.status >= 200 && h.status < 300;
     if (h.framing == FRAMED_BY_CLOSE)
         return (
             struct got){ .used = FIRN_EFORMAT }; /* such a server takes one request a connection */
     if (h.framing == FRAMED_BY_CHUNKS) {
-        body = http_answer_chunks(p + head, rest, &body_len);
-        if (body < 0)
-            return (struct got){ .used = body };
+        ssize_t whole = http_response_read(p, len, false, &h);
+        if (whole < 0)
+            return (struct got){ .used = whole };
+        body = whole - head;
+        body_len = h.body.len;
     } else if (ok && !h.close && head <= SHAPE_BYTES) {
         struct shape *s = &w->shape[c->target];
         memcpy(s->head, p, (size_t)head);
         s->len = (size_t)head;
-        s->body_len = h.body_len;
+        s->body_len = body_len;
     }
     if (rest < (size_t)body && (w->plan->check || h.close))
         return (struct got){ .used = FIRN_EAGAIN };

@@ -69,6 +69,11 @@ T_TEST(http_answers)
           "HTTP/1.1 200 OK\r\ncontent-length:  6 \r\nConnection: close\r\n\r\n1\n2\n4\n", &a);
     T_EQ(a.numbers.numbers, 3);
     T_OK(a.close);
+    whole(
+        false, false, &many,
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n1\n2\r\n3\r\n2\n4\r\n0\r\n\r\n",
+        &a);
+    T_EQ(a.numbers.numbers, 3);
     whole(false, false, &text, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc\n", &a);
     T_STR(a.text, "abc");
     static const char runs[] =
@@ -117,7 +122,9 @@ T_TEST(what_is_no_answer_is_refused)
         "HTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n1\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n1\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nx1\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n1\n2\n", /* more than asked for */

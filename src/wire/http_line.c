@@ -1,0 +1,252 @@
+/* The strict scanner of HTTP/1 field lines and chunks. */
+#include "wire/http_line.h"
+#include "platform/assert.h"
+
+#define ALNUM (HTTP_TOKEN | HTTP_VALUE | HTTP_TARGET | HTTP_HOST)
+const uint8_t http_class[256] = {
+    ['\t'] = HTTP_VALUE,
+    [' '] = HTTP_VALUE,
+    ['!'] = ALNUM,
+    ['"'] = HTTP_VALUE,
+    ['#'] = HTTP_TOKEN | HTTP_VALUE,
+    ['$'] = ALNUM,
+    ['%'] = ALNUM,
+    ['&'] = ALNUM,
+    ['\''] = ALNUM,
+    ['('] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    [')'] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    ['*'] = ALNUM,
+    ['+'] = ALNUM,
+    [','] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    ['-'] = ALNUM,
+    ['.'] = ALNUM,
+    ['/'] = HTTP_VALUE | HTTP_TARGET,
+    ['0' ... '9'] = ALNUM,
+    [':'] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    [';'] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    ['<'] = HTTP_VALUE,
+    ['='] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    ['>'] = HTTP_VALUE,
+    ['?'] = HTTP_VALUE | HTTP_TARGET,
+    ['@'] = HTTP_VALUE | HTTP_TARGET,
+    ['A' ... 'Z'] = ALNUM,
+    ['['] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    ['\\'] = HTTP_VALUE,
+    [']'] = HTTP_VALUE | HTTP_TARGET | HTTP_HOST,
+    ['^'] = HTTP_TOKEN | HTTP_VALUE,
+    ['_'] = ALNUM,
+    ['`'] = HTTP_TOKEN | HTTP_VALUE,
+    ['a' ... 'z'] = ALNUM,
+    ['{'] = HTTP_VALUE,
+    ['|'] = HTTP_TOKEN | HTTP_VALUE,
+    ['}'] = HTTP_VALUE,
+    ['~'] = ALNUM,
+    [0x80 ... 0xff] = HTTP_VALUE,
+};
+#undef ALNUM
+
+const char *http_name_trouble(const char *from, const char *q, const char *end)
+{
+    if (*q == ':')
+        return "a header has no name";
+    if (*q == ' ' || *q == '\t')
+        return q == from ? "folded header lines are obsolete and not accepted"
+                         : "there is space between a header name and its colon";
+    if (*q == '\n' || (*q == '\r' && q + 1 < end))
+        return "a header line has no colon, or does not end with CR LF";
+    return *q == '\r' ? NULL : "a header name holds a character that is not allowed there";
+}
+
+bool http_word_is(struct slice s, const char *word)
+{
+    if (s.len != strlen(word))
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.p[i];
+        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != word[i])
+            return false;
+    }
+    return true;
+}
+
+int http_u64(struct slice s, uint64_t max, uint64_t *out)
+{
+    uint64_t v = 0;
+    bool over = false;
+    if (s.len == 0)
+        return FIRN_EFORMAT;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned d = (unsigned)(uint8_t)s.p[i] - '0';
+        if (d > 9)
+            return FIRN_EFORMAT;
+        over |= __builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, d, &v);
+    }
+    if (over || v > max)
+        return FIRN_ERANGE;
+    *out = v;
+    return 0;
+}
+
+/* ---- chunks ---- */
+
+struct walk {
+    const char *q, *end;
+    const char *why; /* NULL with FIRN_EAGAIN */
+    enum http_chunk_error error;
+};
+
+static int refuse(struct walk *w, enum http_chunk_error error, const char *why)
+{
+    w->error = error;
+    w->why = why;
+    return FIRN_EFORMAT;
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static const char *token_end(const char *q, const char *end)
+{
+    while (q < end && http_is(*q, HTTP_TOKEN))
+        q++;
+    return q;
+}
+
+/* Extensions of a chunk (";name" or ";name=value", the value perhaps quoted) are passed over, as RFC
+ * 9112 wants, but read properly: parsers that did not disagreed about where the line ends. Returns
+ * what follows them, `end` when they may go on there, NULL when they are malformed. */
+static const char *extensions_end(const char *q, const char *end)
+{
+    while (q < end && *q == ';') {
+        const char *from = ++q;
+        q = token_end(q, end);
+        if (q == from && q < end)
+            return NULL;
+        if (q == end || *q != '=')
+            continue;
+        from = ++q;
+        bool quoted = q < end && *q == '"';
+        if (!quoted) {
+            q = token_end(q, end);
+        } else {
+            q++;
+            while (q < end && http_is(*q, HTTP_VALUE) && *q != '"' && *q != '\\')
+                q++;
+            if (q < end && *q++ != '"')
+                return NULL;
+        }
+        if (q == from && q < end)
+            return NULL;
+        if (!quoted)
+            break; /* llhttp takes nothing behind a plain value, so neither do we */
+    }
+    return q;
+}
+
+/* The line "1a;extension\r\n". */
+static int size_line(struct walk *w, uint64_t max, uint64_t *size)
+{
+    const char *q = w->q, *from = q, *end = w->end;
+    uint64_t v = 0;
+    for (; q < end && hex(*q) >= 0; q++) {
+        v = v << 4 | (unsigned)hex(*q);
+        if (v > max)
+            return refuse(w, HTTP_CHUNK_LONG, "the body is too long");
+    }
+    if (q == end && q - from < HTTP_CHUNK_LINE_BYTES_MAX)
+        return FIRN_EAGAIN;
+    if (q == from || q == end || (*q != '\r' && *q != ';'))
+        return refuse(w, HTTP_CHUNK_BAD, "a chunk's size is not a hexadecimal number");
+    q = extensions_end(q, end);
+    if (q && q - from > HTTP_CHUNK_LINE_BYTES_MAX)
+        return refuse(w, HTTP_CHUNK_BAD, "a chunk's extension is too long");
+    if (q && (q == end || (*q == '\r' && q + 1 == end)))
+        return FIRN_EAGAIN;
+    if (!q || *q != '\r' || q[1] != '\n')
+        return refuse(w, HTTP_CHUNK_BAD, "a chunk's size or extension is malformed");
+    *size = v;
+    w->q = q + 2;
+    return 0;
+}
+
+static bool bears_on_framing(struct slice name)
+{
+    static const char *const names[] = { "content-length", "transfer-encoding", "expect",
+                                         "connection",     "proxy-connection",  "upgrade" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (http_word_is(name, names[i]))
+            return true;
+    return false;
+}
+
+static int trailers(struct walk *w)
+{
+    for (int n = 0;; n++) {
+        struct slice name, value;
+        if (w->end - w->q >= 2 && w->q[0] == '\r' && w->q[1] == '\n') {
+            w->q += 2;
+            return 0;
+        }
+        if (n == HTTP_FIELDS_MAX)
+            return refuse(w, HTTP_CHUNK_TRAILERS, "there are more than 100 trailers");
+        const char *why, *next = http_field(w->q, w->end, &name, &value, &why);
+        if (!next)
+            return why ? refuse(w, HTTP_CHUNK_BAD, why) : FIRN_EAGAIN;
+        if (bears_on_framing(name))
+            return refuse(w, HTTP_CHUNK_BAD,
+                          "a trailer bears on framing, which was settled before it");
+        w->q = next;
+    }
+}
+
+/* With `to` the data is joined there; it may be where the body begins. */
+static int walk_chunks(struct walk *w, const struct http_chunk_limits *limits, char *to,
+                       size_t *out_len)
+{
+    size_t total = 0;
+    for (size_t n = 0;; n++) {
+        uint64_t size;
+        if (n > limits->chunks_max)
+            return refuse(w, HTTP_CHUNK_LONG, "the body comes in too many chunks");
+        int r = size_line(w, limits->body_max - total, &size);
+        if (r)
+            return r;
+        if (size == 0)
+            break;
+        size_t have = (size_t)(w->end - w->q), after = have > size ? have - size : 0;
+        if (memcmp(w->q + (have - after), "\r\n", after < 2 ? after : 2) != 0)
+            return refuse(w, HTTP_CHUNK_BAD, "a chunk's data does not end with CR LF");
+        if (after < 2)
+            return FIRN_EAGAIN;
+        if (to) {
+            firn_assert(to + total <= w->q, "total=%zu", total);
+            memmove(to + total, w->q, size);
+        }
+        total += size;
+        w->q += size + 2;
+    }
+    *out_len = total;
+    return trailers(w);
+}
+
+ssize_t http_chunks(char *p, size_t len, const struct http_chunk_limits *limits, size_t *out_len,
+                    const char **why, enum http_chunk_error *error)
+{
+    struct walk w = { .q = p, .end = p + len };
+    size_t n;
+    int r = walk_chunks(&w, limits, NULL, &n); /* first look whether all of it is there */
+    *why = w.why;
+    *error = w.error;
+    if (r < 0)
+        return r;
+    size_t used = (size_t)(w.q - p);
+    w = (struct walk){ .q = p, .end = p + used };
+    r = walk_chunks(&w, limits, p, out_len);
+    firn_assert(r == 0 && *out_len == n && n <= used, "joined=%zu of %zu", *out_len, n);
+    return (ssize_t)used;
+}
