@@ -2,6 +2,7 @@
 #include "cli/id_body.h"
 #include "id/bytes.h"
 #include "wire/json_read.h"
+#include "wire/resp_reply.h"
 
 #include <string.h>
 
@@ -71,7 +72,7 @@ int id_body_one(const char *p, size_t len, char out[ID_BODY_TEXT_BUF])
     return 0;
 }
 
-/* Who sees the IDs: one of the two. */
+/* The callback that sees the IDs: one of the two. */
 struct seer {
     id_body_fn *number;
     id_body_text_fn *text;
@@ -162,22 +163,6 @@ int id_body_each_text(enum id_body_form form, const char *p, size_t len, id_body
 
 /* ---- the Redis protocol ---- */
 
-enum { RESP_LINE_MAX = 64 * 1024, RESP_ELEMENTS_MAX = 1 << 24, RESP_BULK_MAX = 64 << 20 };
-
-/* The number in the line of a length; -1 stands for RESP2's null. */
-static bool length(const char *p, size_t len, int64_t max, int64_t *out)
-{
-    uint64_t n;
-    if (len == 2 && p[0] == '-' && p[1] == '1') {
-        *out = -1;
-        return true;
-    }
-    if (!number(p, len, &n) || n > (uint64_t)max)
-        return false;
-    *out = (int64_t)n;
-    return true;
-}
-
 struct resp_at {
     const char *p;
     size_t len, at;
@@ -203,65 +188,29 @@ static void text(struct resp_at *r, const char *p, size_t len)
 /* One element: what it opens is added to r->open. */
 static int element(struct resp_at *r)
 {
-    const char *p = r->p + r->at;
-    size_t len = r->len - r->at;
-    if (len == 0)
-        return FIRN_EAGAIN;
-    const char *nl = memchr(p, '\n', len);
-    if (!nl)
-        return len > RESP_LINE_MAX ? FIRN_EFORMAT : FIRN_EAGAIN;
-    if (nl - p < 2 || nl[-1] != '\r')
-        return FIRN_EFORMAT;
-    size_t used = (size_t)(nl + 1 - p), line_len = used - 3;
-    int64_t n;
-    switch (p[0]) {
-    case ':':
-        text(r, p + 1, line_len);
+    struct resp_value v;
+    ssize_t used = resp_reply(r->p + r->at, r->len - r->at, &v);
+    if (used < 0)
+        return (int)used;
+    switch (v.type) {
+    case RESP_NUMBER:
+    case RESP_TEXT:
+        text(r, v.text.p, v.text.len);
         break;
-    case '-':
+    case RESP_FAILURE:
         r->answer.error = true;
         break;
-    case '+':
-    case '_':
-    case '#':
-    case ',':
-    case '(':
+    case RESP_SIMPLE:
+    case RESP_NULL:
         r->answer.other = true;
         break;
-    case '$':
-    case '=':
-    case '!':
-        if (!length(p + 1, line_len, RESP_BULK_MAX, &n))
-            return FIRN_EFORMAT;
-        if (n < 0) {
-            r->answer.other = true;
-            break;
-        }
-        if (len - used < (size_t)n + 2)
-            return FIRN_EAGAIN;
-        if (memcmp(p + used + n, "\r\n", 2) != 0)
-            return FIRN_EFORMAT;
-        if (p[0] == '!')
-            r->answer.error = true;
-        else
-            text(r, p + used, (size_t)n);
-        used += (size_t)n + 2;
-        break;
-    case '*':
-    case '~':
-    case '>':
-    case '%':
-        if (!length(p + 1, line_len, RESP_ELEMENTS_MAX, &n))
-            return FIRN_EFORMAT;
-        if (n > 0)
-            r->open += (uint64_t)n << (p[0] == '%');
-        if (r->open > 2 * RESP_ELEMENTS_MAX)
+    case RESP_CONTAINER:
+        r->open += v.members;
+        if (r->open > 2 * RESP_REPLY_ELEMENTS_MAX)
             return FIRN_EFORMAT;
         break;
-    default:
-        return FIRN_EFORMAT;
     }
-    r->at += used;
+    r->at += (size_t)used;
     return 0;
 }
 
@@ -282,7 +231,8 @@ static ssize_t resp(const char *p, size_t len, const struct seer *s, struct resp
     int error = 0;
     bool plain = len > 0 && p[0] != '*' && p[0] != '~' && p[0] != '>' && p[0] != '%';
     bool tell = s->number || s->text;
-    if (tell && !plain) { /* a container may be cut: look before anybody is told */
+    if (tell &&
+        !plain) { /* a container may be truncated: look at all of it before `each` sees any */
         if ((error = whole(&r)) != 0)
             return error;
         r = begin;

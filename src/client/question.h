@@ -13,7 +13,6 @@ enum {
     PATH_BUF = 192,
     BODY_BUF = 512,
     QUESTION_BYTES_MAX = 4096, /* a question as it is sent: path, token, key, body */
-    ANSWER_BYTES_MAX_ = 64 * 1024 * 1024,
 };
 
 enum question_what {
@@ -43,7 +42,7 @@ struct answer_in {
     bool busy;  /* the server says that it cannot serve anybody at the moment */
     bool close; /* the connection is not to be used again */
     size_t at;  /* resp2.c: how far a list was read, and what of it is missing */
-    int64_t missing;
+    uint64_t missing;
     struct runs numbers;             /* ASK_NUMBERS; the receiver frees it */
     char text[FIRN_CLIENT_TEXT_BUF]; /* ASK_TEXT: the ID; on error what the server says */
     const char *body; /* ASK_GET and below: borrowed from the bytes that were parsed */

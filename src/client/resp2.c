@@ -1,4 +1,6 @@
 #include "client/resp2.h"
+#include "firn/text.h"
+#include "wire/resp_reply.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,65 +43,12 @@ size_t resp2_ask(const struct client_opts *o, const struct question *q, char *ou
 
 /* --- hearing --- */
 
-/* One value: a line, and for '$' the bytes behind it. */
-struct value {
-    char type;     /* + - : $ * */
-    const char *p; /* the text; of '*' and of a null none */
-    size_t len;
-    int64_t count; /* ':' the number, '*' how many follow, '$' the length; -1 is null */
-};
-
-static int read_signed(const char *p, size_t len, int64_t *out)
+static bool begins(struct slice s, const char *word)
 {
-    bool minus = len && *p == '-';
-    int64_t n = 0;
-    if (len == minus)
-        return FIRN_EFORMAT;
-    for (size_t i = minus; i < len; i++)
-        if (p[i] < '0' || p[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
-            __builtin_add_overflow(n, p[i] - '0', &n))
-            return FIRN_EFORMAT;
-    *out = minus ? -n : n;
-    return 0;
+    return s.len >= strlen(word) && memcmp(s.p, word, strlen(word)) == 0;
 }
 
-static long read_value(const char *p, size_t len, struct value *v)
-{
-    const char *cr = memmem(p, len, "\r\n", 2);
-    if (!cr)
-        return len > 16 * 1024 ? FIRN_EFORMAT : FIRN_EAGAIN;
-    size_t line = (size_t)(cr - p);
-    *v = (struct value){ .type = line ? p[0] : 0, .p = p + 1, .len = line ? line - 1 : 0 };
-    switch (v->type) {
-    case '+':
-    case '-':
-        return (long)line + 2;
-    case ':':
-        return read_signed(v->p, v->len, &v->count) ? FIRN_EFORMAT : (long)line + 2;
-    case '*':
-    case '$':
-        if (read_signed(v->p, v->len, &v->count) || v->count < -1 || v->count > ANSWER_BYTES_MAX_)
-            return FIRN_EFORMAT;
-        v->p = NULL;
-        v->len = 0;
-        if (v->type == '*' || v->count < 0)
-            return (long)line + 2;
-        if (len < line + 2 + (size_t)v->count + 2)
-            return FIRN_EAGAIN;
-        v->p = cr + 2;
-        v->len = (size_t)v->count;
-        return (long)line + 2 + (long)v->count + 2;
-    default:
-        return FIRN_EFORMAT;
-    }
-}
-
-static bool begins(const struct value *v, const char *word)
-{
-    return v->len >= strlen(word) && memcmp(v->p, word, strlen(word)) == 0;
-}
-
-static void hear_refusal(const struct value *v, struct answer_in *out)
+static void hear_refusal(struct slice said, struct answer_in *out)
 {
     static const struct {
         const char *words;
@@ -118,46 +67,38 @@ static void hear_refusal(const struct value *v, struct answer_in *out)
     };
     out->error = FIRN_EINVAL;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (begins(v, rows[i].words)) {
+        if (begins(said, rows[i].words)) {
             out->error = rows[i].error;
             out->again = rows[i].again;
             break;
         }
-    snprintf(out->text, sizeof out->text, "%.*s", (int)(v->len < 300 ? v->len : 300), v->p);
+    snprintf(out->text, sizeof out->text, "%.*s", (int)(said.len < 300 ? said.len : 300), said.p);
 }
 
-static int hear_number(const struct value *v, const struct question *q, struct runs *out)
+static int hear_number(const struct resp_value *v, const struct question *q, struct runs *out)
 {
-    int64_t n = v->count;
-    if (v->type == '$') {
-        uint64_t u = 0;
-        if (!v->p || v->len == 0 || v->len > 20)
-            return FIRN_EFORMAT;
-        for (size_t i = 0; i < v->len; i++)
-            if (v->p[i] < '0' || v->p[i] > '9' || __builtin_mul_overflow(u, 10, &u) ||
-                __builtin_add_overflow(u, v->p[i] - '0', &u))
-                return FIRN_EFORMAT;
-        return out->numbers < q->n ? runs_add(out, u) : FIRN_EFORMAT;
-    }
-    return v->type == ':' && n >= 0 && out->numbers < q->n ? runs_add(out, (uint64_t)n)
-                                                           : FIRN_EFORMAT;
-}
-
-static int hear_text(const struct value *v, struct answer_in *out)
-{
-    if (v->type != '$' || !v->p || v->len == 0 || v->len >= sizeof out->text)
+    uint64_t n;
+    if ((v->type != RESP_NUMBER && v->type != RESP_TEXT) || out->numbers >= q->n ||
+        firn_u64_parse(v->text.p, v->text.len, &n) != 0)
         return FIRN_EFORMAT;
-    memcpy(out->text, v->p, v->len);
-    out->text[v->len] = '\0';
+    return runs_add(out, n);
+}
+
+static int hear_text(const struct resp_value *v, struct answer_in *out)
+{
+    if (v->type != RESP_TEXT || v->text.len == 0 || v->text.len >= sizeof out->text)
+        return FIRN_EFORMAT;
+    memcpy(out->text, v->text.p, v->text.len);
+    out->text[v->text.len] = '\0';
     return 0;
 }
 
 /* The members of a list from out->at on. */
 static long hear_list(const char *p, size_t len, const struct question *q, struct answer_in *out)
 {
-    struct value v;
+    struct resp_value v;
     while (out->missing > 0) {
-        long used = read_value(p + out->at, len - out->at, &v);
+        long used = resp_reply(p + out->at, len - out->at, &v);
         if (used < 0)
             return used;
         int r = hear_number(&v, q, &out->numbers);
@@ -172,32 +113,32 @@ static long hear_list(const char *p, size_t len, const struct question *q, struc
 long resp2_hear(const char *p, size_t len, bool auth, const struct question *q,
                 struct answer_in *out)
 {
-    struct value v;
+    struct resp_value v;
     size_t at = 0;
     if (out->missing > 0)
         return hear_list(p, len, q, out);
-    long used = read_value(p, len, &v);
+    long used = resp_reply(p, len, &v);
     if (auth && used > 0) {
-        if (v.type == '-') { /* what the command answers then says no more */
-            hear_refusal(&v, out);
+        if (v.type == RESP_FAILURE) { /* what the command answers then says no more */
+            hear_refusal(v.text, out);
             out->close = true;
             return (long)len;
         }
         at = (size_t)used;
-        used = read_value(p + at, len - at, &v);
+        used = resp_reply(p + at, len - at, &v);
     }
     if (used < 0)
         return used;
     at += (size_t)used;
-    if (v.type == '-') {
-        hear_refusal(&v, out);
+    if (v.type == RESP_FAILURE) {
+        hear_refusal(v.text, out);
         return (long)at;
     }
     if (q->what == ASK_TEXT)
         return hear_text(&v, out) ? FIRN_EFORMAT : (long)at;
-    if (v.type == '*') {
+    if (v.type == RESP_CONTAINER) {
         out->at = at;
-        out->missing = v.count;
+        out->missing = v.members;
         return hear_list(p, len, q, out);
     }
     int r = hear_number(&v, q, &out->numbers);
