@@ -1,7 +1,7 @@
 /*
  * dedup.h - results of the last DEDUP_MAX applied requests, by nonce.
- * A request that is sent again after its leader was lost is answered from this table instead of being applied twice.
- * All members have the same table. Belongs to one thread.
+ * A request that is sent again after its leader was lost is answered from this table instead of
+ * being applied twice. All members have the same table. Belongs to one thread.
  */
 #ifndef FIRN_RAFT_DEDUP_H
 #define FIRN_RAFT_DEDUP_H

@@ -1,6 +1,6 @@
 /*
- * The replicated state machine. Entries and snapshots come from disks and peers: everything in them is checked and
- * refused with an error. What this member builds itself is asserted.
+ * The replicated state machine. Entries and snapshots come from disks and peers: everything in them
+ * is checked and refused with an error. What this member builds itself is asserted.
  */
 #include "raft/fsm.h"
 #include "id/bytes.h"

@@ -1,16 +1,18 @@
 /*
- * fsm.h - the replicated state machine: the register map, the cluster's incarnation, recent requests.
+ * fsm.h - the replicated state machine: registers, the cluster's incarnation, recent requests.
  * Makes and reads the bytes of log entries and snapshots; no I/O. Belongs to one thread.
  *
- * A member whose leader was lost does not know whether a write was applied, and sends it again. So the last DEDUP_MAX
- * requests are remembered with their nonces and results: of two copies of a request the first is applied, the second
- * is answered with the same result. If the table may have dropped the request since it was first sent, the answer is
- * "unknown".
+ * A member whose leader was lost does not know whether a write was applied, and sends it again. So
+ * the last DEDUP_MAX requests are remembered with their nonces and results: of two copies of a
+ * request the first is applied, the second is answered with the same result. If the table may have
+ * dropped the request since it was first sent, the answer is "unknown".
  *
  * An entry is one of
- *   "FW2\0" u32 requests, u64 index, { body of a CAS of raft_frame.h, without `seen` }    a group of writes
- *   "FI2\0" u32 0, u64 index, u64 old, u64 new                      the incarnation: old becomes new
- *   "FC2\0" u32 0, u64 index, u64 term, u64 requests, u64 sum       the leader's digest; changes nothing
+ *   "FW2\0" u32 requests, u64 index, { body of a CAS of raft_frame.h, without `seen` }
+ *                                              a group of writes
+ *   "FI2\0" u32 0, u64 index, u64 old, u64 new   the incarnation: old becomes new
+ *   "FC2\0" u32 0, u64 index, u64 term, u64 requests, u64 sum
+ *                                              the leader's digest; changes nothing
  * padded with zeros to a multiple of 8, as libraft requires. A snapshot is
  *   "FS1\0" u32 0, u64 incarnation, u64 count, { text key, text value },
  *   u64 requests, u32 rows, { u64 nonce, u64 nonce, text result }, SHA-256 of all before it
@@ -45,8 +47,8 @@ struct fsm { /* all zero is an empty one */
     uint64_t incarnation; /* 0: none yet */
     uint64_t requests;    /* applied, ever */
     struct dedup dedup;
-    /* Of the entry applied last, for the member that proposed it: per request u8 fsm_outcome, then for
-     * each of its writes u8 1 for a conflict. */
+    /* Of the entry applied last, for the member that proposed it: per request u8 fsm_outcome, then
+     * for each of its writes u8 1 for a conflict. */
     uint8_t *result;
     size_t result_len, result_cap;
     struct fsm_check check; /* the last one; the reader sets it to zero */
@@ -66,13 +68,15 @@ struct fsm_entry { /* being filled */
 
 void fsm_entry_begin(struct fsm_entry *e, char *room, size_t cap);
 
-/* Add a request: the body of a CAS frame behind `seen`. False: it does not fit, the entry is as before. */
+/* Add a request: the body of a CAS frame behind `seen`. False: it does not fit, the entry is as
+ * before. */
 bool fsm_entry_add(struct fsm_entry *e, const char *body, size_t len);
 
 /* Finishes the entry; returns its length with the padding. */
 size_t fsm_entry_end(struct fsm_entry *e);
 
-/* FSM_CHECK_BYTES: the digest of `f`, said by the leader of `term`. Every earlier entry must be applied. */
+/* FSM_CHECK_BYTES: the digest of `f`, said by the leader of `term`. Every earlier entry must be
+ * applied. */
 void fsm_entry_check(char *room, uint64_t term, const struct fsm *f);
 
 size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new);

@@ -1,6 +1,6 @@
 /*
- * This member's identity: a file in its folder with a random id, made once, and the address under which the other
- * members reach it. Neither may change: libraft identifies members by both.
+ * This member's identity: a file in its folder with a random id, made once, and the address under
+ * which the other members reach it. Neither may change: libraft identifies members by both.
  */
 #include "raft/node_in.h"
 #include "id/diag.h"
@@ -88,7 +88,8 @@ static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag
 
 /* ---- cluster.restore, which is applied once ---- */
 
-/* Identifies the folder: a copy of it may be restored as well. An inode number alone may be used again. */
+/* Identifies the folder: a copy of it may be restored as well. An inode number alone may be used
+ * again. */
 static void name_folder(const struct node *n, char out[FOLDER_BUF])
 {
     struct statx st = { 0 };
@@ -111,8 +112,8 @@ void identity_note_restore(struct node *n)
                  d.text);
 }
 
-/* cluster.restore that stays in the settings would make this member a new cluster at each start, and the members
- * that joined it since would have another one. */
+/* cluster.restore that stays in the settings would make this member a new cluster at each start,
+ * and the members that joined it since would have another one. */
 static void ignore_restore(struct node *n)
 {
     char path[4200], here[FOLDER_BUF], noted[FOLDER_BUF];
@@ -159,8 +160,8 @@ int identity_open(struct node *n, struct firn_diag *d)
             node_say(
                 n, NODE_WARN, "init_still_set",
                 "cause=cluster.init is set, and this folder has data: if they are ever lost, this "
-                "member starts a second cluster that issues the same tickets again cure=replace it by "
-                "cluster.join with the other members");
+                "member starts a second cluster that issues the same tickets again cure=replace "
+                "it by cluster.join with the other members");
         return r;
     }
     if (n->opts.restore)

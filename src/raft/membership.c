@@ -1,10 +1,12 @@
 /*
  * Membership changes: members are added, promoted and removed, and the lead is handed over.
- * The leader makes one change at a time. A process that starts without data asks to join until it is a member.
+ * The leader makes one change at a time. A process that starts without data asks to join until it
+ * is a member.
  *
- * JOIN and ADD add the process as a spare, then make it a standby, which gets the log; ADD ends there. JOIN makes it
- * a voter when it has caught up. Each step is one change of libraft's configuration, which is a log entry. A request
- * names the state to reach, so another leader can begin it again.
+ * JOIN and ADD add the process as a spare, then make it a standby, which gets the log; ADD ends
+ * there. JOIN makes it a voter when it has caught up. Each step is one change of libraft's
+ * configuration, which is a log entry. A request names the state to reach, so another leader can
+ * begin it again.
  */
 #include "raft/node_in.h"
 #include "wire/url.h"
@@ -254,8 +256,8 @@ void membership_join(struct node *n)
 {
     const struct raft_server *me = node_member(n, n->self.id);
     n->self.newcomer &= me == NULL;
-    /* A process that the configuration lacks was removed, and must not join again by itself; a newcomer never
-     * was in it. */
+    /* A process that the configuration lacks was removed, and must not join again by itself; a
+     * newcomer never was in it. */
     bool in = me ? me->role == RAFT_VOTER || (me->role == RAFT_STANDBY && n->opts.standby)
                  : n->raft.configuration.n > 0 && !n->self.newcomer;
     if (in || n->opts.join_n == 0 || n->join.wire || uv_now(&n->loop.uv) < n->join.retry_ms)

@@ -1,9 +1,9 @@
 /*
  * The node as a whole: its thread and loop, libraft's life, and the functions for other threads.
  *
- * Start: check settings, open folder and port; libraft loads snapshot and log on the caller's thread, so that
- * node_start() returns every error; then the loop's thread runs. Stop: the reverse, on the loop's thread.
- * libraft has no callback for a change of the leader: on_tick() looks.
+ * Start: check settings, open folder and port; libraft loads snapshot and log on the caller's
+ * thread, so that node_start() returns every error; then the loop's thread runs. Stop: the reverse,
+ * on the loop's thread. libraft has no callback for a change of the leader: on_tick() looks.
  */
 #include "raft/node_in.h"
 #include "wire/tls_context.h"
@@ -52,7 +52,7 @@ static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **resu
         n->applied.failed = r;
         log_failed(n, r == FIRN_ENOMEM ? "out of memory" : "a log entry is damaged",
                    r == FIRN_ENOMEM ? "restart firnd"
-                                    : "remove this member, delete its folder, join anew");
+                                    : "remove this member, delete its folder, join again");
     }
     if (n->fsm.check.term)
         check_applied(n);
@@ -60,8 +60,8 @@ static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **resu
     return to_raft(r);
 }
 
-/* libraft sends a snapshot that was lost on its way to a member again after 30 s, and the member would get nothing
- * until then. Here it is 3 s, plus 1 s per megabyte of the snapshot. */
+/* libraft sends a snapshot that was lost on its way to a member again after 30 s, and the member
+ * would get nothing until then. Here it is 3 s, plus 1 s per megabyte of the snapshot. */
 static void set_resend(struct node *n, size_t bytes)
 {
     raft_set_install_snapshot_timeout(&n->raft, SNAPSHOT_AGAIN_MS + (unsigned)(bytes / 1000));
@@ -100,7 +100,7 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
         n->check.differs = 0; /* these registers are the leader's */
     } else {
         node_say(n, NODE_ERROR, "snapshot_refused",
-                 "cause=wrong checksum cure=remove this member, delete its folder, join anew");
+                 "cause=wrong checksum cure=remove this member, delete its folder, join again");
     }
     return to_raft(r);
 }
@@ -185,8 +185,8 @@ static void watch_lead(struct node *n)
     }
 }
 
-/* What libraft keeps true between two callbacks. After a snapshot that could not be stored it does not: the log has
- * failed then, and nothing is applied any more. */
+/* What libraft keeps true between two callbacks. After a snapshot that could not be stored it does
+ * not: the log has failed then, and nothing is applied any more. */
 static void check_indexes(struct node *n)
 {
     raft_index last = raft_last_index(&n->raft), commit = n->raft.commit_index;
@@ -240,7 +240,7 @@ static int explain(struct node *n, int r, const char *what, struct firn_diag *d)
     if (!what) /* loading: libraft has many errors for data that it cannot decode */
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.40s is damaged (%.80s): remove this member, delete its folder, join "
-                          "anew",
+                          "again",
                           n->self.dir, why);
     return firn__diag(d, FIRN_EIO, 0, "cannot %s in %.80s: %.80s", what, n->self.dir, why);
 }
@@ -300,7 +300,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
         return firn__diag(
             d, FIRN_EFORMAT, 0,
             "%.80s: term and vote are damaged: remove this member, delete its folder, "
-            "join anew",
+            "join again",
             n->self.dir);
     return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
 }

@@ -1,7 +1,8 @@
 /*
  * node.h - this process's member of a Raft cluster of firnd processes.
- * A node runs libraft on a loop and a thread of its own. It keeps the log and the snapshots in its folder, talks to
- * the other members and answers clients on the peer port, and serves the store of its own process through a channel.
+ * A node runs libraft on a loop and a thread of its own. It keeps the log and the snapshots in its
+ * folder, talks to the other members and answers clients on the peer port, and serves the store of
+ * its own process through a channel.
  */
 #ifndef FIRN_RAFT_NODE_H
 #define FIRN_RAFT_NODE_H
@@ -12,13 +13,12 @@ struct node;
 
 enum node_level { NODE_ERROR, NODE_WARN, NODE_INFO };
 
-struct node_opts {       /* texts are copied, or used during node_start() alone */
-    const char *dir;     /* its folder; made if it does not exist */
-    const char *listen;  /* "host:port" of the peer port */
-    const char *address; /* under which the other members reach it; NULL: as listen */
-    bool init;           /* make a new cluster of this one member, if the folder has no data */
-    bool
-        restore; /* recover as a single-member cluster from the folder's data, as a new incarnation */
+struct node_opts {           /* texts are copied, or used during node_start() alone */
+    const char *dir;         /* its folder; made if it does not exist */
+    const char *listen;      /* "host:port" of the peer port */
+    const char *address;     /* under which the other members reach it; NULL: as listen */
+    bool init;               /* make a new cluster of this one member, if the folder has no data */
+    bool restore;            /* recover as a single-member cluster, as a new incarnation */
     const char *const *join; /* members to ask for admission, if the folder has no data */
     size_t join_n;
     bool standby;            /* join without a vote, until it is promoted */
@@ -32,28 +32,29 @@ struct node_opts {       /* texts are copied, or used during node_start() alone 
     void *user;
 };
 
-/* Check that these settings are consistent; of `join` only `join_n` is used. FIRN_EINVAL: they are not, `d` says
- * why. */
+/* Check that these settings are consistent; of `join` only `join_n` is used. FIRN_EINVAL: they are
+ * not, `d` says why. */
 FIRN_MUSTUSE int node_check(const struct node_opts *o, struct firn_diag *d);
 
-/* FIRN_EINVAL: as node_check(); FIRN_EIO: the folder or the port cannot be used;
- * FIRN_EFORMAT: the log or the snapshot is damaged, and is left as it is. `d` says what is wrong, and the cure. */
+/* FIRN_EINVAL: as node_check(); FIRN_EIO: the folder or the port cannot be used; FIRN_EFORMAT: the
+ * log or the snapshot is damaged, and is left as it is. `d` says what is wrong, and the cure. */
 FIRN_MUSTUSE int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d);
 
-/* Read the PEM files again, from any thread: new connections use them, existing ones stay as they are. FIRN_EINVAL:
- * the node was started without TLS, or a file is not named; FIRN_EIO: `d` names the file that cannot be used. On
- * error nothing changes. */
+/* Read the PEM files again, from any thread: new connections use them, existing ones stay as they
+ * are. FIRN_EINVAL: the node was started without TLS, or a file is not named; FIRN_EIO: `d` names
+ * the file that cannot be used. On error nothing changes. */
 FIRN_MUSTUSE int node_renew_tls(struct node *n, const char *cert, const char *key, const char *ca,
                                 struct firn_diag *d);
 
 /* Ends the thread. Close every channel first. */
 void node_stop(struct node *n);
 
-/* A channel from this process to the cluster; any number, each for one thread at a time. NULL: no memory. */
+/* A channel from this process to the cluster; any number, each for one thread at a time. NULL: no
+ * memory. */
 struct raft_channel *node_channel(struct node *n);
 
-/* Send a request without blocking: `done` is called once, on the node's thread, with the reply, or with NULL when
- * the node stops before that. `frame` is copied. */
+/* Send a request without blocking: `done` is called once, on the node's thread, with the reply, or
+ * with NULL when the node stops before that. `frame` is copied. */
 void node_submit(struct node *n, const char *frame, size_t len,
                  void (*done)(void *user, const char *reply, size_t len), void *user);
 
@@ -79,7 +80,8 @@ struct node_view {
     bool removed; /* the cluster has removed this member */
     uint64_t term, last_index, commit_index, applied_index, snapshot_index, registers;
     unsigned count[NODE_ROLES]; /* members, by role */
-    /* Since the start. Entries and writes: proposed by this member; forwarded: [1] writes, [0] other requests. */
+    /* Since the start. Entries and writes: proposed by this member; forwarded: [1] writes, [0]
+     * other requests. */
     uint64_t leader_changes, snapshots, entries, writes, forwarded[2];
     unsigned peers; /* the other members; on the leader only */
     struct node_peer peer[NODE_PEERS_MAX];

@@ -220,8 +220,8 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
                void (*done)(void *user, const char *reply, size_t len), void *user);
 void node_pump(struct node *n); /* advance every request that can be advanced now */
 
-/* The same from inside a callback of libraft. libraft may be stepping down there, with half of its leader state
- * already freed, and must not be called. */
+/* The same from inside a callback of libraft. libraft may be stepping down there, with half of its
+ * leader state already freed, and must not be called. */
 static inline void node_pump_soon(struct node *n)
 {
     if (!n->loop.closing)
@@ -239,8 +239,8 @@ void node_expire(struct node *n);
 void node_end_requests(struct node *n);
 struct request *node_request(struct node *n, uint64_t number); /* NULL: it has ended */
 
-/* The outcome of a write is not known. If this member took it from its client, it asks the next leader; else the
- * member that forwarded it does. */
+/* The outcome of a write is not known. If this member took it from its client, it asks the next
+ * leader; else the member that forwarded it does. */
 void node_ask_again(struct node *n, struct request *q, const char *why);
 
 /* Begin a reply; end and send it. */

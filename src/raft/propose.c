@@ -1,6 +1,7 @@
 /*
- * Group commit of writes on the leader: all writes that wait go into one log entry, and are answered when it is
- * applied. A client that lost the last comparison on a register goes first (write_turn.h).
+ * Group commit of writes on the leader: all writes that wait go into one log entry, and are
+ * answered when it is applied. A client that lost the last comparison on a register goes first
+ * (write_turn.h).
  */
 #include "raft/node_in.h"
 #include "id/bytes.h"
@@ -54,7 +55,8 @@ enum turn_of node_turn(struct node *n, const struct request *q)
             return one;
         all = one == TURN_OTHERS ? one : all;
     }
-    /* A request for many registers might find one of them taken again and again: its wait is bounded. */
+    /* A request for many registers might find one of them taken again and again: its wait is
+     * bounded. */
     return t->now_ms - q->since_ms > t->for_ms * TURN_LINE_MAX ? TURN_FREE : all;
 }
 
@@ -146,14 +148,15 @@ static void proposal_done(struct raft_apply *req, int status, void *result)
     node_pump_soon(n);
 }
 
-/* A leader has every entry that was ever acknowledged, so it cannot be behind a client. But this member may have been
- * deposed, and not know it yet. */
+/* A leader has every entry that was ever acknowledged, so it cannot be behind a client. But this
+ * member may have been deposed, and not know it yet. */
 bool node_forgot(struct node *n, const struct request *q)
 {
     return q->frame.type == FRAME_CAS && load_be64(q->frame.body) > raft_last_index(&n->raft);
 }
 
-/* Add the writes whose turn it is (`turn`), or all that need not wait for another client. False: the entry is full. */
+/* Add the writes whose turn it is (`turn`), or all that need not wait for another client. False:
+ * the entry is full. */
 static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, bool turn)
 {
     for (struct request *q = n->requests.first, *next; q; q = next) {

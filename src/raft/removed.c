@@ -1,8 +1,9 @@
 /*
- * Detects that this member was removed from the cluster while it was down, or without hearing of it.
- * Members do not talk to a process that is no member, so all it sees is that no leader comes, as if the quorum was
- * lost; and cluster.restore, the cure for that, would make a second cluster. So a member without a leader asks the
- * other members for their status. The result is only logged and shown, and withdrawn when a leader comes.
+ * Detects that this member was removed from the cluster without having heard of it.
+ * Members do not talk to a process that is no member, so all it sees is that no leader comes, as if
+ * the quorum was lost; and cluster.restore, the cure for that, would make a second cluster. So a
+ * member without a leader asks the other members for their status. The result is only logged and
+ * shown, and withdrawn when a leader comes.
  */
 #include "raft/node_in.h"
 
@@ -29,8 +30,9 @@ static void ask(struct wire *w)
     wire_send(w, o.p, o.len);
 }
 
-/* The status of a leader of this cluster whose members lack this one. After a restart without a leader this member
- * may not know its cluster's incarnation yet: entries that are not known to be committed are not applied. */
+/* The status of a leader of this cluster whose members lack this one. After a restart without a
+ * leader this member may not know its cluster's incarnation yet: entries that are not known to be
+ * committed are not applied. */
 static bool says_removed(const struct node *n, const char *status, size_t len)
 {
     char cluster[48], id[40], *text = strndup(status, len);

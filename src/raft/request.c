@@ -1,15 +1,17 @@
 /*
  * Requests of clients, from arrival to reply.
  *
- * Every request waits first. On the leader, all writes that wait go into one log entry (group commit; PROPOSALS_MAX
- * entries may be under way, so later writes collect meanwhile), all reads that must be current wait for one barrier,
- * and membership changes run one by one. On any other member, requests are forwarded to the leader over one
- * connection. Reads that may be stale are answered from this member's own map.
+ * Every request waits first. On the leader, all writes that wait go into one log entry (group
+ * commit; PROPOSALS_MAX entries may be under way, so later writes collect meanwhile), all reads
+ * that must be current wait for one barrier, and membership changes run one by one. On any other
+ * member, requests are forwarded to the leader over one connection. Reads that may be stale are
+ * answered from this member's own map.
  *
- * A reply never claims more than is certain. A write that was not proposed by its deadline, or that a leader gave
- * back, ends with FIRN_EIO or waits on. A write that was proposed, or sent to a leader that was lost, may have been
- * applied: the member that took it from the client gave it a nonce, and asks the next leader again, which knows. Only
- * if no leader answers by the deadline the reply is FIRN_EUNKNOWN.
+ * A reply never claims more than is certain. A write that was not proposed by its deadline, or that
+ * a leader gave back, ends with FIRN_EIO or waits on. A write that was proposed, or sent to a
+ * leader that was lost, may have been applied: the member that took it from the client gave it a
+ * nonce, and asks the next leader again, which knows. Only if no leader answers by the deadline the
+ * reply is FIRN_EUNKNOWN.
  */
 #include "raft/node_in.h"
 #include "id/bytes.h"
@@ -23,7 +25,8 @@ enum {
     BUDGET_MS_MAX = 60 * 1000,
     PATIENCE_MS = 1000,
     PAGE_BYTES = 256 * 1024,
-    /* Of all clients together: they must not fill the memory, and each node_pump() walks over all requests. */
+    /* Of all clients together: they must not fill the memory, and each node_pump() walks over all
+     * requests. */
     REQUESTS_MAX = 2048,
     REQUEST_BYTES_MAX = 64 << 20,
 };
@@ -297,8 +300,8 @@ static void leader_frame(struct wire *w, const struct frame *f)
         node_reply_send(n, q, &o);
         return;
     }
-    /* A refusal of this leader says nothing about what the leader before it did. FIRN_ESTORE does: in another
-     * incarnation no member has the write. */
+    /* A refusal of this leader says nothing about what the leader before it did. FIRN_ESTORE does:
+     * in another incarnation no member has the write. */
     bool open = a.result == FIRN_EUNKNOWN || (q->maybe && a.result != 0 && a.result != FIRN_ESTORE);
     if (open && q->frame.type == FRAME_CAS && q->frame.flags == 0) {
         node_ask_again(n, q, "");
@@ -560,7 +563,8 @@ void node_forget(struct node *n, const struct wire *w)
     }
 }
 
-/* Requests wait for the end of an election. Once there was no leader for longer, they are refused at once. */
+/* Requests wait for the end of an election. Once there was no leader for longer, they are refused
+ * at once. */
 static bool given_up(const struct node *n, uint64_t now)
 {
     uint64_t patience = 10 * n->raft.election_timeout;
@@ -574,8 +578,8 @@ static const char *late(struct node *n, const struct request *q)
     if (n->health.stopped)
         return "libraft has stopped in this member: see its log, and restart it";
     if (n->removal.removed)
-        return "this member was removed from the cluster: stop it, or delete its folder and let it join "
-               "again";
+        return "this member was removed from the cluster: stop it, or delete its folder and let it "
+               "join again";
     if (!leads(n))
         return "no leader: fewer than half of the voters reach each other";
     if (q->state == REQUEST_BARRIER || !changes_something(q))

@@ -1,15 +1,16 @@
 /*
  * Leader state check: compare register digests before the first write.
- * All members apply the same log, so all have the same registers at each index, unless a disk or a bug changed them on
- * one. Such a member, as the leader, would issue again what was issued before.
+ * All members apply the same log, so all have the same registers at each index, unless a disk or a
+ * bug changed them on one. Such a member, as the leader, would issue again what was issued before.
  *
- * So a leader first applies every entry of its log, then appends its digest, and begins to write when that entry is
- * applied; it repeats this every few thousand requests. A member whose digest differs no longer answers that leader in
- * this term. libraft applies a committed entry before it answers for a later one. So if two of three members agree, no
- * write of the third is acknowledged: it loses the lead, and one of the two gets it. If only two members are up and
- * they differ, neither can tell which one is right, and no write is acknowledged.
- * Not detected: registers that change on the leader, until its next digest; and a member that received its registers
- * from the wrong leader, as a snapshot.
+ * So a leader first applies every entry of its log, then appends its digest, and begins to write
+ * when that entry is applied; it repeats this every few thousand requests. A member whose digest
+ * differs no longer answers that leader in this term. libraft applies a committed entry before it
+ * answers for a later one. So if two of three members agree, no write of the third is acknowledged:
+ * it loses the lead, and one of the two gets it. If only two members are up and they differ,
+ * neither can tell which one is right, and no write is acknowledged. Not detected: registers that
+ * change on the leader, until its next digest; and a member that received its registers from the
+ * wrong leader, as a snapshot.
  */
 #include "raft/node_in.h"
 
@@ -76,7 +77,8 @@ void check_propose(struct node *n)
     raft_free(b.base);
 }
 
-/* Logs it. Two members that differ, without a third, may elect each other again and again: not too often. */
+/* Logs it. Two members that differ, without a third, may elect each other again and again: not too
+ * often. */
 static void tell(struct node *n, const struct fsm_check *c)
 {
     raft_id id = 0;
@@ -88,7 +90,7 @@ static void tell(struct node *n, const struct fsm_check *c)
     raft_leader(&n->raft, &id, &address);
     node_say(n, NODE_ERROR, "registers_differ",
              "leader=%llx address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
-             " cure=if no other member says so, remove this one, delete its folder, join anew; if "
+             " cure=if no other member says so, remove this one, delete its folder, join again; if "
              "all other members say so, do the same with that leader",
              id, address ? address : "?", c->term, c->sum, c->leaders_sum);
 }

@@ -1,6 +1,6 @@
 /*
- * The cluster's status as this member sees it: JSON, or for people lines of fields with tabs between them. Only the
- * leader knows how far the other members are.
+ * The cluster's status as this member sees it: JSON, or for people lines of fields with tabs
+ * between them. Only the leader knows how far the other members are.
  */
 #include "raft/node_in.h"
 
@@ -67,12 +67,11 @@ static void status_lines(struct node *n, struct text *o, raft_id leader)
 {
     if (leader == 0)
         text_addf(o, "NO LEADER that this member knows of; ");
-    text_addf(
-        o,
-        "term %llu, index %llu, committed %llu, %zu registers, snapshot at %llu, cluster %016" PRIx64
-        "\n",
-        n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index, n->fsm.map.count,
-        n->raft.log.snapshot.last_index, n->fsm.incarnation);
+    text_addf(o,
+              "term %llu, index %llu, committed %llu, %zu registers, snapshot at %llu, "
+              "cluster %016" PRIx64 "\n",
+              n->raft.current_term, raft_last_index(&n->raft), n->raft.commit_index,
+              n->fsm.map.count, n->raft.log.snapshot.last_index, n->fsm.incarnation);
     for (unsigned i = 0; i < n->raft.configuration.n; i++)
         add_line(o, n, i, leader);
 }

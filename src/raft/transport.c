@@ -1,9 +1,10 @@
 /*
- * The peer port, and libraft's transport on it. The first frame of a connection is HELLO: a member's connection then
- * becomes a stream of libraft's, a client's connection stays here and carries requests.
+ * The peer port, and libraft's transport on it. The first frame of a connection is HELLO: a
+ * member's connection then becomes a stream of libraft's, a client's connection stays here and
+ * carries requests.
  *
- * A member may name any id: with TLS it has shown a certificate of the cluster's authority, and without TLS the port
- * is for this machine alone or for a network that was declared trusted.
+ * A member may name any id: with TLS it has shown a certificate of the cluster's authority, and
+ * without TLS the port is for this machine alone or for a network that was declared trusted.
  */
 #include "raft/node_in.h"
 #include "id/diag.h"
@@ -103,8 +104,8 @@ static void client_frame(struct wire *w, const struct frame *f)
         return;
     }
     if (f->type != FRAME_HELLO) {
-        /* One pass for all frames that arrive together: it walks over all requests, and a client that sends
-         * thousands must not take the loop from the others. */
+        /* One pass for all frames that arrive together: it walks over all requests, and a client
+         * that sends thousands must not take the loop from the others. */
         node_take(n, f->body - FRAME_HEAD, f->len + FRAME_HEAD, w, NULL, NULL);
         node_pump_soon(n);
         return;

@@ -1,6 +1,6 @@
 /*
- * The node's view for metrics and health: the loop's thread publishes it at each tick, other threads copy it. Its mutex
- * guards nothing else, so that no request waits for a reader.
+ * The node's view for metrics and health: the loop's thread publishes it at each tick, other
+ * threads copy it. Its mutex guards nothing else, so that no request waits for a reader.
  */
 #include "raft/node_in.h"
 
@@ -8,7 +8,8 @@ _Static_assert((int)NODE_UNAVAILABLE == RAFT_UNAVAILABLE && (int)NODE_FOLLOWER =
                    (int)NODE_CANDIDATE == RAFT_CANDIDATE && (int)NODE_LEADER == RAFT_LEADER,
                "libraft's states are published as they are");
 
-/* libraft has no callback for it: the lead has changed when another member leads, or the same one in a new term. */
+/* libraft has no callback for it: the lead has changed when another member leads, or the same one
+ * in a new term. */
 static void count_changes(struct node *n, raft_id leader)
 {
     if (leader == 0 ||

@@ -3,7 +3,8 @@
  * libraft needs a stream that it can read and write by itself: with TLS that is one end of a socket
  * pair, and the wire copies between the other end and the network.
  *
- * Life: frames until gone() or wire_close(); then the handles close, and the last one frees the wire.
+ * Life: frames until gone() or wire_close(); then the handles close, and the last one frees the
+ * wire.
  */
 #include "raft/wire.h"
 #include "platform/assert.h"
@@ -296,8 +297,9 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
     }
 }
 
-/* The connection ends when the peer's kernel acknowledges nothing for that long. Else this kernel retransmits after
- * longer and longer pauses: a member that was partitioned for a minute would hear nothing for another minute. */
+/* The connection ends when the peer's kernel acknowledges nothing for that long. Else this kernel
+ * retransmits after longer and longer pauses: a member that was partitioned for a minute would hear
+ * nothing for another minute. */
 static void give_up_in_time(uv_tcp_t *tcp)
 {
     unsigned ms = WIRE_SILENT_MS;

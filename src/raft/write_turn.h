@@ -1,12 +1,12 @@
 /*
  * write_turn.h - which client may write a register next, where several members write the same one.
- * Without turns a leader's own writes win nearly always: another member's write takes longer to arrive, and names
- * an old value that is replaced by then. So a client whose compare-and-swap lost gets the next turn, in the order of
- * losing, for a short time, and the writes of other clients wait for it. While its write is in an entry, writes of
- * other clients may go into the same entry behind it: they lose, and learn the new value. They may not go into a
- * later entry: they would win there, and the next client in line would lose again.
- * Turns affect only who waits how long; each write is compared with the register all the same.
- * Pure; belongs to one thread.
+ * Without turns a leader's own writes win nearly always: another member's write takes longer to
+ * arrive, and names an old value that is replaced by then. So a client whose compare-and-swap lost
+ * gets the next turn, in the order of losing, for a short time, and the writes of other clients
+ * wait for it. While its write is in an entry, writes of other clients may go into the same entry
+ * behind it: they lose, and learn the new value. They may not go into a later entry: they would win
+ * there, and the next client in line would lose again. Turns affect only who waits how long; each
+ * write is compared with the register all the same. Pure; belongs to one thread.
  */
 #ifndef FIRN_RAFT_WRITE_TURN_H
 #define FIRN_RAFT_WRITE_TURN_H
@@ -31,7 +31,8 @@ struct turn {
 };
 
 struct turns { /* all zero is the beginning */
-    /* Set by the caller before each call: the time, the length of a turn, the entry being filled (0: none). */
+    /* Set by the caller before each call: the time, the length of a turn, the entry being filled
+     * (0: none). */
     uint64_t now_ms, for_ms, entry;
     unsigned used; /* every turn behind these is unused */
     struct turn turn[TURNS_MAX];
@@ -42,7 +43,8 @@ enum turn_of { TURN_FREE, TURN_OURS, TURN_OTHERS };
 /* `client` lost on that register: it goes to the end of the line. */
 void turns_lost(struct turns *t, uint64_t key, uintptr_t client);
 
-/* A write of `client` has arrived: whose turn is it? A turn that was not used in time goes to the next client. */
+/* A write of `client` has arrived: whose turn is it? A turn that was not used in time goes to the
+ * next client. */
 enum turn_of turns_ask(struct turns *t, uint64_t key, uintptr_t client);
 
 /* Its write goes into the entry. */

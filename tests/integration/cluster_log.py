@@ -314,7 +314,7 @@ def a_lying_disk(t):
             with open(os.path.join(c.folder, "n0.log"), encoding="utf-8", errors="replace") as said:
                 said.seek(before)
                 text = said.read()
-            t.check(code == 1 and "damaged" in text and "join anew" in text,
+            t.check(code == 1 and "damaged" in text and "join again" in text,
                     f"{name} with a wrong byte at {at} is refused: {code} {text[-300:]}")
 
         snapshots = sorted((n for n in os.listdir(kept + "-ended/log") if n.startswith("snapshot-")),

@@ -203,7 +203,7 @@ def an_entry_is_missing(t):
         c.spawn(0)
         t.equal(c.process[0].wait(f.LIMIT), 1, "it does not start")
         c.process[0] = None
-        t.check("not in their places" in c.logs() and "join anew" in c.logs(), f"and says why: {c.logs()[-600:]}")
+        t.check("not in their places" in c.logs() and "join again" in c.logs(), f"and says why: {c.logs()[-600:]}")
     except raft.RaftError as e:
         raise f.NotThere(f"{e}\n{c.logs()}") from e
     finally:

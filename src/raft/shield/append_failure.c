@@ -1,10 +1,11 @@
 /*
- * Append failures: stops the log for good after a write that failed, because the disk is full or broken.
- * libraft does not survive that as a leader (with a second entry under way it uses freed memory), and no later write
- * could follow the gap. So after the first failure nothing more is written, and libraft's appends are never answered.
- * To the cluster this member then looks like one that does not acknowledge: as a leader it commits what the other
- * members have, and hands over the lead; as a follower it stands still. It forwards requests to the leader until
- * firnd is restarted with space on the disk.
+ * Append failures: stops the log for good after a failed write (disk full or broken).
+ * libraft does not survive that as a leader (with a second entry under way it uses freed memory),
+ * and no later write could follow the gap. So after the first failure nothing more is written, and
+ * libraft's appends are never answered. To the cluster this member then looks like one that does
+ * not acknowledge: as a leader it commits what the other members have, and hands over the lead; as
+ * a follower it stands still. It forwards requests to the leader until firnd is restarted with
+ * space on the disk.
  */
 #include "raft/node_in.h"
 

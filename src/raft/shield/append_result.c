@@ -1,9 +1,10 @@
 /*
  * Corrects the AppendEntries results that libraft sends to its leader.
- * libraft names the last entry that is stored, whether the leader has the same one or not, and sends to the member
- * that it takes for the leader, also when there is none. So every message in and out passes here: a result names only
- * entries that the leader has shown to be its own too (match.h). It is not sent if there is no leader, or if the
- * leader has other registers (state_check.c).
+ * libraft names the last entry that is stored, whether the leader has the same one or not, and
+ * sends to the member that it takes for the leader, also when there is none. So every message in
+ * and out passes here: a result names only entries that the leader has shown to be its own too
+ * (match.h). It is not sent if there is no leader, or if the leader has other registers
+ * (state_check.c).
  */
 #include "raft/node_in.h"
 
@@ -40,8 +41,8 @@ static int on_start(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, ra
     return n->shield.libraft.start(io, msecs, tick, on_recv);
 }
 
-/* libraft has become a candidate while it stored something, and reads the leader's address from a union that now has
- * another state's bytes. */
+/* libraft has become a candidate while it stored something, and reads the leader's address from a
+ * union that now has another state's bytes. */
 static bool has_no_receiver(const struct node *n, const struct raft_message *message)
 {
     return !message->server_address ||

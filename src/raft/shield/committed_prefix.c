@@ -1,8 +1,9 @@
 /*
- * Drops entries that this member has committed from a leader's AppendEntries, before libraft sees them.
- * A leader without a snapshot sends its whole log to a member that was away. libraft on a member whose log begins
- * later, behind a snapshot, takes the first of those entries for new ones and appends them behind its last. Committed
- * entries are the same on all members, so they can be dropped.
+ * Drops entries from a leader's AppendEntries that this member has committed already.
+ * A leader without a snapshot sends its whole log to a member that was away. libraft on a member
+ * whose log begins later, behind a snapshot, takes the first of those entries for new ones and
+ * appends them behind its last. Committed entries are the same on all members, so they can be
+ * dropped.
  */
 #include "raft/node_in.h"
 

@@ -1,8 +1,8 @@
 /*
  * Keeps libraft from standing for election while it stores a snapshot from the leader.
- * libraft counts the snapshot as its log from the first moment, but its state machine has it only when it is on the
- * disk. A member that is elected in between would continue from a state that it does not have. So the election timeout
- * does not end meanwhile.
+ * libraft counts the snapshot as its log from the first moment, but its state machine has it only
+ * when it is on the disk. A member that is elected in between would continue from a state that it
+ * does not have. So the election timeout does not end meanwhile.
  */
 #include "raft/node_in.h"
 

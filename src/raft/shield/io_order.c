@@ -1,13 +1,15 @@
 /*
  * Serialises log I/O that libraft issues concurrently.
- * When libraft truncates the log while it writes a snapshot of its own, the entries that it appends behind the
- * truncation reach the disk before the truncation, are acknowledged, and are removed by it. Open segments do not contain the index of
- * their first entry: after a restart the rest of the log moves down into the gap, and if the terms are the same no
- * check notices. Then this member's registers differ from the cluster's for ever.
+ * When libraft truncates the log while it writes a snapshot of its own, the entries that it appends
+ * behind the truncation reach the disk before the truncation, are acknowledged, and are removed by
+ * it. Open segments do not contain the index of their first entry: after a restart the rest of the
+ * log moves down into the gap, and if the terms are the same no check notices. Then this member's
+ * registers differ from the cluster's for ever.
  *
- * So a truncation waits until no other operation is under way, and until the append behind it is acknowledged no other
- * operation begins. A snapshot from the leader replaces the log: it waits likewise. All operations keep their order,
- * and those that closing cancels are reported in reverse order.
+ * So a truncation waits until no other operation is under way, and until the append behind it is
+ * acknowledged no other operation begins. A snapshot from the leader replaces the log: it waits
+ * likewise. All operations keep their order, and those that closing cancels are reported in reverse
+ * order.
  */
 #include "raft/shield/truncation.h"
 #include "raft/node_in.h"
@@ -62,8 +64,9 @@ static void answer(struct io_order_item *i, int status)
     free(i);
 }
 
-/* When an append fails, libraft drops its entries and all behind them from memory. If the older of two appends failed
- * first, it would look for the newer one's entries in vain. So the appends that closing cancels wait for its end. */
+/* When an append fails, libraft drops its entries and all behind them from memory. If the older of
+ * two appends failed first, it would look for the newer one's entries in vain. So the appends that
+ * closing cancels wait for its end. */
 static void cancel(struct io_order_item *i)
 {
     struct io_order_item **at = &i->node->shield.order.cancelled;
@@ -77,8 +80,8 @@ static void cancel(struct io_order_item *i)
     *at = i;
 }
 
-/* Not from inside libraft's callbacks: libraft has not finished the operation then, and would begin a truncation too
- * early. */
+/* Not from inside libraft's callbacks: libraft has not finished the operation then, and would begin
+ * a truncation too early. */
 static void run_soon(struct node *n)
 {
     if (n->shield.order.first)

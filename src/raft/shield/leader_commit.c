@@ -1,10 +1,12 @@
 /*
  * Keeps a leader from committing entries of earlier terms by counting replicas.
- * Only an entry of the leader's own term commits, and with it all before it: an older entry can be on a quorum and yet
- * be replaced by a leader that has an entry of a later term in its place (figure 8 of the Raft paper). libraft counts
- * every entry that the leader has on its disk. So as long as that is none of its term, each AppendEntries result is
- * handled with the progress of all other members hidden: no entry has a quorum then, and the progress of the member that
- * answered is noted. A leader begins its term with a barrier entry, so that older entries do not wait for a request.
+ * Only an entry of the leader's own term commits, and with it all before it: an older entry can be
+ * on a quorum and yet be replaced by a leader that has an entry of a later term in its place
+ * (figure 8 of the Raft paper). libraft counts every entry that the leader has on its disk. So as
+ * long as that is none of its term, each AppendEntries result is handled with the progress of all
+ * other members hidden: no entry has a quorum then, and the progress of the member that answered is
+ * noted. A leader begins its term with a barrier entry, so that older entries do not wait for a
+ * request.
  */
 #include "raft/node_in.h"
 

@@ -1,8 +1,9 @@
 /*
  * Checks term, vote and log entries that libraft loads, and keeps a second copy of term and vote.
- * libraft stores term and vote without a checksum (vote.h), and takes the entries of an open segment for those that
- * follow the last closed one, whatever their index was. A member that forgot its vote could vote twice in one term;
- * an entry at another index would give this member other registers than the cluster's.
+ * libraft stores term and vote without a checksum (vote.h), and takes the entries of an open
+ * segment for those that follow the last closed one, whatever their index was. A member that forgot
+ * its vote could vote twice in one term; an entry at another index would give this member other
+ * registers than the cluster's.
  */
 #include "raft/node_in.h"
 

@@ -1,11 +1,11 @@
 /*
- * Reads libraft's segments. Their format (raft/uv.h): 8 bytes of version, then batches, then zeros up to the size that
- * was allocated.
+ * Reads libraft's segments. Their format (raft/uv.h): 8 bytes of version, then batches, then zeros
+ * up to the size that was allocated.
  *   u32 CRC of the header, u32 CRC of the data            little-endian
  *   u64 count, { u64 term, u8 type, 3 bytes, u32 size }   the header
  *   data, each entry padded to 8 bytes
- * Disks write whole sectors. So a batch that a crash interrupted has at least one sector, or the batch's part of one,
- * that is still zeros; a batch without one was written completely.
+ * Disks write whole sectors. So a batch that a crash interrupted has at least one sector, or the
+ * batch's part of one, that is still zeros; a batch without one was written completely.
  */
 #include "raft/shield/segment.h"
 #include "id/diag.h"
@@ -192,7 +192,7 @@ int segment_check(const char *dir, struct firn_diag *d)
             r = look_file(path, &state, &empty, d);
         if (r == 0 && (state == SEGMENT_DAMAGED || (torn && !empty)))
             r = firn__diag(d, FIRN_EFORMAT, 0,
-                           "%.90s is damaged: remove this member, delete its folder, join anew",
+                           "%.90s is damaged: remove this member, delete its folder, join again",
                            path);
         torn |= state == SEGMENT_TORN;
         free(list[i]);

@@ -1,7 +1,7 @@
 /*
  * segment.h - checks libraft's open segments before libraft loads them.
- * libraft takes any batch with a wrong checksum for the torn end of a crash, and silently truncates it with all that
- * follows: acknowledged writes would be lost. This tells a torn end from damage.
+ * libraft takes any batch with a wrong checksum for the torn end of a crash, and silently truncates
+ * it with all that follows: acknowledged writes would be lost. This tells a torn end from damage.
  */
 #ifndef FIRN_RAFT_SHIELD_SEGMENT_H
 #define FIRN_RAFT_SHIELD_SEGMENT_H

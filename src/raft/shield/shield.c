@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/* libraft's own generator has no seed: members that start together would time out together again and again. */
+/* libraft's own generator has no seed: members that start together would time out together again
+ * and again. */
 static int on_random(struct raft_io *io, int min, int max)
 {
     (void)io;

@@ -1,8 +1,8 @@
 /*
  * shield.h - the work-arounds for libraft, as the rest of src/raft sees them.
- * Each file here replaces a function of libraft's I/O interface (struct raft_io) or repairs its files before it loads
- * them. docs/internals/raft-shield.md lists what libraft does, the file and the test. Everything belongs to the
- * loop's thread.
+ * Each file here replaces a function of libraft's I/O interface (struct raft_io) or repairs its
+ * files before it loads them. docs/internals/raft-shield.md lists what libraft does, the file and
+ * the test. Everything belongs to the loop's thread.
  */
 #ifndef FIRN_RAFT_SHIELD_SHIELD_H
 #define FIRN_RAFT_SHIELD_SHIELD_H
@@ -86,8 +86,8 @@ struct shield {
     } leader;
 };
 
-/* shield.c. Both before libraft starts; `log` is the folder of its segments. FIRN_EFORMAT: an open segment is
- * damaged; FIRN_EIO. */
+/* shield.c. Both before libraft starts; `log` is the folder of its segments. FIRN_EFORMAT: an open
+ * segment is damaged; FIRN_EIO. */
 void shield_install(struct node *n);
 FIRN_MUSTUSE int shield_repair(struct node *n, const char *log, struct firn_diag *d);
 

@@ -1,7 +1,8 @@
 /*
  * Detects a follower that hears nothing from its leader and starts no election either.
- * That should not happen, and libraft does not report it. The time is counted in ticks of the loop, since a process
- * that was stopped has a good reason to have heard nothing. It changes nothing else: it is logged and shown.
+ * That should not happen, and libraft does not report it. The time is counted in ticks of the loop,
+ * since a process that was stopped has a good reason to have heard nothing. It changes nothing
+ * else: it is logged and shown.
  */
 #include "raft/node_in.h"
 

@@ -26,7 +26,8 @@ void truncation_done(const char *path)
     (void)r;
 }
 
-/* The truncation at `index` had begun: no segment has that entry, and the segments before it end there. */
+/* The truncation at `index` had begun: no segment has that entry, and the segments before it end
+ * there. */
 static bool had_begun(const struct closed_segment *list, size_t n, uint64_t index)
 {
     uint64_t before = index - 1;

@@ -1,8 +1,9 @@
 /*
  * truncation.h - finishes a truncation of the log that a crash interrupted.
- * libraft removes the closed segments behind the truncation one by one, the first one first; a crash in between leaves
- * a hole in the log, which libraft then refuses. A hole can also be a file that was lost, so the truncation is noted in
- * a file beside the log, and only a noted one is finished at the next start.
+ * libraft removes the closed segments behind the truncation one by one, the first one first; a
+ * crash in between leaves a hole in the log, which libraft then refuses. A hole can also be a file
+ * that was lost, so the truncation is noted in a file beside the log, and only a noted one is
+ * finished at the next start.
  */
 #ifndef FIRN_RAFT_SHIELD_TRUNCATION_H
 #define FIRN_RAFT_SHIELD_TRUNCATION_H
@@ -11,8 +12,8 @@
 
 #include <stdint.h>
 
-/* Entries from `from` to `to` are about to be removed; they are removed. If the note cannot be written, a crash at
- * that moment makes libraft refuse the log: no reason to stop here. */
+/* Entries from `from` to `to` are about to be removed; they are removed. If the note cannot be
+ * written, a crash at that moment makes libraft refuse the log: no reason to stop here. */
 void truncation_note(const char *path, uint64_t from, uint64_t to);
 void truncation_done(const char *path);
 

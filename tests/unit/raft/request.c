@@ -1,7 +1,7 @@
 /*
- * What is said about a write whose leader was lost: with libraft and the wires played by this program. The
- * member under test follows; the test is its leader, by the name that raft_leader() gives, and answers, goes
- * away or stays silent.
+ * What is said about a write whose leader was lost: with libraft and the wires played by this
+ * program. The member under test follows; the test is its leader, by the name that raft_leader()
+ * gives, and answers, goes away or stays silent.
  */
 #include "raft/propose.c"
 #include "raft/request.c"
@@ -376,7 +376,8 @@ T_TEST(a_removal_of_nobody_is_refused)
     end();
 }
 
-/* Another member's change that was in our log when we lost the lead: it hears that it may be done. */
+/* Another member's change that was in our log when we lost the lead: it hears that it may be
+ * done. */
 T_TEST(a_change_in_our_log_is_handed_back_in_doubt)
 {
     for (int maybe = 0; maybe < 2; maybe++) {
@@ -460,7 +461,8 @@ T_TEST(who_was_too_slow_is_next)
     end();
 }
 
-/* A leader whose log is slow: while the loser's write is under way, its own must not go behind it. */
+/* A leader whose log is slow: while the loser's write is under way, its own must not go behind
+ * it. */
 T_TEST(no_later_entry_overtakes_a_turn)
 {
     struct wire *other = (struct wire *)&world;
@@ -522,7 +524,8 @@ T_TEST(a_turn_that_nobody_takes_ends)
     end();
 }
 
-/* A leader that does not have what the client saw elsewhere is one no more, or its cluster has forgotten. */
+/* A leader that does not have what the client saw elsewhere is one no more, or its cluster has
+ * forgotten. */
 T_TEST(who_seems_to_have_forgotten_shows_first_that_it_leads)
 {
     begin();

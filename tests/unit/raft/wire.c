@@ -45,7 +45,8 @@ static unsigned user_timeout(const struct wire *w)
     return ms;
 }
 
-/* Whatever is sent and not taken: in both directions the kernel gives up, and a new connection can be made. */
+/* Whatever is sent and not taken: in both directions the kernel gives up, and a new connection can
+ * be made. */
 T_TEST(a_peer_that_acknowledges_nothing_is_given_up)
 {
     struct sockaddr_in any;

@@ -52,7 +52,8 @@ T_TEST(who_lost_is_next)
     T_EQ(t.used, 0);
 }
 
-/* Behind it in the same entry one loses and hears; in the next one, it would win, and the line would never move. */
+/* Behind it in the same entry one loses and hears; in the next one, it would win, and the line
+ * would never move. */
 T_TEST(while_it_writes_others_go_into_its_entry_alone)
 {
     begin();

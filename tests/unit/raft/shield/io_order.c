@@ -1,8 +1,9 @@
 /*
- * libraft's log on a real disk, through io_order.c: entries are appended and cut off, snapshots are taken and received,
- * the process ends at any moment, and the next one must find what was acknowledged, each entry in its place.
- * Each life is a process of its own; what it was promised is in memory that they share.
- * With FIRN_WITHOUT_ORDER in the environment libraft is on its own, and this fails within a few worlds.
+ * libraft's log on a real disk, through io_order.c: entries are appended and cut off, snapshots are
+ * taken and received, the process ends at any moment, and the next one must find what was
+ * acknowledged, each entry in its place. Each life is a process of its own; what it was promised is
+ * in memory that they share. With FIRN_WITHOUT_ORDER in the environment libraft is on its own, and
+ * this fails within a few worlds.
  */
 #include "raft/shield/closed_segment.h"
 #include "raft/shield/truncation.h"
