@@ -1,12 +1,25 @@
+/*
+ * etcd's JSON. An answer is read once as a whole, which leaves a copy of the reader in front of each
+ * member that is wanted; these are read afterwards, in the order that suits.
+ */
 #include "store/etcd_json.h"
+#include "platform/assert.h"
+#include "wire/json_read.h"
+#include "wire/json_write.h"
+#include "wire/utf8.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { FULL_KEY_MAX = ETCD_ROOT_MAX + STORE_KEY_MAX + 1 };
+enum {
+    FULL_KEY_MAX = ETCD_ROOT_MAX + STORE_KEY_MAX + 1,
+    TEXT_BYTES_MAX = 16 << 20, /* far above the longest request */
+    NAME_BUF = 256,            /* of a member's name */
+    BASE64_BUF = (STORE_VALUE_MAX + 2) / 3 * 4 +
+                 5, /* a value and some more, which is refused later */
+    MESSAGE_BUF = 4096,
+};
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -14,37 +27,25 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 void etcd_text_done(struct etcd_text *t)
 {
-    free(t->p);
-    *t = (struct etcd_text){ 0 };
+    buf_done(&t->out);
+    *t = (struct etcd_text){ .compares = 0 };
 }
 
 static void begin(struct etcd_text *t)
 {
-    t->len = t->compares = 0;
-    t->failed = false;
+    t->out.max = TEXT_BYTES_MAX;
+    t->out.len = t->compares = 0;
+    t->out.failed = false;
 }
 
 static void put(struct etcd_text *t, const char *p, size_t len)
 {
-    if (t->failed)
-        return;
-    if (t->room - t->len < len) {
-        size_t room = (t->len + len) * 2;
-        char *bigger = realloc(t->p, room);
-        if (!bigger) {
-            t->failed = true;
-            return;
-        }
-        t->p = bigger;
-        t->room = room;
-    }
-    memcpy(t->p + t->len, p, len);
-    t->len += len;
+    buf_add(&t->out, p, len);
 }
 
 static void put_text(struct etcd_text *t, const char *p)
 {
-    put(t, p, strlen(p));
+    buf_add_str(&t->out, p);
 }
 
 /* With the quotes. */
@@ -65,8 +66,8 @@ static void put_base64(struct etcd_text *t, const char *p, size_t len)
 
 static size_t full_key(char out[FULL_KEY_MAX], struct firn_slice root, struct firn_slice key)
 {
-    if (root.len > ETCD_ROOT_MAX || key.len > STORE_KEY_MAX)
-        abort(); /* checked when the store was opened, and before every call */
+    firn_assert(root.len <= ETCD_ROOT_MAX && key.len <= STORE_KEY_MAX, "root=%zu key=%zu", root.len,
+                key.len); /* checked when the store was opened, and before every call */
     memcpy(out, root.p, root.len);
     if (key.len > 0)
         memcpy(out + root.len, key.p, key.len);
@@ -105,9 +106,8 @@ bool etcd_encode_cas(struct etcd_text *t, struct firn_slice root, const struct f
 {
     begin(t);
     put_txn(t, root, want);
-    if (t->compares != 1) /* without one it would be a blind write */
-        abort();
-    return !t->failed;
+    firn_assert(t->compares == 1); /* without one it would be a blind write */
+    return !t->out.failed;
 }
 
 /* The outer transaction has nothing to compare: it always takes its success branch, whose operations
@@ -123,9 +123,8 @@ bool etcd_encode_cas_many(struct etcd_text *t, struct firn_slice root, const str
         put_text(t, "}");
     }
     put_text(t, "]}");
-    if (t->compares != count)
-        abort();
-    return !t->failed;
+    firn_assert(t->compares == count, "compares=%zu count=%zu", t->compares, count);
+    return !t->out.failed;
 }
 
 bool etcd_encode_read(struct etcd_text *t, struct firn_slice root, struct firn_slice key,
@@ -135,13 +134,13 @@ bool etcd_encode_read(struct etcd_text *t, struct firn_slice root, struct firn_s
     put_text(t, "{");
     put_key(t, root, key);
     put_text(t, fresh ? "}" : ",\"serializable\":true}");
-    return !t->failed;
+    return !t->out.failed;
 }
 
 bool etcd_encode_scan(struct etcd_text *t, struct firn_slice root, struct firn_slice prefix,
                       struct firn_slice after, unsigned limit)
 {
-    char full[FULL_KEY_MAX], number[32];
+    char full[FULL_KEY_MAX];
     begin(t);
     put_text(t, "{\"key\":");
     size_t len = full_key(full, root, after.p ? after : prefix);
@@ -151,94 +150,109 @@ bool etcd_encode_scan(struct etcd_text *t, struct firn_slice root, struct firn_s
     len = full_key(full, root, prefix);
     while (len > 0 && (unsigned char)full[len - 1] == 0xff)
         len--;
-    if (len == 0) /* cannot be: root begins with a slash */
-        abort();
-    full[len - 1]++; /* the first key that no longer has the prefix */
+    firn_assert(len > 0); /* the root begins with a slash */
+    full[len - 1]++;      /* the first key that no longer has the prefix */
     put_text(t, ",\"range_end\":");
     put_base64(t, full, len);
-    snprintf(number, sizeof number, ",\"limit\":\"%u\"}", limit);
-    put_text(t, number);
-    return !t->failed;
+    buf_addf(&t->out, ",\"limit\":\"%u\"}", limit);
+    return !t->out.failed;
 }
 
 bool etcd_encode_watch(struct etcd_text *t, struct firn_slice root, struct firn_slice key,
                        uint64_t revision)
 {
-    char number[64];
     begin(t);
     put_text(t, "{\"create_request\":{");
     put_key(t, root, key);
-    snprintf(number, sizeof number, ",\"start_revision\":\"%" PRIu64 "\"}}", revision);
-    put_text(t, number);
-    return !t->failed;
+    buf_addf(&t->out, ",\"start_revision\":\"%" PRIu64 "\"}}", revision);
+    return !t->out.failed;
 }
 
 bool etcd_encode_status(struct etcd_text *t)
 {
     begin(t);
     put_text(t, "{}");
-    return !t->failed;
+    return !t->out.failed;
+}
+
+static bool is_utf8(const char *p)
+{
+    for (size_t left = strlen(p), n; left > 0; p += n, left -= n)
+        if ((n = utf8_next(p, left)) == 0)
+            return false;
+    return true;
 }
 
 bool etcd_encode_login(struct etcd_text *t, const char *user, const char *password)
 {
     begin(t);
-    json_t *o = json_pack("{s:s,s:s}", "name", user, "password", password);
-    char *text = o ? json_dumps(o, JSON_COMPACT) : NULL; /* NULL also for what is not UTF-8 */
-    if (text) {
-        put_text(t, text);
-        explicit_bzero(text, strlen(text));
-    } else {
-        t->failed = true;
-    }
-    free(text);
-    json_decref(o);
-    return !t->failed;
+    json_begin(&t->out, NULL, '{');
+    json_text(&t->out, "name", user);
+    json_text(&t->out, "password", password);
+    json_end(&t->out, '}');
+    return !t->out.failed && is_utf8(user) && is_utf8(password);
 }
 
 /* ---- reading ---- */
 
-static json_t *load(struct firn_slice body)
+struct member {
+    const char *name;
+    struct json_reader at; /* in front of its value */
+    bool there;
+};
+
+/* Read a whole object and remember where the members in `m` are. FIRN_EFORMAT: not an object, or one
+ * of them is there twice. */
+static int read_members(struct json_reader *j, struct member *m, size_t n)
 {
-    json_t *root = json_loadb(body.p, body.len, JSON_REJECT_DUPLICATES, NULL);
-    if (root && !json_is_object(root)) {
-        json_decref(root);
-        root = NULL;
+    char name[NAME_BUF];
+    int r = json_object(j);
+    while (r == 0 && (r = json_member(j, name, sizeof name)) > 0) {
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(name, m[i].name) == 0) {
+                if (m[i].there)
+                    return FIRN_EFORMAT;
+                m[i].there = true;
+                m[i].at = *j;
+            }
+        r = json_skip(j);
     }
-    return root;
+    return r ? FIRN_EFORMAT : 0;
+}
+
+/* A whole answer. */
+static int read_body(struct firn_slice body, struct member *m, size_t n)
+{
+    struct json_reader j;
+    json_start(&j, body.p, body.len, NULL);
+    int r = read_members(&j, m, n);
+    return r || json_finish(&j) ? FIRN_EFORMAT : 0;
 }
 
 /* 64-bit integers come as strings. */
-static bool number(const json_t *object, const char *name, uint64_t *out)
+static bool number(struct member *m, uint64_t *out)
 {
-    const json_t *v = json_object_get(object, name);
-    const char *p = json_string_value(v);
-    size_t len = json_string_length(v);
-    uint64_t n = 0;
-    if (!p || len == 0)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (p[i] < '0' || p[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
-            __builtin_add_overflow(n, (uint64_t)(p[i] - '0'), &n))
-            return false;
-    *out = n;
-    return true;
+    return m->there && json_next(&m->at) == JSON_STRING && json_u64(&m->at, out) == 0;
 }
 
 /* A field that is absent is false. */
-static bool flag(const json_t *object, const char *name, bool *out)
+static bool flag(struct member *m, bool *out)
 {
-    const json_t *v = json_object_get(object, name);
-    *out = json_is_true(v);
-    return !v || json_is_boolean(v);
+    *out = false;
+    return !m->there || json_boolean(&m->at, out) == 0;
 }
 
-static bool read_head(const json_t *root, struct etcd_head *out)
+static bool text(struct member *m, char *out, size_t size, size_t *len)
 {
-    const json_t *h = json_object_get(root, "header");
+    return m->there && json_string(&m->at, out, size, len) == 0;
+}
+
+static bool read_head(struct member *header, struct etcd_head *out)
+{
+    struct member m[] = { { .name = "cluster_id" }, { .name = "revision" } };
     struct etcd_head head;
-    if (!number(h, "cluster_id", &head.cluster) || !number(h, "revision", &head.revision) ||
-        head.cluster == 0 || head.revision == 0)
+    if (!header->there || read_members(&header->at, m, 2) || !number(&m[0], &head.cluster) ||
+        !number(&m[1], &head.revision) || head.cluster == 0 || head.revision == 0)
         return false;
     *out = head;
     return true;
@@ -252,12 +266,11 @@ static int digit(char c)
 
 /* An absent field is an empty one. Only what the encoder would write is taken: whole groups, and
  * zeroes in the bits that are left over. */
-static bool read_base64(const json_t *object, const char *name, char *out, size_t max, size_t *len)
+static bool read_base64(struct member *m, char *out, size_t max, size_t *len)
 {
-    const json_t *v = json_object_get(object, name);
-    const char *p = v ? json_string_value(v) : "";
-    size_t n = json_string_length(v), got = 0;
-    if (!p || n % 4 != 0)
+    char p[BASE64_BUF] = "";
+    size_t n = 0, got = 0;
+    if ((m->there && !text(m, p, sizeof p, &n)) || n % 4 != 0)
         return false;
     for (size_t i = 0; i < n; i += 4) {
         size_t pad = i + 4 < n ? 0u
@@ -280,57 +293,70 @@ static bool read_base64(const json_t *object, const char *name, char *out, size_
 
 /* The outcome of one compare: 0, FIRN_ECONFLICT, or FIRN_EFORMAT. A refused one has neither a
  * `succeeded` nor responses; a granted one did exactly what it was asked. */
-static int read_txn(const json_t *txn, bool remove)
+static int read_txn(struct member *succeeded, struct member *responses, bool remove)
 {
-    const json_t *responses = json_object_get(txn, "responses");
-    bool succeeded;
-    if (!json_is_object(txn) || !flag(txn, "succeeded", &succeeded) ||
-        (responses && !json_is_array(responses)))
+    struct json_reader *j = &responses->at;
+    struct member done = { .name = remove ? "response_delete_range" : "response_put" };
+    struct member deleted = { .name = "deleted" };
+    uint64_t count = 0;
+    bool granted;
+    int more = 0;
+    if (!flag(succeeded, &granted) ||
+        (responses->there && (json_array(j) || (more = json_element(j)) < 0)))
         return FIRN_EFORMAT;
-    size_t n = json_array_size(responses);
-    if (!succeeded)
-        return n == 0 ? FIRN_ECONFLICT : FIRN_EFORMAT;
-    const json_t *done = json_object_get(json_array_get(responses, 0),
-                                         remove ? "response_delete_range" : "response_put");
-    uint64_t deleted = 0;
-    bool right = n == 1 && json_is_object(done) &&
-                 (!remove || (number(done, "deleted", &deleted) && deleted == 1));
-    return right ? 0 : FIRN_EFORMAT;
+    if (!granted)
+        return more ? FIRN_EFORMAT : FIRN_ECONFLICT;
+    if (!more || read_members(j, &done, 1) || json_element(j) != 0 || !done.there ||
+        read_members(&done.at, &deleted, 1))
+        return FIRN_EFORMAT;
+    return !remove || (number(&deleted, &count) && count == 1) ? 0 : FIRN_EFORMAT;
 }
+
+/* The members of every answer to a transaction. */
+#define TXN_MEMBERS                                    \
+    {                                                  \
+        { .name = "header" }, { .name = "succeeded" }, \
+        {                                              \
+            .name = "responses"                        \
+        }                                              \
+    }
 
 int etcd_decode_cas(struct firn_slice body, bool remove, struct etcd_head *head)
 {
-    json_t *root = load(body);
-    int r = root ? read_txn(root, remove) : FIRN_EFORMAT;
-    if (r != FIRN_EFORMAT && !read_head(root, head))
-        r = FIRN_EFORMAT;
-    json_decref(root);
-    return r;
+    struct member m[] = TXN_MEMBERS;
+    int r = read_body(body, m, 3);
+    if (r == 0)
+        r = read_txn(&m[1], &m[2], remove);
+    return r != FIRN_EFORMAT && !read_head(&m[0], head) ? FIRN_EFORMAT : r;
+}
+
+static int read_inner(struct json_reader *j, bool remove)
+{
+    struct member txn = { .name = "response_txn" }, m[] = TXN_MEMBERS;
+    if (read_members(j, &txn, 1) || !txn.there || read_members(&txn.at, m, 3))
+        return FIRN_EFORMAT;
+    return read_txn(&m[1], &m[2], remove);
 }
 
 int etcd_decode_cas_many(struct firn_slice body, const struct firn_cas *want, size_t count,
                          int *result, struct etcd_head *head)
 {
-    json_t *root = load(body);
-    const json_t *responses = json_object_get(root, "responses");
-    int each[ETCD_MANY_MAX], r = FIRN_EFORMAT;
+    struct member m[] = TXN_MEMBERS;
+    struct json_reader *j = &m[2].at;
+    int each[ETCD_MANY_MAX];
     bool succeeded;
-    if (count > ETCD_MANY_MAX || !flag(root, "succeeded", &succeeded) || !succeeded ||
-        json_array_size(responses) != count)
-        goto end;
+    if (count > ETCD_MANY_MAX || read_body(body, m, 3) || !flag(&m[1], &succeeded) || !succeeded ||
+        !m[2].there || json_array(j))
+        return FIRN_EFORMAT;
     for (size_t i = 0; i < count; i++) {
-        const json_t *txn = json_object_get(json_array_get(responses, i), "response_txn");
-        each[i] = read_txn(txn, !want[i].value.p);
+        each[i] = json_element(j) > 0 ? read_inner(j, !want[i].value.p) : FIRN_EFORMAT;
         if (each[i] == FIRN_EFORMAT)
-            goto end;
+            return FIRN_EFORMAT;
     }
-    if (!read_head(root, head))
-        goto end;
+    if (json_element(j) != 0 || !read_head(&m[0], head))
+        return FIRN_EFORMAT;
     memcpy(result, each, count * sizeof *result);
-    r = 0;
-end:
-    json_decref(root);
-    return r;
+    return 0;
 }
 
 static int compare(struct firn_slice a, struct firn_slice b)
@@ -345,12 +371,13 @@ static bool begins(struct firn_slice s, struct firn_slice with)
     return s.len >= with.len && (with.len == 0 || memcmp(s.p, with.p, with.len) == 0);
 }
 
-static int read_register(const json_t *kv, struct etcd_range *range)
+static int read_register(struct json_reader *j, struct etcd_range *range)
 {
     char full[FULL_KEY_MAX], value[STORE_VALUE_MAX];
+    struct member m[] = { { .name = "key" }, { .name = "value" } };
     size_t full_len, len;
-    if (!json_is_object(kv) || !read_base64(kv, "key", full, sizeof full, &full_len) ||
-        !read_base64(kv, "value", value, sizeof value, &len) ||
+    if (read_members(j, m, 2) || !read_base64(&m[0], full, sizeof full, &full_len) ||
+        !read_base64(&m[1], value, sizeof value, &len) ||
         !begins(firn_slice(full, full_len), range->root))
         return FIRN_EFORMAT;
     struct firn_slice key = { full + range->root.len, full_len - range->root.len };
@@ -367,45 +394,45 @@ static int read_register(const json_t *kv, struct etcd_range *range)
 
 int etcd_decode_range(struct firn_slice body, struct etcd_range *range)
 {
-    json_t *root = load(body);
-    const json_t *kvs = json_object_get(root, "kvs");
+    struct member m[] = { { .name = "header" }, { .name = "more" }, { .name = "kvs" } };
+    struct json_reader *j = &m[2].at;
     bool more;
-    int r = 0;
-    if (!root || (kvs && !json_is_array(kvs)) || !flag(root, "more", &more) ||
-        (more && json_array_size(kvs) == 0) || !read_head(root, &range->head))
+    int r = read_body(body, m, 3), next = 0;
+    if (r || !flag(&m[1], &more) ||
+        (m[2].there && (json_array(j) || (next = json_element(j)) < 0)) || (more && !next) ||
+        !read_head(&m[0], &range->head))
+        return FIRN_EFORMAT;
+    if (range->cluster != 0 && range->head.cluster != range->cluster)
+        return FIRN_ESTORE;
+    for (; r == 0 && next > 0; next = r ? 0 : json_element(j))
+        r = read_register(j, range);
+    if (r == 0 && next < 0)
         r = FIRN_EFORMAT;
-    else if (range->cluster != 0 && range->head.cluster != range->cluster)
-        r = FIRN_ESTORE;
-    for (size_t i = 0, n = json_array_size(kvs); r == 0 && i < n; i++)
-        r = read_register(json_array_get(kvs, i), range);
     if (r == 0)
         range->more = more;
-    json_decref(root);
     return r;
 }
 
 int etcd_decode_login(struct firn_slice body, char token[ETCD_TOKEN_BUF])
 {
-    json_t *root = load(body);
-    const json_t *v = json_object_get(root, "token");
-    const char *p = json_string_value(v);
-    size_t len = json_string_length(v);
-    int r = p && len > 0 && len < ETCD_TOKEN_BUF ? 0 : FIRN_EFORMAT;
-    for (size_t i = 0; r == 0 && i < len; i++)
+    struct member m = { .name = "token" };
+    char p[ETCD_TOKEN_BUF];
+    size_t len;
+    if (read_body(body, &m, 1) || !text(&m, p, sizeof p, &len) || len == 0)
+        return FIRN_EFORMAT;
+    for (size_t i = 0; i < len; i++)
         if (p[i] <= ' ' || p[i] > '~') /* it becomes a header field */
-            r = FIRN_EFORMAT;
-    if (r == 0)
-        memcpy(token, p, len + 1);
-    json_decref(root);
-    return r;
+            return FIRN_EFORMAT;
+    memcpy(token, p, len + 1);
+    return 0;
 }
 
 int etcd_decode_status(struct firn_slice body, unsigned version[3])
 {
-    json_t *root = load(body);
-    const char *p = json_string_value(json_object_get(root, "version"));
+    struct member m = { .name = "version" };
+    char room[NAME_BUF], *p = room;
     unsigned v[3] = { 0 };
-    int r = p ? 0 : FIRN_EFORMAT;
+    int r = read_body(body, &m, 1) || !text(&m, room, sizeof room, NULL) ? FIRN_EFORMAT : 0;
     for (size_t i = 0; r == 0 && i < 3; i++) { /* behind the third there may be "-rc.1" */
         if (*p < '0' || *p > '9')
             r = FIRN_EFORMAT;
@@ -416,20 +443,20 @@ int etcd_decode_status(struct firn_slice body, unsigned version[3])
     }
     if (r == 0)
         memcpy(version, v, sizeof v);
-    json_decref(root);
     return r;
 }
 
 int etcd_decode_error(struct firn_slice body, char *message, size_t size)
 {
-    json_t *root = load(body);
-    const json_t *code = json_object_get(root, "code");
-    const char *p = json_string_value(json_object_get(root, "message"));
-    json_int_t n = json_integer_value(code);
-    snprintf(message, size, "%s", p ? p : "");
+    struct member m[] = { { .name = "code" }, { .name = "message" } };
+    char p[MESSAGE_BUF] = "";
+    uint64_t n = 0;
+    bool good = read_body(body, m, 2) == 0;
+    if (good && m[0].there && json_next(&m[0].at) == JSON_NUMBER && json_u64(&m[0].at, &n) != 0)
+        n = 0;
+    snprintf(message, size, "%s", good && text(&m[1], p, sizeof p, NULL) ? p : "");
     for (char *c = message; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = ' ';
-    json_decref(root);
     return n > 0 && n < 1000 ? (int)n : 0;
 }

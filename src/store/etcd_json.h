@@ -1,5 +1,5 @@
 /*
- * etcd_json.h - what is said to etcd's JSON gateway, and what it answers: pure functions over text.
+ * etcd_json.h - requests to etcd's JSON gateway and its answers: pure functions over text.
  *
  * The gateway forgives too much: it ignores fields that it does not know, and a transaction without a
  * compare succeeds. So the encoder counts its compares, and its bytes are fixed by tests. The decoder
@@ -9,6 +9,7 @@
 #define FIRN_STORE_ETCD_JSON_H
 
 #include "store/store.h"
+#include "wire/buf.h"
 
 #define ETCD_ROOT_MAX  160  /* bytes in front of every key: "/" + the URL's path + "/" */
 #define ETCD_TOKEN_BUF 2048 /* simple tokens are short, a JWT may have a kilobyte */
@@ -18,10 +19,8 @@
 enum { ETCD_MANY_MAX = 127 };
 
 struct etcd_text { /* a request; starts zeroed, reused, freed by etcd_text_done() */
-    char *p;
-    size_t len, room;
+    struct buf out;
     size_t compares;
-    bool failed; /* no memory */
 };
 
 struct etcd_head { /* of every answer */
@@ -88,7 +87,7 @@ int etcd_decode_status(struct firn_slice body, unsigned version[3]);
 
 /* ---- answers with another status ---- */
 
-/* The gRPC code, or 0 where there is none; the message is cut, and has no control characters. */
+/* The gRPC code, or 0 where there is none; the message is truncated and has no control characters. */
 int etcd_decode_error(struct firn_slice body, char *message, size_t size);
 
 #endif

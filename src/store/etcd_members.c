@@ -82,9 +82,9 @@ const char *etcd_member(const struct etcd_members *m)
 static size_t give(char *to, size_t size, size_t n, void *user)
 {
     struct etcd_members *m = user;
-    size_t len = m->request.len - m->given;
+    size_t len = m->request.out.len - m->given;
     len = len < size * n ? len : size * n;
-    memcpy(to, m->request.p + m->given, len);
+    memcpy(to, m->request.out.p + m->given, len);
     m->given += len;
     return len;
 }
@@ -166,7 +166,7 @@ static CURLcode perform(struct etcd_members *m, CURL *c, const char *path, int64
     m->status = 0;
     m->error[0] = '\0';
     curl_easy_setopt(c, CURLOPT_URL, url);
-    curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE, (long)m->request.len);
+    curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE, (long)m->request.out.len);
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_ms > 0 ? connect_ms : 1));
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)(total_ms > 0 ? total_ms : 1));
     CURLcode rc = curl_easy_perform(c);
@@ -209,7 +209,7 @@ static int explain(const struct etcd_members *m, struct firn_diag *d)
 static int log_in(struct etcd_members *m, int64_t ms, struct firn_diag *d)
 {
     struct etcd_text mine = m->request;
-    m->request = (struct etcd_text){ 0 };
+    m->request = (struct etcd_text){ .compares = 0 };
     int r = !put_fields(m)
                 ? firn__diag(d, FIRN_ENOMEM, 0, "out of memory") /* drops the old token */
             : !etcd_encode_login(&m->request, m->user, m->password)
@@ -235,8 +235,8 @@ static int log_in(struct etcd_members *m, int64_t ms, struct firn_diag *d)
     if (r == 0 && !put_fields(m))
         r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
 restore:
-    if (m->request.p)
-        explicit_bzero(m->request.p, m->request.len);
+    if (m->request.out.p)
+        explicit_bzero(m->request.out.p, m->request.out.len);
     etcd_text_done(&m->request);
     m->request = mine;
     return r;

@@ -29,7 +29,7 @@ static const struct engine {
     firn_store_engine_open *open; /* NULL: not in this build */
     const char *package;
 } engines[] = {
-    { "etcd", 2379, ETCD_PARAMS, firn_store_etcd_open, "libcurl4-openssl-dev and libjansson-dev" },
+    { "etcd", 2379, ETCD_PARAMS, firn_store_etcd_open, "libcurl4-openssl-dev" },
     { "zookeeper", 2181, ZOOKEEPER_PARAMS, firn_store_zookeeper_open, "libzookeeper-mt-dev" },
     { "postgres", 5432, POSTGRES_PARAMS, firn_store_postgres_open, "libpq-dev" },
     { "redis", 6379, REDIS_PARAMS, firn_store_redis_open, "libhiredis-dev" },
