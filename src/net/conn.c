@@ -17,6 +17,7 @@
  */
 #include "net/conn.h"
 
+#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +33,7 @@ static const uint8_t conn_next[] = {
 
 void conn_move(struct conn *c, enum conn_state next)
 {
-    if (!(conn_next[c->state] & BIT(next)))
-        abort();
+    firn_assert(conn_next[c->state] & BIT(next), "state=%d next=%d", c->state, next);
     c->state = next;
 }
 
@@ -52,6 +52,7 @@ void conn_todo(struct conn *c)
     struct loop *l = c->loop;
     if (c->in_todo || c->state == CONN_CLOSED)
         return;
+    firn_assert(!l->todo || (l->todo->in_todo && l->todo->todo_prev == &l->todo));
     c->in_todo = true;
     c->todo_next = l->todo;
     c->todo_prev = &l->todo;
@@ -64,6 +65,7 @@ static void todo_remove(struct conn *c)
 {
     if (!c->in_todo)
         return;
+    firn_assert(*c->todo_prev == c);
     c->in_todo = false;
     *c->todo_prev = c->todo_next;
     if (c->todo_next)
@@ -101,6 +103,7 @@ static void conn_deadline(struct conn *c, bool anew)
     }
     if (!anew)
         return;
+    firn_assert(c->loop->slots[c->slot].conn == c, "slot=%u", c->slot);
     c->wait = kind;
     c->queue_seen = conn_unsent(c);
     c->loop->slots[c->slot].deadline_ms = ms > 0 ? uv_now(&c->loop->uv) + ms : 0;
@@ -114,7 +117,7 @@ static void conn_want(struct conn *c)
 {
     bool want = false;
     if (c->state == CONN_READING)
-        want = !c->eof && !c->throttled && !(c->in.len > c->in_at && !c->in_partial);
+        want = !c->eof && !c->throttled && !(conn_kept(c) > 0 && !c->in_partial);
     else if (c->state == CONN_DRAINING)
         want = !c->eof; /* to see the peer's end; what it still says is dropped */
     if (want == c->reading || c->state == CONN_CLOSED)
@@ -130,6 +133,8 @@ static void on_closed(uv_handle_t *h)
 {
     struct conn *c = h->data;
     struct loop *l = c->loop;
+    firn_assert(c->state == CONN_CLOSED && !c->sending && !c->first && !c->in_todo);
+    firn_assert(l->stats.conns > 0 && l->held_bytes >= c->out.cap, "held=%" PRIu64, l->held_bytes);
     stat_add(&l->stats.conns, (uint64_t)-1);
     atomic_fetch_sub_explicit(c->loop->conns_open, 1, memory_order_relaxed);
     l->held_bytes -= c->out.cap;
@@ -146,16 +151,23 @@ void conn_close(struct conn *c)
         return;
     conn_move(c, CONN_CLOSED);
     todo_remove(c);
+    firn_assert(c->slot < l->slots_len && l->slots[c->slot].conn == c, "slot=%u of %u", c->slot,
+                l->slots_len);
     struct slot *last = &l->slots[--l->slots_len];
     last->conn->slot = c->slot;
     l->slots[c->slot] = *last;
 
     for (struct reply *r = c->first, *next; r; r = next) {
         next = r->next;
-        r->peer = NULL; /* whoever has it does not notice */
+        firn_assert(r->peer == &c->peer && c->waiting > 0 && c->held >= r->held, "held=%zu of %zu",
+                    r->held, c->held);
+        c->waiting--;
+        c->held -= r->held;
+        r->peer = NULL; /* the service that has it does not notice */
         if (r->done)
             reply_free(l, r);
     }
+    firn_assert(c->waiting == 0 && c->held == 0, "waiting=%u held=%zu", c->waiting, c->held);
     c->first = NULL;
     if (l->service->closed)
         l->service->closed(l->service->ctx, &c->peer);
@@ -181,6 +193,7 @@ static void conn_wind_up(struct conn *c)
         if (c->state == CONN_CLOSED || conn_unsent(c) > 0)
             return;
     }
+    firn_assert(!c->sending && c->waiting == 0, "waiting=%u", c->waiting);
     c->shut = true;
     if (c->eof) {
         conn_close(c);
@@ -216,7 +229,7 @@ static void conn_rest(struct conn *c, bool progress)
     if (c->state == CONN_CLOSED)
         return;
     conn_full(c, 0);
-    bool nothing_left = c->waiting == 0 && c->in.len == c->in_at;
+    bool nothing_left = c->waiting == 0 && conn_kept(c) == 0;
     if (c->state == CONN_READING && nothing_left && (c->eof || l->draining))
         conn_finish(c);
     else if (c->state == CONN_READING && c->eof && c->waiting == 0 && c->in_partial)
@@ -235,6 +248,8 @@ static void on_written(uv_write_t *req, int status)
 {
     struct sending *s = (struct sending *)req;
     struct conn *c = req->data;
+    firn_assert(c->sending == s && c->loop->held_bytes >= s->b.cap, "held=%" PRIu64 " cap=%zu",
+                c->loop->held_bytes, s->b.cap);
     c->loop->held_bytes -= s->b.cap;
     c->sending = NULL;
     buf_done(&s->b);
@@ -247,7 +262,7 @@ static void on_written(uv_write_t *req, int status)
     }
     if (c->out.len > 0)
         conn_push(c);
-    if (c->state == CONN_READING && c->in.len > c->in_at)
+    if (c->state == CONN_READING && conn_kept(c) > 0)
         conn_todo(c); /* requests that waited for the peer to read */
     conn_rest(c, true);
 }
@@ -255,6 +270,7 @@ static void on_written(uv_write_t *req, int status)
 /* Gives `b` from `at` on (transferred) to libuv. */
 static void conn_send_later(struct conn *c, struct buf *b, size_t at)
 {
+    firn_assert(!c->sending && at < b->len, "at=%zu len=%zu", at, b->len);
     struct sending *s = malloc(sizeof *s);
     if (!s) {
         buf_done(b);
@@ -280,6 +296,8 @@ static void conn_send_later(struct conn *c, struct buf *b, size_t at)
 
 static void conn_push(struct conn *c)
 {
+    firn_assert(c->loop->held_bytes >= c->out.cap, "held=%" PRIu64 " cap=%zu", c->loop->held_bytes,
+                c->out.cap);
     c->loop->held_bytes -= c->out.cap;
     conn_send_later(c, &c->out, 0);
 }
@@ -326,11 +344,14 @@ static void conn_send(struct conn *c)
         }
         sent = n > 0 ? (size_t)n : 0;
     }
+    firn_assert(sent <= b->len, "sent=%zu len=%zu", sent, b->len);
     stat_add(&l->stats.bytes_out, b->len);
     size_t rest = b->len - sent;
     if (rest > 0 && !c->sending && rest >= STEAL_BYTES) { /* cheaper to give the buffer away */
         conn_send_later(c, b, sent);
     } else if (rest > 0) {
+        firn_assert(l->held_bytes >= c->out.cap, "held=%" PRIu64 " cap=%zu", l->held_bytes,
+                    c->out.cap);
         l->held_bytes -= c->out.cap;
         buf_add(&c->out, b->p + sent, rest);
         l->held_bytes += c->out.cap;
@@ -338,6 +359,7 @@ static void conn_send(struct conn *c)
             conn_overrun(c);
         else if (!c->sending)
             conn_push(c);
+        firn_assert(c->sending || c->state == CONN_CLOSED); /* its end sends what is behind it */
     }
     shared_empty(b);
 }
@@ -348,6 +370,9 @@ static void conn_collect(struct conn *c)
     struct reply *r;
     while ((r = c->first) && r->done) {
         bool close = r->close || !r->keep_alive;
+        firn_assert(r->peer == &c->peer && c->waiting > 0, "waiting=%u", c->waiting);
+        firn_assert(r->held == r->own.len && c->held >= r->held, "held=%zu len=%zu of %zu", r->held,
+                    r->own.len, c->held);
         buf_add(&c->loop->out, r->own.p, r->own.len);
         if (r->own.failed)
             c->loop->out.failed = true;
@@ -371,7 +396,7 @@ static void conn_after_pump(struct conn *c, bool progress)
         return;
     }
     conn_send(c);
-    if (c->state == CONN_READING && c->in.len > c->in_at && !c->in_partial && !conn_full(c, 0) &&
+    if (c->state == CONN_READING && conn_kept(c) > 0 && !c->in_partial && !conn_full(c, 0) &&
         c->waiting < DEFERRED_PER_CONN)
         conn_todo(c); /* whole requests may remain that no event will announce */
     conn_rest(c, progress);
@@ -407,7 +432,7 @@ static bool conn_begin(struct conn *c, size_t n)
 static size_t conn_unseal(struct conn *c, size_t n)
 {
     struct loop *l = c->loop;
-    size_t kept = c->in.len - c->in_at, got = 0;
+    size_t kept = conn_kept(c), got = 0;
     bool was_ready = tls_ready(c->tls);
     int r = 0;
     if (kept > 0)
@@ -418,6 +443,7 @@ static size_t conn_unseal(struct conn *c, size_t n)
         r = tls_read(c->tls, l->cipher + at, part, l->in + kept + got, IN_BYTES_MAX - kept - got,
                      &len, &l->sealed);
         got += len;
+        firn_assert(kept + got <= IN_BYTES_MAX, "kept=%zu got=%zu", kept, got);
     }
     if (!was_ready) {
         c->in_partial = !tls_ready(c->tls); /* so that the handshake has a head's deadline */
@@ -445,7 +471,8 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
         *buf = uv_buf_init(c->loop->cipher, TLS_READ_BYTES);
         return;
     }
-    size_t kept = c->in.len - c->in_at, room = IN_BYTES_MAX - kept;
+    size_t kept = conn_kept(c), room = IN_BYTES_MAX - kept;
+    firn_assert(kept < IN_BYTES_MAX, "kept=%zu", kept); /* a whole request is shorter than that */
     if (kept > 0)
         memcpy(c->loop->in, c->in.p + c->in_at, kept);
     *buf = uv_buf_init(c->loop->in + kept, room < READ_BYTES ? (unsigned)room : READ_BYTES);
@@ -470,13 +497,14 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     stat_add(&l->stats.bytes_in, (uint64_t)n);
     if (c->state != CONN_READING)
         return;
-    size_t kept = c->in.len - c->in_at, fresh = (size_t)n;
+    size_t kept = conn_kept(c), fresh = (size_t)n;
     if (!c->begun && !conn_begin(c, fresh))
         return;
     if (c->tls && (fresh = conn_unseal(c, fresh)) == 0)
         return;
     size_t len = kept + fresh;
     bool was_partial = c->in_partial, was_body = c->in_body;
+    firn_assert(len <= IN_BYTES_MAX, "kept=%zu fresh=%zu", kept, fresh);
     size_t used = conn_pump(c, l->in, len);
 
     if (used == len || c->state == CONN_DRAINING || c->state == CONN_CLOSED) {
@@ -502,13 +530,16 @@ void conn_settle(struct conn *c)
     bool progress = c->first && c->first->done;
     todo_remove(c);
     conn_collect(c);
+    firn_assert((c->waiting > 0) == (c->first != NULL) && c->waiting <= DEFERRED_PER_CONN,
+                "waiting=%u", c->waiting);
     conn_send(c);
     if (c->state == CONN_WAITING && !c->first)
         conn_move(c, CONN_READING);
-    if (c->state == CONN_READING && c->in.len > c->in_at) {
-        size_t used = conn_pump(c, c->in.p + c->in_at, c->in.len - c->in_at);
+    if (c->state == CONN_READING && conn_kept(c) > 0) {
+        size_t used = conn_pump(c, c->in.p + c->in_at, conn_kept(c));
         progress |= used > 0;
         c->in_at += used;
+        firn_assert(c->in_at <= c->in.len || c->in.len == 0, "at=%zu len=%zu", c->in_at, c->in.len);
         if (c->in_at >= c->in.len) {
             buf_done(&c->in);
             c->in_at = 0;
@@ -519,6 +550,7 @@ void conn_settle(struct conn *c)
 
 void conn_expire(struct conn *c)
 {
+    firn_assert(c->state != CONN_CLOSED);
     switch (c->wait) {
     case WAIT_NOTHING:
         return;
@@ -562,6 +594,7 @@ static bool slot_take(struct loop *l, struct conn *c)
         l->slots = slots;
         l->slots_cap = cap;
     }
+    firn_assert(l->slots_len < l->slots_cap, "%u of %u", l->slots_len, l->slots_cap);
     c->slot = l->slots_len++;
     l->slots[c->slot] = (struct slot){ c, 0 };
     return true;

@@ -5,6 +5,7 @@
 #define FIRN_NET_CONN_H
 
 #include "net/loop.h"
+#include "platform/assert.h"
 #include "wire/tls.h"
 
 #include <uv.h>
@@ -124,6 +125,12 @@ static inline void stat_add(uint64_t *counter, uint64_t n)
 static inline struct conn *peer_conn(const struct peer *p)
 {
     return (struct conn *)((char *)(uintptr_t)p - offsetof(struct conn, peer));
+}
+
+/* Bytes in `in` that no request has used yet. */
+static inline size_t conn_kept(const struct conn *c)
+{
+    return c->in.len - c->in_at;
 }
 
 static inline size_t conn_unsent(const struct conn *c)

@@ -6,6 +6,7 @@
  */
 #include "net/conn.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ static void loop_date(struct loop *l)
                      day + 3 * tm.tm_wday, (unsigned)tm.tm_mday % 100u, month + 3 * tm.tm_mon,
                      (unsigned)(tm.tm_year + 1900) % 10000u, (unsigned)tm.tm_hour % 100u,
                      (unsigned)tm.tm_min % 100u, (unsigned)tm.tm_sec % 100u);
+    firn_assert(n > 0 && (size_t)n < sizeof l->date, "%d characters", n);
     l->date_len = (size_t)n;
 }
 
@@ -76,6 +78,7 @@ void loop_drain(struct loop *l)
 
 static void loop_begin_drain(struct loop *l)
 {
+    firn_assert(!l->draining && l->leaving);
     l->draining = true;
     l->drain_until_ms = uv_now(&l->uv) + l->opts.drain_ms;
     for (struct listener *s = l->listeners; s; s = s->next)
@@ -112,6 +115,8 @@ static void on_prepare(uv_prepare_t *h)
         c->todo_prev = &c; /* the list hangs on this variable, from which removals work too */
     while (c)
         conn_settle(c);
+    firn_assert(l->out.len == 0 && l->sealed.len == 0, "out=%zu sealed=%zu", l->out.len,
+                l->sealed.len);
     if (l->handed_over && l->service->turn)
         l->service->turn(l->service->ctx);
     l->handed_over = false;
@@ -131,8 +136,10 @@ static void on_sweep(uv_timer_t *h)
     uint64_t now = uv_now(&l->uv);
     loop_date(l);
     for (uint32_t i = l->slots_len; i-- > 0;)
-        if (l->slots[i].deadline_ms != 0 && l->slots[i].deadline_ms <= now)
+        if (l->slots[i].deadline_ms != 0 && l->slots[i].deadline_ms <= now) {
+            firn_assert(l->slots[i].conn->slot == i, "slot=%u at %u", l->slots[i].conn->slot, i);
             conn_expire(l->slots[i].conn);
+        }
     for (struct listener *s = l->listeners; s; s = s->next)
         if (s->open && s->stuck)
             conn_accept(s);
@@ -266,6 +273,9 @@ void loop_free(struct loop *l)
     uv_close((uv_handle_t *)&l->sweep, NULL);
     uv_run(&l->uv, UV_RUN_DEFAULT);
     uv_loop_close(&l->uv);
+    firn_assert(l->slots_len == 0 && l->stats.conns == 0 && !l->todo, "conns=%" PRIu64,
+                l->stats.conns);
+    firn_assert(l->held_bytes == 0 || l->stats.deferred > 0, "held=%" PRIu64, l->held_bytes);
     for (struct listener *s = l->listeners, *next; s; s = next) {
         next = s->next;
         free(s);

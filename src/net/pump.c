@@ -24,6 +24,7 @@ static void reply_finish(struct conn *c, struct reply *r, size_t start)
             resp_error(r->out, "ERR the handler gave no answer");
     }
     if (r->deferred) {
+        firn_assert(c->first && !*c->last && c->waiting > 0, "waiting=%u", c->waiting);
         struct reply *last = (struct reply *)((char *)c->last - offsetof(struct reply, next));
         c->last_request = last->close || !last->keep_alive;
         if ((last->serial && !last->done) || c->last_request)
@@ -38,8 +39,12 @@ static void reply_finish(struct conn *c, struct reply *r, size_t start)
         }
         return;
     }
-    if (r->head && r->body_at > 0)
+    firn_assert(!c->first); /* nothing overtakes a reply that waits */
+    if (r->head && r->body_at > 0) {
+        firn_assert(r->body_at <= r->out->len || r->out->failed, "body=%zu len=%zu", r->body_at,
+                    r->out->len);
         r->out->len = r->body_at;
+    }
     if (r->close || !r->keep_alive)
         conn_finish(c);
 }
@@ -201,6 +206,8 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
         if (used <= 0)
             break;
         at += (size_t)used;
+        /* With the repeats that the handler answered, too. */
+        firn_assert(at <= len && budget >= 0, "at=%zu len=%zu budget=%d", at, len, budget);
         c->loop->handed_over = true;
     }
     return at;

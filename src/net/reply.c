@@ -5,6 +5,7 @@
  */
 #include "net/conn.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 enum {
@@ -17,6 +18,9 @@ struct reply *reply_new(struct conn *c)
     struct loop *l = c->loop;
     if (c->waiting >= DEFERRED_PER_CONN)
         return NULL;
+    firn_assert(c->state == CONN_READING && (c->waiting > 0) == (c->first != NULL),
+                "state=%d waiting=%u", c->state, c->waiting);
+    firn_assert((l->spare != NULL) == (l->spares > 0), "spares=%u", l->spares);
     struct reply *r = l->spare;
     if (r) {
         l->spare = r->next;
@@ -29,6 +33,7 @@ struct reply *reply_new(struct conn *c)
     own.max = l->opts.out_max_bytes;
     *r = (struct reply){ .peer = &c->peer, .loop = l, .own = own };
     r->out = &r->own;
+    firn_assert(!*c->last); /* it becomes the last one */
     *c->last = r;
     c->last = &r->next;
     c->waiting++;
@@ -38,6 +43,8 @@ struct reply *reply_new(struct conn *c)
 
 void reply_free(struct loop *l, struct reply *r)
 {
+    firn_assert(r->done && r->loop == l && l->stats.deferred > 0);
+    firn_assert(l->held_bytes >= r->held, "held=%zu of %" PRIu64, r->held, l->held_bytes);
     stat_add(&l->stats.deferred, (uint64_t)-1);
     l->held_bytes -= r->held;
     if (r->own.cap > SPARE_BUF_BYTES_MAX || r->own.failed)
@@ -55,6 +62,7 @@ void reply_free(struct loop *l, struct reply *r)
 struct reply *reply_defer(struct reply *r, enum defer_mode mode)
 {
     struct reply *q = r;
+    firn_assert(!r->deferred && !r->done); /* once for each request */
     if (r->out != &r->own) {
         q = reply_new(peer_conn(r->peer));
         if (!q)
@@ -73,6 +81,7 @@ void reply_expect(struct reply *r, size_t len)
 {
     if (!r->peer || r->held > 0)
         return;
+    firn_assert(!r->done && r->out == &r->own);
     r->held = len;
     peer_conn(r->peer)->held += len;
     r->loop->held_bytes += len;
@@ -80,6 +89,7 @@ void reply_expect(struct reply *r, size_t len)
 
 void reply_done(struct reply *r)
 {
+    firn_assert(!r->done && r->out == &r->own); /* one answer for each request */
     if (r->head && r->own.len > r->body_at && r->body_at > 0)
         r->own.len = r->body_at;
     r->done = true;
@@ -88,6 +98,9 @@ void reply_done(struct reply *r)
         return;
     }
     struct conn *c = peer_conn(r->peer);
+    firn_assert(c->held >= r->held && r->loop->held_bytes >= r->held,
+                "held=%zu conn=%zu loop=%" PRIu64, r->held, c->held, r->loop->held_bytes);
+    firn_assert(c->state != CONN_CLOSED);
     c->held -= r->held;
     r->loop->held_bytes -= r->held;
     if (c->held + r->own.len > r->loop->opts.out_max_bytes) {
@@ -204,6 +217,7 @@ void reply_begin(struct reply *r, unsigned status, const char *fields)
 void reply_end(struct reply *r)
 {
     struct buf *b = r->out;
+    firn_assert(b->len >= r->body_at, "len=%zu body=%zu", b->len, r->body_at);
     char text[LENGTH_LINE_BYTES], *q = length_line(text, b->len - r->body_at);
     size_t n = (size_t)(text + LENGTH_LINE_BYTES - q);
     if (!buf_room(b, n))

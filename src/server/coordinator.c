@@ -6,6 +6,7 @@
 #include "daemon/log.h"
 #include "store/slotlock.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static int list_one(void *user, const char *name, size_t len, const struct seq_r
         l->list = grown;
         l->cap = cap;
     }
+    firn_assert(l->n < l->cap && len <= RECORD_NAME_MAX, "%zu of %zu, len=%zu", l->n, l->cap, len);
     struct job_listed *e = &l->list[l->n++];
     memcpy(e->name, name, len);
     e->name[len] = '\0';
@@ -122,12 +124,16 @@ uint64_t coordinator_wait_ms(const struct coordinator *c)
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last)
 {
     uint64_t deadline = mono_ms() + coordinator_wait_ms(c);
+    firn_assert(first && !last->next);
     for (struct job *j = first; j; j = j->next) {
+        firn_assert(j->next || j == last); /* the list ends with `last` */
+        firn_assert(j->name_len <= RECORD_NAME_MAX, "len=%zu", j->name_len);
         j->deadline_ms = deadline;
         j->taken = j->tried = false;
         j->spec.note = j->note;
     }
     pthread_mutex_lock(&c->mutex);
+    firn_assert(jobs_linked(&c->first, c->tail));
     *c->tail = first;
     c->tail = &last->next;
     bool wake = c->sleeping;
@@ -192,6 +198,9 @@ static uint64_t highest_last(const struct coordinator *c)
 static uint64_t step(struct coordinator *c)
 {
     uint64_t next = lease_step(c->lease, highest_last(c));
+    const struct slot_grant *g = &c->lease->view.grant;
+    firn_assert(g->gen == 0 || (g->from <= g->until && g->slot < SLOTS_MAX),
+                "slot=%u from=%" PRIu64 " until=%" PRIu64, g->slot, g->from, g->until);
     atomic_fetch_add_explicit(&c->stats.steps, 1, memory_order_relaxed);
     log_changes(c); /* first, so that no ID is older than the line about its grant */
     board_publish(c->board, &c->lease->view);
@@ -208,6 +217,7 @@ static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job *
     while (!c->first && !c->stop && !timed_out)
         timed_out = pthread_cond_timedwait(&c->wake, &c->mutex, &t);
     c->sleeping = false;
+    firn_assert(jobs_linked(&c->first, c->tail));
     *out = c->first;
     c->first = NULL;
     c->tail = &c->first;
@@ -388,6 +398,7 @@ void coordinator_stop(struct coordinator *c, uint64_t last)
     pthread_mutex_unlock(&c->mutex);
     pthread_cond_signal(&c->wake);
     pthread_join(c->thread, NULL);
+    firn_assert(!c->first && !c->again && !c->keep); /* every job went back to its loop */
     nodes_leave(c->nodes);
     leases_free(c->leases, c->store);
     c->leases = NULL;

@@ -5,6 +5,7 @@
 #ifndef FIRN_SERVER_COORDINATOR_IN_H
 #define FIRN_SERVER_COORDINATOR_IN_H
 
+#include "platform/assert.h"
 #include "platform/mono.h"
 #include "server/coordinator.h"
 
@@ -55,6 +56,12 @@ struct coordinator {
     uint64_t failing_since_ms;            /* the first of them */
     uint64_t starved_logged_ms;
 };
+
+/* A list of jobs ends where its tail says, in an inbox as in a list on the way. */
+static inline bool jobs_linked(struct job *const *first, struct job *const *tail)
+{
+    return *tail == NULL && (*first == NULL) == (tail == first);
+}
 
 /* outbox.c: the job goes back to its loop as it is; job_return() sets its result first. */
 void job_hand_back(struct job *j);

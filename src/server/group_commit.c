@@ -7,6 +7,7 @@
 #include "server/coordinator_in.h"
 #include "daemon/log.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -59,6 +60,7 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
     r = ticket_create(&c->tickets, name, (size_t)n, &spec, NULL, d);
     if (r && r != FIRN_ECONFLICT)
         return r;
+    firn_assert(period > k->period, "period=%u after %u", period, k->period);
     memcpy(k->reg, name, (size_t)n + 1);
     k->period = period;
     return 0;
@@ -68,6 +70,8 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
 static int find_known(struct coordinator *c, struct job *j, const struct group *group, size_t n,
                       struct known **out)
 {
+    firn_assert(j->name_len <= RECORD_NAME_MAX && strlen(j->name) == j->name_len, "len=%zu",
+                j->name_len);
     struct known *k = &c->known[record_name_hash(j->name, j->name_len) % KNOWN_MAX];
     if (strcmp(k->name, j->name) != 0) {
         for (size_t i = 0; i < n; i++)
@@ -119,6 +123,7 @@ static bool hopeless(const struct coordinator *c, int error, uint64_t now)
 static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
 {
     uint64_t now = mono_ms();
+    firn_assert(error < 0 && jobs_linked(&c->again, c->again_tail), "error=%d", error);
     while (j) {
         struct job *next = j->next;
         bool waits = j->what == JOB_KEEP || (j->what == JOB_TAKE && !hopeless(c, error, now));
@@ -148,7 +153,10 @@ static void count_key(struct coordinator *c, const struct keyed *k)
 static void finish_keyed(struct coordinator *c, struct job *j)
 {
     const struct keyed *k = j->keyed;
+    firn_assert(k && k->result == 0 && k->idem.args == k->ask.args);
     if (j->what == JOB_TAKE) {
+        firn_assert(k->idem.count > 0 && k->idem.count <= j->want, "count=%" PRIu64 " of %" PRIu64,
+                    k->idem.count, j->want);
         j->range = (struct seq_range){ k->idem.first, k->idem.step, k->idem.count };
         j->period = (uint32_t)k->idem.period;
     }
@@ -158,6 +166,7 @@ static void finish_keyed(struct coordinator *c, struct job *j)
 
 static void keep_later(struct coordinator *c, struct job *j)
 {
+    firn_assert(j->keyed && jobs_linked(&c->keep, c->keep_tail));
     j->taken = true;
     j->next = NULL;
     *c->keep_tail = j;
@@ -172,6 +181,7 @@ static void deliver(struct coordinator *c, struct job *j)
         return;
     }
     struct idem_record *i = &j->keyed->idem;
+    firn_assert(j->what == JOB_TAKE && j->range.count > 0 && j->range.step > 0);
     *i = (struct idem_record){ .args = j->keyed->ask.args,
                                .first = j->range.first,
                                .step = j->range.step,
@@ -238,6 +248,7 @@ static void share_out(struct coordinator *c, struct group *g, const struct ticke
 {
     struct seq_range range = t->range;
     struct job *served = NULL, **tail = &served, *j = g->first;
+    uint64_t given = 0;
     bool taken = false;
     for (; j; j = j->next) {
         uint64_t n = j->want <= range.count ? j->want : j->partial ? range.count : 0;
@@ -247,8 +258,11 @@ static void share_out(struct coordinator *c, struct group *g, const struct ticke
         j->record = g->seq->record;
         j->period = g->seq->period;
         j->more = t->more;
+        firn_assert(n <= range.count && n <= j->want, "n=%" PRIu64 " left=%" PRIu64, n,
+                    range.count);
         range.first += n * range.step;
         range.count -= n;
+        given += n;
         taken |= n > 0;
         atomic_fetch_add_explicit(&c->stats.tickets, n, memory_order_relaxed);
         j->result = n || j->what == JOB_FETCH ? 0 : FIRN_EOVERFLOW;
@@ -259,6 +273,9 @@ static void share_out(struct coordinator *c, struct group *g, const struct ticke
         tail = &j->next;
     }
     *tail = NULL;
+    firn_assert(given + range.count == t->range.count,
+                "given=%" PRIu64 " left=%" PRIu64 " granted=%" PRIu64, given, range.count,
+                t->range.count);
     if (g->seq->ahead)
         ranges_put(&c->ranges, g->seq->name, strlen(g->seq->name), &g->seq->record, &range, taken,
                    mono_ms());
@@ -287,6 +304,8 @@ static bool serve_from_hand(struct coordinator *c, struct group *g)
         if (j->what == JOB_TAKE && !waits &&
             ranges_take(&c->ranges, name, len, j->want, false, mono_ms(), &j->range, &j->record,
                         &fetch) == 0) {
+            firn_assert(j->range.count == j->want, "count=%" PRIu64 " want=%" PRIu64,
+                        j->range.count, j->want);
             j->result = 0;
             deliver(c, j);
             continue;
@@ -359,6 +378,7 @@ static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, 
         put_back(c, j, r, &j->diag);
         return false;
     }
+    firn_assert(i <= *n && i < TICKET_JOBS_MAX, "group=%zu of %zu", i, *n);
     struct group *g = &group[i];
     if (i == *n) {
         *g = (struct group){ .seq = k };
@@ -385,6 +405,8 @@ static bool share_keyed(struct coordinator *c, struct group *g, const struct fir
         j->record = g->seq->record;
         if (k->result == 0) {
             note_success(c);
+            firn_assert(k->idem.count > 0 && k->idem.count <= k->ask.want,
+                        "count=%" PRIu64 " want=%" PRIu64, k->idem.count, k->ask.want);
             if (!k->replayed)
                 atomic_fetch_add_explicit(&c->stats.tickets, k->idem.count, memory_order_relaxed);
             if (g->seq->dated && !k->kept)
@@ -450,6 +472,7 @@ static void run_keep(struct coordinator *c)
                 c->tickets.random(c->tickets.random_user, i->req.b, sizeof i->req.b);
             }
         }
+        firn_assert(n > 0 && n <= KEYED_KEEP_MAX, "n=%zu", n);
         keyed_keep(c->store, keep, n, &d);
         atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
         for (size_t i = 0; i < n; i++) {
@@ -516,6 +539,7 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
         job[i].keyed = keyed + keyed_n;
         for (struct job *j = group[i].keyed; j; j = j->next, job[i].keyed_n++)
             keyed[keyed_n++] = j->keyed;
+        firn_assert(keyed_n <= KEYED_MAX, "keyed=%zu", keyed_n);
         const struct job *front = group[i].first; /* NULL: only the block ahead is wanted */
         job[i].least = front && !front->partial ? front->want : 1;
         if (group[i].seq->ahead) {
@@ -524,7 +548,11 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
             job[i].want += block < SEQ_TAKE_MAX - job[i].want ? block : SEQ_TAKE_MAX - job[i].want;
             job[i].waited = job[i].want; /* blocks come in any order */
         }
+        firn_assert(job[i].waited <= job[i].want && (job[i].want > 0 || job[i].keyed_n > 0),
+                    "waited=%" PRIu64 " want=%" PRIu64, job[i].waited, job[i].want);
     }
+    firn_assert(n <= TICKET_JOBS_MAX && keyed_n <= c->keyed_n, "n=%zu keyed=%zu of %zu", n, keyed_n,
+                c->keyed_n);
     if (keyed_n > 0)
         c->tickets.now_s = (uint64_t)now_s(c);
     ticket_commit(&c->tickets, job, n, &d);
@@ -575,6 +603,7 @@ static void keep_for_later(struct coordinator *c)
     if (!c->again)
         return;
     pthread_mutex_lock(&c->mutex);
+    firn_assert(jobs_linked(&c->first, c->tail));
     *c->again_tail = c->first;
     if (!c->first)
         c->tail = c->again_tail;
@@ -589,6 +618,7 @@ static void keep_for_later(struct coordinator *c)
 void group_commit_run(struct coordinator *c, struct job *j)
 {
     static struct group group[TICKET_JOBS_MAX];
+    firn_assert(!c->again && !c->keep); /* the last run left nothing behind */
     c->failed = c->lost = false;
     while (j && !c->failed && !c->lost) {
         size_t n = 0;
@@ -597,6 +627,7 @@ void group_commit_run(struct coordinator *c, struct job *j)
             commit_groups(c, group, n);
         run_keep(c);
     }
+    firn_assert(!c->keep && jobs_linked(&c->again, c->again_tail));
     *c->again_tail = j;
     while (*c->again_tail)
         c->again_tail = &(*c->again_tail)->next;

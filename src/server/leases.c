@@ -1,7 +1,10 @@
+/* The table of slots lent to clients: one tenant each, with a whole lease and the questions that wait. */
 #include "server/leases.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 #include "store/slotlock.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@ struct tenant {
     int lock_fd; /* of its own: through a shared one its lock byte would bar nobody in this process */
     bool told;   /* the client has been told a window */
     uint64_t last, due_ms;
-    uint64_t extended_until; /* for the counter */
+    uint64_t gen, extended_until; /* of the window that the client was told last */
     struct lease_ask *waiting;
     struct tenant *next;
 };
@@ -70,6 +73,7 @@ static struct tenant **find(struct leases *l, const char *id)
 static void tenant_free(struct leases *l, struct tenant **at)
 {
     struct tenant *t = *at;
+    firn_assert(l->n > 0 && !t->waiting, "n=%u", l->n);
     *at = t->next;
     l->n--;
     atomic_store_explicit(&l->stats.held, l->n, memory_order_relaxed);
@@ -115,6 +119,7 @@ static int tenant_new(struct leases *l, struct firn_store *store, const char *id
         free(t);
         return r;
     }
+    firn_assert(l->n < l->opts.max, "n=%u max=%u", l->n, l->opts.max);
     t->next = l->first;
     l->first = t;
     l->n++;
@@ -153,6 +158,12 @@ static bool has_window(struct leases *l, const struct tenant *t, uint64_t *now)
 static void tell(struct leases *l, struct tenant *t, uint64_t now)
 {
     const struct lease_view *v = &t->lease->view;
+    firn_assert(v->grant.from < v->grant.until && now < v->grant.until,
+                "from=%" PRIu64 " until=%" PRIu64 " now=%" PRIu64, v->grant.from, v->grant.until,
+                now);
+    firn_assert(v->grant.gen != t->gen || v->grant.until >= t->extended_until,
+                "until=%" PRIu64 " after %" PRIu64, v->grant.until, t->extended_until);
+    t->gen = v->grant.gen;
     if (v->grant.until != t->extended_until)
         count(t->told ? &l->stats.extended : &l->stats.granted);
     t->told = true;
@@ -259,6 +270,7 @@ static void extend(struct leases *l, struct lease_ask *a)
         return;
     }
     uint64_t last = plausible_last(l, t, a->last);
+    firn_assert(last < t->lease->view.grant.until || last == 0, "last=%" PRIu64, last);
     t->last = last > t->last ? last : t->last;
     a->next = t->waiting;
     t->waiting = a;
@@ -305,6 +317,7 @@ static bool is_over(struct leases *l, const struct tenant *t)
 uint64_t leases_step(struct leases *l, struct firn_store *store)
 {
     uint64_t now = now_ms(l), next = now + STEP_MS;
+    uint32_t n = 0;
     (void)store;
     for (struct tenant **at = &l->first; *at;) {
         struct tenant *t = *at;
@@ -320,7 +333,10 @@ uint64_t leases_step(struct leases *l, struct firn_store *store)
         if (t->waiting)
             next = min64(next, t->due_ms > now ? t->due_ms : now + 1);
         at = &t->next;
+        n++;
     }
+    firn_assert(n == l->n && next > now, "%u of %u, next=%" PRIu64 " now=%" PRIu64, n, l->n, next,
+                now);
     return next;
 }
 
@@ -359,5 +375,6 @@ void leases_free(struct leases *l, struct firn_store *store)
             give_back(l->first);
         tenant_free(l, &l->first);
     }
+    firn_assert(l->n == 0, "n=%u", l->n);
     free(l);
 }

@@ -4,7 +4,9 @@
  */
 #include "server/minter.h"
 #include "coord/lease_ticks.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +63,7 @@ int minter_plan_init(struct minter_plan *p, const struct firn_layout *snowflake,
         for (int k = 0; k < i; k++)
             if (same_numbers(&p->layout[k], &p->layout[i]))
                 p->share[i] = p->share[k];
+        firn_assert(p->share[i] <= (enum leased)i && p->share[p->share[i]] == p->share[i]);
     }
     p->lease = *snowflake;
     p->lease.tick_us = 1000;
@@ -94,7 +97,11 @@ static void note_highest(struct minter *m, enum leased i)
         return;
     uint64_t tick = lease_ticks_stamped(&m->plan->layout[i], &m->plan->lease,
                                         m->generator[i].tick_);
-    m->highest = tick > m->highest ? tick : m->highest;
+    if (tick <= m->highest)
+        return;
+    firn_assert(m->generator[i].tick_ < m->generator[i].until_, "tick=%" PRIu64 " until=%" PRIu64,
+                m->generator[i].tick_, m->generator[i].until_);
+    m->highest = tick;
 }
 
 /* The grant that generator i stood on is over. */
@@ -103,6 +110,8 @@ static void retire(struct minter *m, enum leased i)
     if (!m->open[i])
         return;
     note_highest(m, i);
+    firn_assert(m->generator[i].tick_ >= m->stamped[i], "tick=%" PRIu64 " after %" PRIu64,
+                m->generator[i].tick_, m->stamped[i]);
     m->stamped[i] = m->generator[i].tick_;
     m->open[i] = false;
 }
@@ -142,6 +151,10 @@ static void start(struct minter *m, enum leased i, const struct lease_view *v)
     o.until = end_of(m, i, v);
     if (o.until <= o.from || g->slot >= firn_layout_slots(l))
         return; /* not one whole tick yet: the next extension brings it */
+    firn_assert(o.from > m->stamped[i] && o.lane < o.lanes, "from=%" PRIu64 " stamped=%" PRIu64,
+                o.from, m->stamped[i]);
+    firn_assert(o.from >= from && o.until <= lease_ticks_until(l, &m->plan->lease, g->until),
+                "window=[%" PRIu64 ", %" PRIu64 ")", o.from, o.until);
     m->open[i] = firn_gen_init(&m->generator[i], l, &o) == 0;
 }
 
@@ -152,6 +165,8 @@ static void refresh(struct minter *m)
     m->version = atomic_load_explicit(&m->board->version, memory_order_acquire);
     board_copy(m->board, &v);
     bool over = v.grant.closed || v.grant.gen == 0, moved = over || v.grant.gen != m->gen;
+    firn_assert(over || v.grant.from <= v.grant.until, "from=%" PRIu64 " until=%" PRIu64,
+                v.grant.from, v.grant.until);
     m->gen = over ? 0 : v.grant.gen;
     for (int i = 0; i < LEASED_N; i++) {
         const struct firn_layout *l = &m->plan->layout[i];
@@ -216,6 +231,7 @@ int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t
         if (!g)
             return FIRN_EWINDOW;
     }
+    firn_assert(r != 0 || (*out_n > 0 && *out_n <= n), "%zu of %zu", *out_n, n);
     if (r == 0 && shard)
         for (size_t i = 0; i < *out_n; i++)
             ids[i] |= shard << g->shard_shift_;
@@ -236,6 +252,7 @@ _Atomic uint64_t *minter_last(struct minter *m)
 
 uint64_t minter_close(struct minter *m)
 {
+    firn_assert(!m->closed);
     for (int i = 0; i < LEASED_N; i++)
         if (m->open[i])
             firn_gen_close(&m->generator[i], NULL);

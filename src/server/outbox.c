@@ -15,6 +15,7 @@ static void outbox_run(struct loop_task *t)
 {
     struct outbox *o = (struct outbox *)(void *)((char *)t - offsetof(struct outbox, task));
     pthread_mutex_lock(&o->mutex);
+    firn_assert(o->scheduled && o->first); /* one call for each time that the list becomes filled */
     struct job *j = o->first;
     o->first = NULL;
     o->tail = &o->first;
@@ -44,6 +45,7 @@ void outbox_free(struct outbox *o)
 {
     if (!o)
         return;
+    firn_assert(!o->first && !o->scheduled); /* the loop has had its last job */
     pthread_mutex_destroy(&o->mutex);
     free(o);
 }
@@ -53,6 +55,7 @@ void job_hand_back(struct job *j)
     struct outbox *o = j->back;
     j->next = NULL;
     pthread_mutex_lock(&o->mutex);
+    firn_assert(jobs_linked(&o->first, o->tail) && o->scheduled == (o->first != NULL));
     *o->tail = j;
     o->tail = &j->next;
     bool call = !o->scheduled;

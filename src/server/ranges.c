@@ -1,4 +1,9 @@
+/* The table of blocks in hand, direct mapped by a hash of the sequence's name. */
 #include "server/ranges.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
+#include <string.h>
 
 void ranges_init(struct ranges *r)
 {
@@ -32,6 +37,7 @@ int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want, b
                 : some ? seq_cache_some(&e->cache, want, now_ms, out)
                        : seq_cache_exactly(&e->cache, want, now_ms, out);
     if (error == 0) {
+        firn_assert(out->count - 1 < want, "count=%" PRIu64 " want=%" PRIu64, out->count, want);
         if (out_record)
             *out_record = e->record;
         *out_fetch = seq_cache_ask(&e->cache) > 0;
@@ -47,6 +53,7 @@ int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out)
     const struct seq_range *next = !e                       ? NULL
                                    : e->cache.cur.count > 0 ? &e->cache.cur
                                                             : &e->cache.spare;
+    firn_assert(!next || next == &e->cache.cur || e->cache.cur.count == 0);
     int error = next && next->count > 0 ? 0 : FIRN_ENOENT;
     if (error == 0)
         *out = next->first;
@@ -75,6 +82,8 @@ uint64_t ranges_want(struct ranges *r, const char *name, size_t len)
 void ranges_put(struct ranges *r, const char *name, size_t len, const struct seq_record *record,
                 const struct seq_range *block, bool fresh, uint64_t now_ms)
 {
+    firn_assert(len > 0 && len <= RECORD_NAME_MAX, "len=%zu", len);
+    firn_assert(block->count == 0 || block->step > 0, "count=%" PRIu64, block->count);
     pthread_mutex_lock(&r->mutex);
     struct range_entry *e = find(r, name, len);
     if (!e) {
@@ -85,6 +94,7 @@ void ranges_put(struct ranges *r, const char *name, size_t len, const struct seq
     } else if (fresh) {
         e->cache.cur.count = e->cache.spare.count = 0;
     }
+    firn_assert(e->name_len == len && memcmp(e->name, name, len) == 0);
     if (block->count > 0)
         seq_cache_put(&e->cache, block, now_ms);
     else

@@ -3,7 +3,9 @@
  * becomes a job, collected over a turn of the loop and handed to the coordinator with one wake-up.
  */
 #include "server/minter.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ struct ticket_desk {
 
 void ticket_submit(struct ticket_desk *d, struct job *j)
 {
+    firn_assert(j->name_len <= RECORD_NAME_MAX && *d->tail == NULL, "len=%zu", j->name_len);
     j->back = d->back;
     j->next = NULL;
     *d->tail = j;
@@ -30,6 +33,7 @@ void ticket_desk_turn(struct ticket_desk *d)
     if (!d->first)
         return;
     struct job *first = d->first, *last = d->last;
+    firn_assert(!last->next && d->tail == &last->next);
     d->first = NULL;
     d->tail = &d->first;
     coordinator_submit(d->coordinator, first, last);
@@ -61,6 +65,11 @@ static size_t place(const char *name, size_t len)
 static void answered(struct job *j)
 {
     struct ticket_wait *w = (struct ticket_wait *)(void *)j;
+    firn_assert(j->what == JOB_TAKE && w->desk);
+    firn_assert(j->result || j->range.count == j->want ||
+                    (j->partial && j->range.count < j->want) ||
+                    (j->keyed && j->range.count <= j->want),
+                "count=%" PRIu64 " want=%" PRIu64, j->range.count, j->want);
     if (j->result == 0 && j->record.mode == SEQ_GAPLESS && !j->period)
         memcpy(w->desk->gapless[place(j->name, j->name_len)], j->name, j->name_len + 1);
     w->done(w);
@@ -69,6 +78,7 @@ static void answered(struct job *j)
 bool ticket_is_gapless(const struct ticket_desk *d, const char *name, size_t len)
 {
     const char *known = d->gapless[place(name, len)];
+    firn_assert(len > 0); /* an empty place would match */
     return strncmp(known, name, len) == 0 && known[len] == '\0';
 }
 

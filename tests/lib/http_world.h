@@ -204,7 +204,7 @@ static void world_start(void)
         abort();
     world.ctx.loop = world.loop;
     world.conn.loop = world.loop;
-    world.conn.state = CONN_CLOSED; /* then reply_done() does nothing but mark */
+    world.conn.in_todo = true; /* then reply_done() does nothing but mark */
     world_open_window(true);
 }
 

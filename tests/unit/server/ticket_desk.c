@@ -169,6 +169,7 @@ T_TEST(ticket_desk_remembers_gapless_sequences)
     ticket_desk_turn(desk);
     submitted->result = 0;
     submitted->record.mode = SEQ_GAPLESS;
+    submitted->range = (struct seq_range){ 1, 1, 1 };
     submitted->period = 20261118; /* dated: its bare numbers come again */
     submitted->done(submitted);
     T_OK(!ticket_is_gapless(desk, "d", 1));
