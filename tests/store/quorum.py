@@ -33,7 +33,7 @@ def starting(url, folder):
                               "--listen-home", "127.0.0.1:0", "--listen-snowflake", "127.0.0.1:0",
                               "--listen-ticket", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            status = p.wait(6)  # three times as long as a store has to answer
+            status = p.wait(t.LIMIT)
         except subprocess.TimeoutExpired:
             status = None
         finally:
@@ -504,7 +504,7 @@ def case_one_round_trip(folder):
         before = calls()
         for n in range(1, 21):
             t.expect(p.cas("k", str(n), str(n + 1)), "0")
-        t.wait_for("each did them all", lambda: [b - a for a, b in zip(before, calls())] == [20] * 3, 20)
+        t.wait_for("each did them all", lambda: [b - a for a, b in zip(before, calls())] == [20] * 3)
 
 
 def case_a_full_init(folder):
