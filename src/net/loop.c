@@ -194,7 +194,7 @@ static uint32_t sweep_ms(const struct loop_opts *o)
 int loop_new(const struct loop_opts *opts, const struct service *service,
              _Atomic uint32_t *conns_open, struct loop **out)
 {
-    if (!service || !service->http || !service->resp || !conns_open || !out)
+    if (!service || !service->http || !conns_open || !out)
         return FIRN_EINVAL;
     struct loop *l = calloc(1, sizeof *l);
     if (!l)

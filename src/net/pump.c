@@ -198,6 +198,11 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
                             "this port speaks TLS: use rediss or --tls");
                 break;
             }
+            if (c->peer.proto != 1 && !c->loop->service->resp) {
+                stat_add(&c->loop->stats.resp_errors, 1);
+                conn_refuse(c, 400, "", "this port speaks HTTP, not the Redis protocol");
+                break;
+            }
         }
         ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at, &budget)
                                           : step_resp(c, p + at, len - at, &budget);

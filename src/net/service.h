@@ -58,7 +58,8 @@ struct service {
 
     /* The request's slices are borrowed until the handler returns: a deferred answer copies what it
      * needs. HEAD arrives as METHOD_HEAD; answer it like GET, the body is left out on the way. A
-     * handler that appends nothing answers HTTP with 500 and RESP with an error. */
+     * handler that appends nothing answers HTTP with 500 and RESP with an error. Without resp() the
+     * service speaks HTTP alone: RESP is refused with an error that says so. */
     void (*http)(struct service_ctx *ctx, const struct http_request *req, struct reply *r);
     void (*resp)(struct service_ctx *ctx, const struct resp_request *req, struct reply *r);
 

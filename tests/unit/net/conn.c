@@ -345,3 +345,34 @@ T_TEST(listen_addresses)
     T_EQ(listen_open(name, &more, 1, &diag), 0, "%s", diag.text);
     close(more);
 }
+
+static void forget_resp(struct world *w, void *arg)
+{
+    (void)arg;
+    w->service.resp = NULL;
+}
+
+/* A service without resp(): HTTP as ever, RESP gets an error in its own words and the end. */
+T_TEST(conn_service_without_resp)
+{
+    static struct world w;
+    world_start(&w, NULL);
+    ask(&w, forget_resp, NULL);
+    int fd = dial(&w);
+    say(fd, "*1\r\n$4\r\nPING\r\n");
+    hear(fd, "-ERR this port speaks HTTP, not the Redis protocol\r\n");
+    hear_end(fd);
+    fd = dial(&w);
+    say(fd, "PING\r\n");
+    hear(fd, "-ERR this port speaks HTTP, not the Redis protocol\r\n");
+    hear_end(fd);
+    fd = dial(&w);
+    say(fd, GET("/n/5"));
+    hear_number(fd, 5);
+    close(fd);
+    struct loop_stats s;
+    loop_stats(w.loop, &s);
+    T_EQ(s.resp_errors, 2);
+    T_EQ(s.resp_requests, 0);
+    world_stop(&w);
+}
