@@ -1,7 +1,8 @@
 /*
- * The layers of a configuration brought together: defaults, then the file, then the environment, then the flags, each
- * checked even if a later one replaces it, so that an error does not wait for the day on which the
- * override is removed. At the end come the checks that need the whole: the program's own, and files.
+ * The layers of a configuration brought together: defaults, then the file, then the environment,
+ * then the flags, each checked even if a later one replaces it, so that an error does not wait for
+ * the day on which the override is removed. At the end come the checks that need the whole: the
+ * program's own, and files.
  */
 #include "daemon/config_in.h"
 #include "id/diag.h"
@@ -219,7 +220,7 @@ static int unknown_flag(const struct config_program *p, const char *word, struct
                       config_shown(word, show), p->name);
 }
 
-/* Does argv[*at] mean `flag`? Then its value: after '=', or the next argument where one is needed. */
+/* Whether argv[*at] is `flag`; its value comes after '=', or, if needed, in the next argument. */
 static bool take_flag(int argc, char **argv, int *at, const char *flag, bool needs,
                       const char **value)
 {

@@ -1,7 +1,8 @@
 /*
- * config.h - configuration of a server: defaults, one YAML file, the environment, flags; the later of
- * these wins. A program lists its settings in one table, whose rows say where a value lies in the
- * program's own struct; that struct begins with a struct config_base. Files, flags, variables, --help and
+ * config.h - configuration of a server: defaults, one YAML file, the environment, flags; the later
+ * of these wins. A program lists its settings in one table, whose rows say where a value lies in
+ * the program's own struct; that struct begins with a struct config_base. Files, flags, variables,
+ * --help and
  * --print-config are made from the table. A loaded configuration is constant; config_load() and
  * config_reload() belong to the main thread, because they read the environment.
  */
@@ -57,16 +58,16 @@ enum setting_type {
 
 enum { SETTING_RELOAD = 1 }; /* can change while the server runs */
 
-/* How a program keeps a list whose entries have keys. `at` is the address of the setting's value, which
- * is all zero at first. */
+/* How a program keeps a list whose entries have keys. `at` is the address of the setting's value,
+ * which is all zero at first. */
 struct setting_entries {
     size_t keys_n;
     struct {
         const char *name;
         bool list; /* its value is a list of texts; otherwise it is one text */
     } keys[CONFIG_KEYS_MAX];
-    /* Append entry number `n`, from 0. values[k] belongs to keys[k] and is borrowed; v is NULL where the
-     * key is missing. On error free() follows. */
+    /* Append entry number `n`, from 0. values[k] belongs to keys[k] and is borrowed; v is NULL
+     * where the key is missing. On error free() follows. */
     int (*add)(void *at, size_t n, const struct config_strings *values, struct firn_diag *why);
     void (*write)(const void *at, FILE *out); /* as YAML on one line */
     void (*free)(void *at);                   /* leaves it all zero; does nothing to zeroes */
@@ -84,7 +85,8 @@ struct setting {
     const struct setting_entries *entries; /* SETTING_ENTRIES */
     /* Says what is wrong with a value; returns 0 when nothing is. */
     int (*check)(const char *value, struct firn_diag *why);
-    /* A default that depends on the world or on settings above it in the table; the caller frees it. */
+    /* A default that depends on the world or on settings above it in the table; the caller frees
+     * it. */
     char *(*compute)(const void *config);
     const char *help;
 };
@@ -120,17 +122,18 @@ struct config_base {
 
 /* --- use --- */
 
-/* Read everything and check it. On error `c` is as after config_free(); FIRN_EINVAL: a flag that does
- * not exist; FIRN_EFORMAT, FIRN_ERANGE: a value or the file's YAML; FIRN_EIO, FIRN_ENOENT: a file that
- * cannot be read; FIRN_ENOMEM. `argv` is borrowed until config_free(). */
+/* Read everything and check it. On error `c` is as after config_free(); FIRN_EINVAL: a flag that
+ * does not exist; FIRN_EFORMAT, FIRN_ERANGE: a value or the file's YAML; FIRN_EIO, FIRN_ENOENT: a
+ * file that cannot be read; FIRN_ENOMEM. `argv` is borrowed until config_free(). */
 FIRN_MUSTUSE int config_load(struct config_base *c, const struct config_program *p, int argc,
                              char **argv, struct firn_diag *diag);
 
 /* Does nothing to a zeroed or freed configuration. */
 void config_free(struct config_base *c);
 
-/* For main(): load, and do what --help, --version, --print-config and --check-config ask for; errors and
- * warnings go to stderr. Negative: the program runs now; otherwise it exits with this status. */
+/* For main(): load, and do what --help, --version, --print-config and --check-config ask for;
+ * errors and warnings go to stderr. Negative: the program runs now; otherwise it exits with this
+ * status. */
 int config_begin(struct config_base *c, const struct config_program *p, int argc, char **argv);
 
 struct config_change {
@@ -139,9 +142,9 @@ struct config_change {
 };
 
 /* Read everything again, with the arguments of the first time. `next` receives the configuration to
- * run with from now on (settings that cannot change at run time keep their old values), `changes` (room
- * for CONFIG_SETTINGS_MAX) those that differ. On error, as config_load(); `old` is untouched in any case
- * and still the caller's. */
+ * run with from now on (settings that cannot change at run time keep their old values), `changes`
+ * (room for CONFIG_SETTINGS_MAX) those that differ. On error, as config_load(); `old` is untouched
+ * in any case and still the caller's. */
 FIRN_MUSTUSE int config_reload(const struct config_base *old, struct config_base *next,
                                struct config_change *changes, size_t *out_n,
                                struct firn_diag *diag);
@@ -157,7 +160,8 @@ size_t config_warnings(const struct config_program *p, FILE *out);
 
 /* --- for checks --- */
 
-/* An error about a setting that has a value: "firnd.yaml:3: tls.cert: ", then the text. Returns `error`. */
+/* An error about a setting that has a value: "firnd.yaml:3: tls.cert: ", then the text. Returns
+ * `error`. */
 __attribute__((format(printf, 5, 6))) int config_fault(const struct config_base *c,
                                                        const char *name, int error,
                                                        struct firn_diag *diag, const char *fmt,
@@ -166,7 +170,7 @@ __attribute__((format(printf, 5, 6))) int config_fault(const struct config_base 
 /* `text` for a message: shortened, and without characters that could disturb a terminal. */
 const char *config_shown(const char *text, char out[CONFIG_SHOWN_BUF]);
 
-/* Write a text as YAML, bare where YAML reads it back as the same text, in double quotes otherwise. */
+/* Write a text as YAML: bare if YAML reads it back as the same text, else in double quotes. */
 void config_write_string(const char *text, FILE *out);
 
 #endif

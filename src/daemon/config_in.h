@@ -14,7 +14,7 @@ void setting_flag(const struct setting *s, char out[SETTING_NAME_BUF]);
 /* How long the section part of a name is: 6 for "listen.home", 0 where there is none. */
 size_t setting_section_len(const char *name);
 
-/* The entry of `names` that a person who wrote `word` probably meant, or NULL. */
+/* The entry of `names` nearest to a misspelt `word`, or NULL. */
 const char *nearest_name(const char *word, const char *const *names, size_t n);
 
 /* A file's name for a message: the end of it if it is long. */
@@ -25,8 +25,8 @@ static inline void *setting_at(const struct config_base *c, const struct setting
     return (char *)(uintptr_t)c + s->offset;
 }
 
-/* config_value.c. Set a value from text; `why` says what is wrong with it ("'x' is not ..."). The old
- * value is freed. Not for SETTING_ENTRIES. */
+/* config_value.c. Set a value from text; `why` says what is wrong with it ("'x' is not ..."). The
+ * old value is freed. Not for SETTING_ENTRIES. */
 FIRN_MUSTUSE int setting_set(struct config_base *c, const struct setting *s, const char *text,
                              struct firn_diag *why);
 void setting_free(struct config_base *c, const struct setting *s);

@@ -1,6 +1,7 @@
 /*
  * One value of one setting: from text, back to text, freed. Every way in (file, environment, flag,
- * default) comes through setting_set(), so a value means the same wherever it is written.
+ * default) comes through setting_set(), so a value means the same wherever it is written. Tested in
+ * tests/unit/server/config.c.
  */
 #include "daemon/config_in.h"
 #include "id/diag.h"

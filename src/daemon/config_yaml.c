@@ -1,7 +1,8 @@
 /*
- * The YAML file of a configuration. libyaml's events become a small tree, so that an error of syntax is
- * reported before any other and an alias is refused before it unfolds; then the tree is walked along the
- * table of settings, and each value is set where it stands.
+ * The YAML file of a configuration. libyaml's events become a small tree, so that an error of
+ * syntax is reported before any other and an alias is refused before it unfolds; then the tree is
+ * walked along the table of settings, and each value is set where it stands. Tested in
+ * tests/unit/daemon/config.c.
  */
 #include "daemon/config_in.h"
 #include "id/diag.h"

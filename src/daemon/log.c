@@ -1,7 +1,7 @@
 /*
- * A line is put together in a buffer on the stack and written at once. The format is taken apart here,
- * word by word, rather than by one vsnprintf(): only so is it known where a value begins and ends, and
- * a value with spaces, quotes or line breaks cannot pretend to be more than one.
+ * Structured log lines. A line is built in a buffer on the stack and sent with one write(2). The
+ * format is parsed here, word by word, instead of by one vsnprintf(): only then is it known where a
+ * value begins and ends, so that a value with spaces, quotes or line breaks stays one value.
  */
 #include "daemon/log.h"
 #include "id/fnv.h"
@@ -32,7 +32,7 @@ static const char *const level_names[] = { "error", "warn", "info", "debug" };
 static atomic_int wanted = LOG_LEVEL_INFO, wanted_format = LOG_FORMAT_TEXT;
 static atomic_int out_fd = STDERR_FILENO;
 
-/* What was written and held back of one event. The name is compared by content: the same literal may
+/* Lines of one event, written and held back. The name is compared by content: the same literal may
  * have several addresses. */
 struct counted {
     const char *event;
@@ -148,8 +148,8 @@ static void add(struct value *v, const char *p, size_t n)
 _Static_assert(sizeof(long) == sizeof(long long) && sizeof(size_t) == sizeof(long long),
                "integers are taken as int or as long long");
 
-/* One conversion, from '%' to its letter. Returns the character after it. va_list comes by address, so
- * that what one call takes is gone for the next. */
+/* One conversion, from '%' to its letter. Returns the character after it. va_list comes by address,
+ * so that what one call takes is gone for the next. */
 static const char *add_conversion(struct value *v, const char *fmt, va_list *args)
 {
     char spec[32], text[VALUE_MAX_BYTES];
@@ -344,7 +344,7 @@ static void line_end(struct line *l, uint64_t held_back)
     put_text(l, l->json ? "}\n" : "\n");
     int fd = atomic_load_explicit(&out_fd, memory_order_relaxed);
     while (write(fd, l->text, l->len) < 0 && errno == EINTR)
-        ; /* nobody is left to tell when the log itself cannot be written */
+        ; /* a log that cannot be written has no place to say so */
 }
 
 static void say_held_back(const struct counted *c)

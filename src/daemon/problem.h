@@ -1,6 +1,6 @@
 /*
- * problem.h - HTTP errors as application/problem+json (RFC 9457): the kind of an error, whose type is
- * stable, and a detail for people. A program lists its kinds in a table of its own.
+ * problem.h - HTTP errors as application/problem+json (RFC 9457): the kind of an error, whose type
+ * is stable, and a detail for people. A program lists its kinds in a table of its own.
  */
 #ifndef FIRN_DAEMON_PROBLEM_H
 #define FIRN_DAEMON_PROBLEM_H

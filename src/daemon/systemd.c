@@ -1,4 +1,4 @@
-/* The protocols of sd_notify(3) and sd_listen_fds(3), by hand. */
+/* sd_notify(3) and sd_listen_fds(3) without libsystemd. */
 #include "daemon/systemd.h"
 #include "id/diag.h"
 

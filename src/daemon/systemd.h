@@ -1,8 +1,8 @@
 /*
- * systemd.h - messages to systemd (readiness, reloading, status, watchdog) and the listening sockets that
- * it passes: sd_notify(3) and sd_listen_fds(3), whose protocols are stable and small enough to need no
- * library. Outside of systemd everything here does nothing.
- * Call systemd_sockets() once, before threads are made; the rest from any thread.
+ * systemd.h - messages to systemd (readiness, reloading, status, watchdog) and the listening
+ * sockets that it passes: sd_notify(3) and sd_listen_fds(3), whose protocols are stable and small
+ * enough to need no library. Outside of systemd everything here does nothing. Call
+ * systemd_sockets() once, before threads are made; the rest from any thread.
  */
 #ifndef FIRN_DAEMON_SYSTEMD_H
 #define FIRN_DAEMON_SYSTEMD_H
@@ -19,11 +19,12 @@ struct systemd_socket {
     size_t port; /* index in the program's names */
 };
 
-/* The sockets that systemd opened for us, at most SYSTEMD_SOCKETS_MAX, their number in `*out_n`; 0 when
- * there are none. A socket named as one of the program's ports (FileDescriptorName=) serves that port;
- * when no socket has such a name, the first ones serve the ports in the order of `names`. Takes the
- * variables out of the environment, so that no child process believes them. FIRN_EINVAL: a descriptor
- * that is not a listening stream socket, an unknown name beside known ones, or too many sockets. */
+/* The sockets that systemd opened for us, at most SYSTEMD_SOCKETS_MAX, their number in `*out_n`; 0
+ * when there are none. A socket named as one of the program's ports (FileDescriptorName=) serves
+ * that port; when no socket has such a name, the first ones serve the ports in the order of
+ * `names`. Takes the variables out of the environment, so that no child process believes them.
+ * FIRN_EINVAL: a descriptor that is not a listening stream socket, an unknown name beside known
+ * ones, or too many sockets. */
 FIRN_MUSTUSE int systemd_sockets(const char *const *names, size_t names_n,
                                  struct systemd_socket out[SYSTEMD_SOCKETS_MAX], size_t *out_n,
                                  struct firn_diag *diag);

@@ -1,19 +1,19 @@
 /*
- * The life of a connection.
+ * The life of a connection: reading, sending, deadlines and its end.
  *
- * A read lands in the loop's shared buffer, behind what the connection had left over. conn_pump() (pump.c)
- * parses and answers every whole request in it into the loop's shared output, which is sent with one
- * write. In the common case nothing remains: the connection owns no buffer at all and costs its
- * struct. What does remain is kept: the unfinished request in `in`, unsent bytes in `sending` (libuv
- * has them) and `out` (behind those).
+ * A read lands in the loop's shared buffer, behind the bytes that the connection had left over.
+ * conn_pump() (pump.c) parses and answers every whole request in it into the loop's shared output,
+ * which is sent with one write. In the common case nothing remains: the connection owns no buffer
+ * at all and costs its struct. What does remain is kept: the unfinished request in `in`, unsent
+ * bytes in `sending` (libuv has them) and `out` (behind those).
  *
- * Deferred replies stand in a queue; done ones are flushed from its front by conn_settle(), once a
- * turn of the loop. A connection ends in three ways: conn_finish() after its last reply (half-close,
- * then wait for the peer, so that closing with unread input does not destroy the reply on its way),
- * conn_close() at once, or the peer's end, after what it asked for has been sent.
+ * Deferred replies stand in a queue; conn_settle() flushes the ones that are done from its front,
+ * once per turn of the loop. A connection ends in three ways: conn_finish() after its last reply
+ * (half-close, then wait for the peer, so that closing with unread input does not destroy the reply
+ * on its way), conn_close() at once, or the peer's end, after all its requests have been answered.
  *
- * TLS lies below all that, in three places: on_read() turns what came in into plaintext (conn_unseal()),
- * conn_send() seals what goes out, conn_wind_up() says goodbye.
+ * TLS lies below all that, in three places: on_read() decrypts (conn_unseal()), conn_send()
+ * encrypts, conn_wind_up() sends close_notify.
  */
 #include "net/conn.h"
 
@@ -37,7 +37,7 @@ void conn_move(struct conn *c, enum conn_state next)
     c->state = next;
 }
 
-/* Forgets answers that have nobody to go to. */
+/* Forgets answers whose connection is gone. */
 static void out_reset(struct loop *l)
 {
     l->out.len = l->sealed.len = 0;
@@ -112,7 +112,7 @@ static void conn_deadline(struct conn *c, bool anew)
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf);
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
 
-/* Interest is computed in this one place. */
+/* Whether to read is computed in this one place. */
 static void conn_want(struct conn *c)
 {
     bool want = false;
@@ -182,7 +182,7 @@ static void on_shutdown(uv_shutdown_t *req, int status)
 
 static void conn_send(struct conn *c);
 
-/* Draining: once everything is sent, say so and wait for the peer, or for LINGER_MS. */
+/* Draining: once everything is sent, half-close and wait for the peer, or for LINGER_MS. */
 static void conn_wind_up(struct conn *c)
 {
     if (c->state != CONN_DRAINING || c->shut || conn_unsent(c) > 0)
@@ -427,8 +427,8 @@ static bool conn_begin(struct conn *c, size_t n)
     return true;
 }
 
-/* Plaintext of the `n` bytes in l->cipher to l->in, behind what was left over; returns how much. With
- * none, what there is to do is done. */
+/* Decrypts the `n` bytes in l->cipher to l->in, behind the bytes that were left over; returns how
+ * many came out. Where none did, it has done everything that follows from that. */
 static size_t conn_unseal(struct conn *c, size_t n)
 {
     struct loop *l = c->loop;
@@ -612,7 +612,7 @@ void conn_accept(struct listener *from)
     static _Atomic uint64_t last_id;
     struct loop *l = from->loop;
     struct conn *c = calloc(1, sizeof *c);
-    from->stuck = !c; /* until it is accepted libuv does not look for others */
+    from->stuck = !c; /* until it is accepted libuv accepts no other */
     if (!c)
         return;
     c->loop = l;

@@ -1,5 +1,5 @@
 /*
- * conn.h - a connection and its loop, as the files of src/net see them. Nobody else includes this.
+ * conn.h - a connection and its loop, for the files of src/net alone.
  */
 #ifndef FIRN_NET_CONN_H
 #define FIRN_NET_CONN_H
@@ -13,7 +13,7 @@
 enum {
     READ_BYTES = 32 * 1024, /* most that one read takes; libuv does up to 32 in a row */
     IN_BYTES_MAX = READ_BYTES + 128 * 1024, /* behind the longest unfinished request */
-    REQUESTS_PER_WAKE = 2048,               /* then the others have their turn */
+    REQUESTS_PER_WAKE = 2048,               /* then other connections have their turn */
     DEFERRED_PER_CONN = 1024,               /* replies that wait on one connection */
     REFUSE_EXTRA = 128, /* connections above the limit that get a polite answer at a time */
     LINGER_MS = 2000,   /* for the peer to read our last words before we close */
@@ -157,8 +157,8 @@ void conn_todo(struct conn *c);
 void conn_move(struct conn *c, enum conn_state next);
 void conn_finish(struct conn *c); /* after the reply that is queued now, nothing more */
 
-/* pump.c: answers the whole requests in p; returns how many bytes they were. The rest is an unfinished request
- * (in_partial), or waits for this connection's turn. */
+/* pump.c: answers the whole requests in p; returns how many bytes they were. The rest is an
+ * unfinished request (in_partial), or waits for this connection's turn. */
 size_t conn_pump(struct conn *c, char *p, size_t len);
 /* The last answer, in the protocol that it speaks. */
 void conn_refuse(struct conn *c, unsigned status, const char *http, const char *resp);

@@ -1,7 +1,8 @@
 /*
- * Listening sockets: one a loop on the same address, shared out by the kernel (SO_REUSEPORT). That
- * option would also let a second firnd take a part of the first one's clients without anybody
- * noticing, so a socket without it is bound first: it fails when somebody listens there already.
+ * Listening sockets: one per loop on the same address, among which the kernel distributes
+ * connections (SO_REUSEPORT). That option would also let a second server take some of the first
+ * one's clients unnoticed, so a socket without it is bound first: it fails when the address is in
+ * use. Tested in tests/unit/net/conn.c.
  */
 #include "net/loop.h"
 
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LISTEN_BACKLOG = 4096 }; /* the kernel cuts it to somaxconn */
+enum { LISTEN_BACKLOG = 4096 }; /* the kernel lowers it to somaxconn */
 
 union address {
     struct sockaddr sa;

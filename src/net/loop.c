@@ -1,8 +1,9 @@
 /*
- * A turn of the loop: libuv polls and calls conn.c for what came in; then, before it sleeps again,
- * on_prepare() flushes the deferred replies that were done, lets connections with left-over requests
- * go on and tells the service that the turn is over. One coarse timer looks at all deadlines: they
- * stand side by side in an array, so ten thousand idle connections cost microseconds a second.
+ * An event loop on libuv. A turn: libuv polls and calls conn.c for input; then, before it sleeps
+ * again, on_prepare() flushes the deferred replies that are done, lets connections with left-over
+ * requests go on and tells the service that the turn is over. One coarse timer checks all
+ * deadlines: they stand side by side in an array, so ten thousand idle connections cost
+ * microseconds per second. Tested in tests/unit/net/conn.c.
  */
 #include "net/conn.h"
 
@@ -16,7 +17,7 @@
 
 enum {
     SWEEP_MS = 1000,
-    LISTEN_BACKLOG = 4096, /* the kernel cuts it to somaxconn */
+    LISTEN_BACKLOG = 4096, /* the kernel lowers it to somaxconn */
     OUT_MAX_EXTRA = 64 * 1024,
     DRAIN_TURNS = 3, /* one poll accepts what waits in the backlog, the next reads what it sent */
 };
@@ -60,7 +61,7 @@ void loop_call(struct loop *l, struct loop_task *t)
         t->next = head;
     while (!atomic_compare_exchange_weak_explicit(&l->tasks, &head, t, memory_order_release,
                                                   memory_order_relaxed));
-    if (!head) /* whoever was first has woken the loop already */
+    if (!head) /* the first caller has woken the loop already */
         uv_async_send(&l->wake);
 }
 

@@ -1,8 +1,8 @@
 /*
  * loop.h - one event loop of the server: a thread, its listeners, its connections.
  * loop_new() and loop_listen() may be called by any thread before loop_run(); then the loop belongs
- * to the thread in loop_run(), and others may only use loop_call(), loop_leave(), loop_drain() and
- * loop_stats().
+ * to the thread in loop_run(), and other threads may only use loop_call(), loop_leave(),
+ * loop_drain() and loop_stats().
  */
 #ifndef FIRN_NET_LOOP_H
 #define FIRN_NET_LOOP_H
@@ -60,14 +60,15 @@ FIRN_MUSTUSE int loop_listen(struct loop *l, int fd, int tag);
 /* Serves until loop_drain() has finished. */
 FIRN_MUSTUSE int loop_run(struct loop *l);
 
-/* Any thread: go on serving as before, but end each HTTP connection with its next answer, which says
- * so (Connection: close). A balancer that keeps connections then loses no request to a close that
- * crosses it on the way. loop_drain() follows. */
+/* Any thread: go on serving as before, but end each HTTP connection with its next answer, which
+ * says so (Connection: close). A balancer that keeps connections open then loses no request to a
+ * close that crosses it on the way. loop_drain() follows. */
 void loop_leave(struct loop *l);
 
-/* Any thread: answer what has arrived and what is in flight, stop listening, close the rest;
- * loop_run() returns when nothing is left, or after drain_ms. Deferred replies hold it open until they are done or drain_ms
- * is over; the rest may still come by loop_call(), and loop_free() takes it. */
+/* Any thread: answer the requests that have arrived, stop listening, close connections that wait
+ * for none; loop_run() returns when no connection is left, or after drain_ms. Deferred replies hold
+ * it open until they are done or drain_ms is over; later ones may still come by loop_call(), and
+ * loop_free() takes them. */
 void loop_drain(struct loop *l);
 
 /* Any thread: run `fn` on the loop's thread, in the order of the calls. The task is borrowed until

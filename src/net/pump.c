@@ -1,6 +1,7 @@
 /*
- * From bytes to answers: which protocol a connection speaks, and its requests handed to the service one after
- * another, or in runs. Nothing is read or sent here; what remains of the bytes is conn.c's.
+ * From bytes to answers: finds out which protocol a connection speaks and hands its requests to the
+ * service, one after another or in runs. Nothing is read or sent here; conn.c keeps the bytes that
+ * remain. Tested in tests/unit/net/conn.c.
  */
 #include "net/conn.h"
 
@@ -31,7 +32,7 @@ static void reply_finish(struct conn *c, struct reply *r, size_t start)
             conn_move(c, CONN_WAITING);
         return;
     }
-    if (r->out == &r->own) { /* answered at once, but others are before it */
+    if (r->out == &r->own) { /* answered at once, but earlier ones wait */
         reply_done(r);
         if (r->close || !r->keep_alive) {
             c->last_request = true;

@@ -1,7 +1,8 @@
 /*
- * Answers. One that is given at once goes straight into the loop's shared output; a deferred one has
- * a buffer of its own and stands in its connection's queue, so that order is kept whoever is done
- * first. While the queue is not empty every reply takes that way (conn.c).
+ * Replies: heads, bodies and deferring. A reply that is given at once goes straight into the loop's
+ * shared output; a deferred one has a buffer of its own and stands in its connection's queue, so
+ * that replies leave in the order of their requests, whatever order they are done in. While the
+ * queue is not empty every reply goes through it (conn.c). Tested in tests/unit/net/conn.c.
  */
 #include "net/conn.h"
 

@@ -98,11 +98,12 @@ enum defer_mode {
 };
 
 /* Call it in the handler before anything is appended. The reply that it returns takes the place of
- * `r` and belongs to the caller until reply_done(). NULL: no room; answer at once, with a refusal. */
+ * `r` and belongs to the caller until reply_done(). NULL: no room; answer at once, with a refusal.
+ */
 struct reply *reply_defer(struct reply *r, enum defer_mode mode);
 
-/* How long a deferred answer will be, about. It counts as unsent from now on, so that a peer that asks
- * for a lot at once is not read from until that is on its way. */
+/* How long a deferred answer will be, about. It counts as unsent from now on, so that a peer that
+ * asks for a lot at once is not read from until that is on its way. */
 void reply_expect(struct reply *r, size_t len);
 
 /* The answer is complete. Every deferred reply is done exactly once, also when r->peer is NULL. */

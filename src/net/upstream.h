@@ -1,32 +1,36 @@
 /*
- * upstream.h - the side of a proxy that talks to servers: pools of connections, requests sent on them, and
- * answers read from them while they still arrive.
+ * upstream.h - the side of a proxy that talks to servers: pools of connections, requests sent on
+ * them, and answers read from them while they still arrive.
  *
- * An interface without an implementation yet: the gateway (src/proxy) brings it, as src/net/upstream.c and
- * the files that it needs. It is written down here so that the rest of src/net stays ready for it: a
- * service may leave RESP out (service.h), and connections are not tied to listeners.
+ * An interface without an implementation yet: the gateway (src/proxy) brings it, as
+ * src/net/upstream.c and the files that it needs. It is written down here so that the rest of
+ * src/net stays ready for it: a service may leave RESP out (service.h), and connections are not
+ * tied to listeners.
  *
- * Threads: a pool belongs to one loop, as connections do. All calls and all callbacks happen on that
- * loop's thread; nothing is locked. A program with several loops has a pool per loop and upstream.
+ * Threads: a pool belongs to one loop, as connections do. All calls and all callbacks happen on
+ * that loop's thread; nothing is locked. A program with several loops has a pool per loop and
+ * upstream.
  *
  * An exchange is one request and its answer:
  *
  *     exchange_begin() ── head of the request ─▶   exchange_write() ── body ─▶   exchange_end()
  *     head() ◀── status and fields ──   body() ◀── bytes as they come ──   done() ◀── the end
  *
- * Backpressure, both ways, and never by waiting: exchange_write() takes as many bytes as there is room
- * for, and writable() says when there is room again; body() takes as many bytes as it can pass on, and
- * exchange_resume() says when it can take more. Until then the upstream's socket is not read. So a proxy
- * holds at most window_bytes per direction of an exchange, however fast one side is.
+ * Backpressure, both ways, and never by waiting: exchange_write() takes as many bytes as there is
+ * room for, and writable() says when there is room again; body() takes as many bytes as it can pass
+ * on, and exchange_resume() says when it can take more. Until then the upstream's socket is not
+ * read. So a proxy holds at most window_bytes per direction of an exchange, however fast one side
+ * is.
  *
- * Order: answers on one connection come in the order of its requests. With pipeline_max above 1 several
- * exchanges share a connection, the requests of one turn of the loop leave with one write, and an answer
- * that stops taking bytes holds up those behind it; the gateway decides per service if that is worth it.
+ * Order: answers on one connection come in the order of its requests. With pipeline_max above 1
+ * several exchanges share a connection, the requests of one turn of the loop leave with one write,
+ * and an answer that stops taking bytes holds up those behind it; the gateway decides per service
+ * if that is worth it.
  *
- * Requests are checked as strictly as those that firnd reads (wire/http.h), answers too: one length, no
- * folded lines, no bytes behind the last answer. What does not conform ends the exchange with
- * EXCHANGE_BAD_ANSWER and closes the connection, so that nothing can be smuggled from one exchange into
- * the next.
+ * Requests are checked as strictly as those that firnd reads (wire/http.h), answers too: one
+ * length, no folded lines, no bytes behind the last answer. What does not conform ends the exchange
+ * with EXCHANGE_BAD_ANSWER and closes the connection, so that nothing can be smuggled from one
+ * exchange into the next.
  */
 #ifndef FIRN_NET_UPSTREAM_H
 #define FIRN_NET_UPSTREAM_H
@@ -58,8 +62,8 @@ struct upstream_stats {
     uint64_t bytes_in, bytes_out;
 };
 
-/* `address` is "host:port"; names are looked up by the caller, so this is an IP address. No connection is
- * made before the first exchange. FIRN_EINVAL: not an address. */
+/* `address` is "host:port"; names are looked up by the caller, so this is an IP address. No
+ * connection is made before the first exchange. FIRN_EINVAL: not an address. */
 FIRN_MUSTUSE int upstream_new(struct loop *loop, const char *address,
                               const struct upstream_opts *opts, struct upstream **out);
 
@@ -71,9 +75,9 @@ void upstream_drain(struct upstream *u);
 
 void upstream_stats(const struct upstream *u, struct upstream_stats *out);
 
-/* A header field. Proxies keep all of them, in their order and with their spelling; those that belong to
- * one connection (Connection, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade and what Connection
- * names) are the pool's: it removes and writes them itself. */
+/* A header field. Proxies keep all of them, in their order and with their spelling; those that
+ * belong to one connection (Connection, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade and
+ * what Connection names) are the pool's: it removes and writes them itself. */
 struct http_field {
     struct slice name, value;
 };
@@ -116,9 +120,9 @@ struct exchange_calls {
     void (*done)(void *user, enum exchange_end end, const struct firn_diag *why);
 };
 
-/* Send the request's head, at once or when a connection is free. No callback happens before this returns.
- * `calls` is borrowed until done(). FIRN_EINVAL: a method, target or field that HTTP does not allow.
- * FIRN_ENOMEM. On error there is no exchange and done() is not called. */
+/* Send the request's head, at once or when a connection is free. No callback happens before this
+ * returns. `calls` is borrowed until done(). FIRN_EINVAL: a method, target or field that HTTP does
+ * not allow. FIRN_ENOMEM. On error there is no exchange and done() is not called. */
 FIRN_MUSTUSE int exchange_begin(struct upstream *u, const struct exchange_request *req,
                                 const struct exchange_calls *calls, void *user,
                                 struct exchange **out);

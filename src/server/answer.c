@@ -1,8 +1,8 @@
 /*
- * The length of a body must be known before it. Octets and padded codecs have a fixed one. If the least
- * and the greatest of some numbers have as many digits, all have: then the length follows, and the
- * texts can be written without one waiting for the length of the other. Otherwise the head is finished
- * afterwards, which moves the body by a few bytes.
+ * Lists of IDs as HTTP answers. The length of a body must be known before it. Octets and padded
+ * codecs have a fixed one. If the least and the greatest of some numbers have as many digits, all
+ * have: then the length follows, and the texts can be written without one waiting for the length of
+ * the other. Otherwise the head is finished afterwards, which moves the body by a few bytes.
  */
 #include "server/answer.h"
 
@@ -174,7 +174,7 @@ static size_t even_digits(const struct answer *a, uint64_t least, uint64_t great
     return firn_u64_format(greatest, text) == digits ? digits : 0;
 }
 
-/* The body's length if it can be told before it is written, else 0. */
+/* The body's length if it is known before the body is written, else 0. */
 static uint64_t body_length(const struct answer *a, uint64_t n, size_t digits)
 {
     if (a->format == ANSWER_OCTETS)
@@ -189,7 +189,7 @@ static uint64_t body_length(const struct answer *a, uint64_t n, size_t digits)
            (a->list ? n - 1 + sizeof "{\"ids\":[]}\n" - 1 : sizeof "{\"id\":}\n" - 1);
 }
 
-/* More than the rest of a text's room that the writers may touch: a NUL, a codec's whole buffer. */
+/* Room behind a text that its writer may touch: a NUL, a codec's whole buffer. */
 enum { SLACK_BYTES = FIRN_CODEC_TEXT_BUF };
 
 static void begin(struct reply *r, const struct answer *a, uint64_t length)

@@ -1,6 +1,6 @@
 /*
- * answer.h - lists of IDs as HTTP answers: JSON, a line each, octets, or runs. Everything is written straight
- * into the reply's buffer; nothing else is allocated. For the reply's thread.
+ * answer.h - lists of IDs as HTTP answers: JSON, one line per ID, octets, or runs. Everything is
+ * written straight into the reply's buffer; nothing else is allocated. For the reply's thread.
  */
 #ifndef FIRN_SERVER_ANSWER_H
 #define FIRN_SERVER_ANSWER_H
@@ -10,8 +10,9 @@
 #include "firn/text.h"
 #include "net/service.h"
 
-/* Octets: a big-endian 64-bit number each. Runs: three of those for each run of numbers that count up evenly:
- * the first, the step, how many. That is what numbers made at once look like, and a hundredth of the size. */
+/* Octets: a big-endian 64-bit number per ID. Runs: three such numbers per run of IDs that count up
+ * evenly: the first, the step, how many. IDs made at once are such runs: a hundredth of the size.
+ */
 enum answer_format { ANSWER_JSON, ANSWER_TEXT, ANSWER_OCTETS, ANSWER_RUNS };
 
 static inline bool answer_is_binary(enum answer_format f)
@@ -28,7 +29,7 @@ struct answer { /* how it is to be written; zero: one ID as JSON, a decimal numb
     size_t prefix_len;
 };
 
-/* What Accept asks for. Without it, or if nothing that we have is named: JSON. */
+/* The format that Accept asks for. Without it, or if it names none that we have: JSON. */
 enum answer_format answer_format(struct slice accept);
 
 /* The bound on one answer, below the network's own on unsent bytes (16 MiB). */
@@ -44,9 +45,9 @@ size_t answer_number_max(const struct answer *a);
 void answer_numbers(struct reply *r, const struct answer *a, const uint64_t *ids, size_t n);
 void answer_range(struct reply *r, const struct answer *a, const struct seq_range *range);
 
-/* Texts that write(user, i, out) makes, each at most FIRN_MINT_TEXT_BUF - 1 bytes and free of what JSON
- * would have to escape. It returns the length, or negative: then the answer is taken back, nothing is
- * in the reply, and that is what this returns too. Not for binary formats. */
+/* Texts that write(user, i, out) makes, each at most FIRN_MINT_TEXT_BUF - 1 bytes and free of what
+ * JSON would have to escape. It returns the length, or an error: then the reply stays empty, and
+ * this returns the error. Not for binary formats. */
 typedef int answer_text_fn(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF]);
 FIRN_MUSTUSE int answer_texts(struct reply *r, const struct answer *a, size_t n,
                               answer_text_fn *write, void *user);

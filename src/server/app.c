@@ -1,10 +1,10 @@
-/* What both protocols tell about the server's health. */
+/* Readiness, as both protocols report it. Tested in tests/unit/server/http.c. */
 #include "server/app.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The coordinator may be held up in the store while its window runs out: then nobody tells. */
+/* The coordinator may hang in the store while its window runs out, and then publishes nothing. */
 static bool in_time(struct app *app, const struct lease_view *v)
 {
     struct board_clock c;
@@ -44,7 +44,8 @@ bool app_ready(struct app *app, const char **why)
     *why = v.clock == CLOCK_WAIT && v.state != SLOT_START && v.state != SLOT_HALTED
                ? "the clock is not plausible: waiting for it to be set"
                : reasons[v.state];
-    if (v.error && v.diag.text[0] && strcmp(*why, v.diag.text) != 0) { /* what exactly is wrong */
+    if (v.error && v.diag.text[0] &&
+        strcmp(*why, v.diag.text) != 0) { /* add the store's own words */
         static _Thread_local char text[sizeof v.diag.text + 128];
         snprintf(text, sizeof text, "%s (%s)", *why, v.diag.text);
         *why = text;

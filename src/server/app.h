@@ -1,7 +1,7 @@
 /*
- * app.h - the server as its handlers see it: one struct app for the process, one struct service_ctx for
- * each loop. Handlers run on a loop's thread and touch only that loop's ctx; of the app they read what
- * is constant after the start, the board, and counters that are atomics.
+ * app.h - the server as its handlers see it: one struct app for the process, one struct service_ctx
+ * for each loop. Handlers run on a loop's thread and touch only that loop's ctx; of the app they
+ * read what is constant after the start, the board, and counters that are atomics.
  */
 #ifndef FIRN_SERVER_APP_H
 #define FIRN_SERVER_APP_H
@@ -17,8 +17,8 @@
 #include "server/guard.h"
 #include "server/minter.h"
 
-/* Which port a connection came in by (peer->tag). Every port serves everything; they differ in what
- * /generate means and in who has the start page. */
+/* Which port a connection came in by (peer->tag). Every port serves everything; they differ in the
+ * meaning of /generate, and only the home port has the start page. */
 enum port { PORT_HOME, PORT_SNOWFLAKE, PORT_TICKET, PORTS };
 
 struct app {
@@ -89,7 +89,7 @@ void metrics_write(struct app *app, struct buf *out);
  * this thread asks again. */
 bool app_ready(struct app *app, const char **why);
 
-/* One sentence for an error of minter_number(s) and its cure, and whether waiting helps. */
+/* One sentence for an error of minter_number(s), with what to do, and whether waiting helps. */
 const char *mint_trouble(struct app *app, int error);
 
 #endif

@@ -1,3 +1,4 @@
+/* Settings turned into the options of a cluster member. Tested in tests/integration/cluster.py. */
 #include "server/cluster.h"
 #include "id/diag.h"
 
@@ -27,7 +28,7 @@ static void say(void *user, enum node_level level, const char *event, const char
         log_info(event, "%s", text);
 }
 
-/* All but whom to join, which are texts to be made. */
+/* All but the members to join, whose texts have to be made. */
 static struct node_opts opts_of(const struct config *c)
 {
     return (struct node_opts){ .dir = c->cluster.dir,

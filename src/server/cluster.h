@@ -1,6 +1,6 @@
 /*
- * cluster.h - firnd as a member of a Raft cluster (raft/node.h), as its settings say. In a build without
- * libraft there is none, and no store raft: either.
+ * cluster.h - firnd as a member of a Raft cluster (raft/node.h), as its settings say. A build
+ * without libraft has neither clusters nor the store raft:.
  */
 #ifndef FIRN_SERVER_CLUSTER_H
 #define FIRN_SERVER_CLUSTER_H
@@ -13,14 +13,14 @@ struct node;
 /* Whether the settings ask for it. */
 bool cluster_wanted(const struct config *c);
 
-/* Whether the settings of a cluster, if they ask for one, go together: as node_check(). */
+/* If the settings ask for a cluster, whether they fit together: as node_check(). */
 FIRN_MUSTUSE int cluster_check(const struct config *c, struct firn_diag *d);
 
 /* FIRN_ENOTSUP: not in this build; else as node_start(). */
 FIRN_MUSTUSE int cluster_start(const struct config *c, struct node **out, struct firn_diag *d);
 void cluster_stop(struct node *n); /* NULL is fine */
 
-/* The peers' certificates, as the settings name them now; nothing to do where there are none. As
+/* Load the certificates for peers again, from the files that the settings name now. As
  * node_renew_tls(). */
 FIRN_MUSTUSE int cluster_renew_tls(struct node *n, const struct config *c, struct firn_diag *d);
 

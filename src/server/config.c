@@ -80,7 +80,7 @@ const char *config_exposed(const struct config *c)
         for (size_t k = 0; k < lists[i]->n; k++)
             outside |= !host_is_loopback(lists[i]->v[k].host);
     if (outside && !c->auth.tokens.n && !c->tls.client_ca)
-        return "anybody who reaches these addresses can take numbers: set auth.tokens or "
+        return "every client that reaches these addresses can take numbers: set auth.tokens or "
                "tls.client_ca";
     if (outside && !c->tls.cert)
         return "tokens cross the network unencrypted: set tls.cert and tls.key";

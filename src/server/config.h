@@ -79,7 +79,7 @@ const char *config_cluster_asked(const struct config *c);
 /* The danger in being reachable from other machines as configured, in a sentence, or NULL. */
 const char *config_exposed(const struct config *c);
 
-/* Whether a token's list allows a name: it is in the list, or an entry that ends in '*' begins it. */
+/* Whether a token's list has this name, or a beginning of it that ends in '*'. */
 bool config_scope_allows(const struct config_strings *scope, const char *p, size_t len);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Every setting of firnd, once. The YAML schema, the environment, the flags, --help and --print-config
- * are made from these rows, and tests compare the man page and the example file with them. Settings of
- * a section stand together; a default that is computed may use only what stands above it, or has a preset.
+ * The table of firnd's settings. YAML file, environment, flags, --help and --print-config are made
+ * from these rows, and tests/unit/server/config.c compares the man page and the example file with
+ * them. The settings of a section stand together; a computed default may use only settings that
+ * stand above it or have a preset.
  */
 #include "server/config.h"
 #include "firn/layout.h"
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Before firnd was written a clock is not set yet: that is waited for, not blamed on the layout. */
+/* A clock before this is not set yet: firnd waits for it, and no layout is checked against it. */
 #define CLOCK_SET_MS INT64_C(1735689600000) /* 2025-01-01 */
 
 static int check_layout(const char *value, struct firn_diag *why)
@@ -102,7 +103,7 @@ static char *compute_cluster_dir(const void *config)
     return asprintf(&dir, "%s/raft", c->state_dir) < 0 ? NULL : dir;
 }
 
-/* Host names are what check_name() takes; should one be not, a fixed name is better than no start. */
+/* The host name; a fixed one if check_name() refuses it, so that firnd starts anyway. */
 static char *compute_name(const void *config)
 {
     (void)config;
@@ -119,7 +120,7 @@ static char *compute_name(const void *config)
 static const struct setting settings[] = {
     { "state_dir", SETTING_STRING, 0, AT(state_dir), .compute = compute_state_dir,
       .preset_note = "$STATE_DIRECTORY, else ./var",
-      .help = "directory for what must survive a restart" },
+      .help = "directory for data that must survive a restart" },
     { "store", SETTING_STRING, 0, AT(store), .check = check_store, .compute = compute_store,
       .preset_note = "firn.db in state_dir, or raft: where cluster.init or cluster.join is set",
       .help =
@@ -172,13 +173,13 @@ static const struct setting settings[] = {
       .help =
           "with cluster.init: IDs at once, not after the time that a lost cluster may have granted" },
     { "cluster.window_ms", SETTING_UINT, 0, AT(cluster.window_ms), "60000", RANGE(1000, 3600000),
-      .help = "with cluster.init: how long members make IDs without a majority" },
+      .help = "with cluster.init: how long members make IDs without a quorum" },
     { "cluster.join", SETTING_ADDRS, 0, AT(cluster.join),
-      .help = "members to ask to be let in, unless it has data" },
+      .help = "members to ask for admission, unless it has data" },
     { "cluster.standby", SETTING_BOOL, 0, AT(cluster.standby), "false",
       .help = "with cluster.join: no vote until firn cluster promote" },
     { "cluster.restore", SETTING_BOOL, 0, AT(cluster.restore), "false",
-      .help = "go on alone with a copy of a member's data; it is done once" },
+      .help = "recover as a single-node cluster from this data directory (applied once)" },
     { "cluster.plain", SETTING_BOOL, 0, AT(cluster.plain), "false",
       .help = "talk to members on other machines without TLS" },
     { "cluster.election_ms", SETTING_UINT, 0, AT(cluster.election_ms), "150", RANGE(20, 60000),
@@ -192,7 +193,7 @@ static const struct setting settings[] = {
     { "cluster.tls_key", SETTING_FILE, SETTING_RELOAD, AT(cluster.tls_key),
       .help = "PEM file: its private key" },
     { "cluster.tls_ca", SETTING_FILE, SETTING_RELOAD, AT(cluster.tls_ca),
-      .help = "PEM file: who signed the certificates of all members" },
+      .help = "PEM file: the CA that signed the certificates of all members" },
 
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), "10000", RANGE(1, 1000000),
       .help = "open connections; more are refused" },
@@ -210,16 +211,16 @@ static const struct setting settings[] = {
     { "log.level", SETTING_CHOICE, SETTING_RELOAD, AT(log.level), "info",
       .choices = "error|warn|info|debug", .help = "the least important level that is logged" },
     { "log.format", SETTING_CHOICE, SETTING_RELOAD, AT(log.format), "text", .choices = "text|json",
-      .help = "lines for people, or one JSON object a line" },
+      .help = "lines for people, or one JSON object per line" },
 
     { "tls.cert", SETTING_FILE, SETTING_RELOAD, AT(tls.cert),
       .help = "PEM file: our certificate and its chain; turns TLS on" },
     { "tls.key", SETTING_FILE, SETTING_RELOAD, AT(tls.key), .help = "PEM file: its private key" },
     { "tls.client_ca", SETTING_FILE, SETTING_RELOAD, AT(tls.client_ca),
-      .help = "PEM file: demand client certificates signed by these" },
+      .help = "PEM file: the CA that must have signed client certificates" },
 
     { "auth.tokens", SETTING_ENTRIES, SETTING_RELOAD, AT(auth.tokens),
-      .entries = &config_tokens_type, .help = "who may mint what; see firnd.yaml(5)" },
+      .entries = &config_tokens_type, .help = "tokens and what each may mint; see firnd.yaml(5)" },
 
     { "rate.per_client", SETTING_UINT, SETTING_RELOAD, AT(rate.per_client), "0",
       RANGE(0, 1000000000), .help = "requests per second and client; 0: no limit" },

@@ -1,5 +1,6 @@
 /*
- * The setting auth.tokens: who may mint what. A token is kept as its SHA-256 only.
+ * The setting auth.tokens: tokens and their scopes. A token is kept as its SHA-256 only. Tested in
+ * tests/unit/server/config.c.
  */
 #include "server/config.h"
 #include "firn/read.h"

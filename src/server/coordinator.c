@@ -1,6 +1,7 @@
 /*
- * The thread's life: wait for a job or for the lease's next step; do the step; commit all that wants numbers
- * (group_commit.c); answer the others one by one; hand everything back (outbox.c).
+ * The coordinator's thread: wait for a job or for the lease's next step; do the step; commit all
+ * jobs that take numbers (group_commit.c); do the other jobs one by one; hand every job back
+ * (outbox.c).
  */
 #include "server/coordinator_in.h"
 #include "daemon/log.h"
@@ -30,7 +31,7 @@ static int list_one(void *user, const char *name, size_t len, const struct seq_r
 {
     struct listing *l = user;
     if (memchr(name, RECORD_INNER, len))
-        return 0; /* the counter of a period, not a sequence that anybody made */
+        return 0; /* the counter of a period, not a sequence that was created */
     if (l->n == l->cap) {
         size_t cap = l->cap ? l->cap * 2 : 64;
         struct job_listed *grown = realloc(l->list, cap * sizeof *grown);
@@ -59,7 +60,7 @@ static void run_list(struct coordinator *c, struct job *j)
     j->list_n = l.n;
 }
 
-/* A sequence's record; the default one comes into being when somebody looks for it. */
+/* A sequence's record; the default one is created when it is first asked for. */
 int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record *out)
 {
     int r = ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag);
@@ -154,7 +155,7 @@ static void log_changes(struct coordinator *c)
         c->state_logged = v->state;
     }
     if (v->grant.gen != c->grant_logged.gen || v->grant.until != c->grant_logged.until) {
-        /* Every confirmed grant and extension: with these lines any ID can be traced to its leave. */
+        /* Every confirmed grant and extension: so any ID can be traced to its grant. */
         log_debug("slot_granted", "slot=%u from=%llu until=%llu gen=%llu", v->grant.slot,
                   (unsigned long long)v->grant.from, (unsigned long long)v->grant.until,
                   (unsigned long long)v->grant.gen);
@@ -172,7 +173,7 @@ static void log_changes(struct coordinator *c)
     if (v->fences != c->fences_logged) {
         log_warn(
             "store_fenced", "cause=%s",
-            "the store is a copy, was restored, or forgot: IDs go on above all it may have granted; "
+            "the store is a copy, was restored, or lost writes: IDs go on above all it may have granted; "
             "check its sequences, they may have gone back");
         c->fences_logged = v->fences;
     }
@@ -233,7 +234,7 @@ static bool is_shared(const struct coordinator *c)
     return firn_store_url_shared(c->opts.store);
 }
 
-/* The store and what stands on it. */
+/* The store, its tickets and its lease. */
 static int open_store(struct coordinator *c, struct firn_diag *d)
 {
     const struct coordinator_opts *o = &c->opts;
@@ -250,7 +251,7 @@ static int open_store(struct coordinator *c, struct firn_diag *d)
     return r;
 }
 
-/* A shared store that nobody answers for: say so, and let nobody wait in vain. */
+/* Open a shared store that could not be reached. While it cannot, every job fails at once. */
 static bool reach_store(struct coordinator *c, struct job *jobs)
 {
     struct lease_view *v = &c->lease->view;
@@ -259,7 +260,7 @@ static bool reach_store(struct coordinator *c, struct job *jobs)
     v->error = open_store(c, &v->diag);
     if (v->error == 0)
         return true;
-    if (c->tickets.store) /* the store was there, but something that stands on it failed */
+    if (c->tickets.store) /* the store was opened, but a later step failed */
         tickets_done(&c->tickets);
     c->tickets.store = NULL;
     firn_store_close(c->store);
@@ -293,7 +294,7 @@ static void *run(void *arg)
                          &jobs)) {
         if (jobs)
             group_commit_run(c, jobs);
-        if (jobs || mono_ms() >= leases_ms) /* a job may have left a question that waits */
+        if (jobs || mono_ms() >= leases_ms) /* a job may have left a request that waits */
             leases_ms = leases_step(c->leases, c->store);
         if (mono_ms() >= due_ms)
             due_ms = step(c);
@@ -305,7 +306,7 @@ static void *run(void *arg)
             usleep(RETRY_MS * 1000);
     }
 stop:
-    while (jobs) { /* the loops are gone: nobody waits for these */
+    while (jobs) { /* the loops have ended: their requests get no answer */
         struct job *next = jobs->next;
         job_return(jobs, FIRN_ECLOSED);
         jobs = next;
@@ -364,7 +365,7 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
         r = c->lease ? open_store(c, d) : FIRN_ENOMEM;
     if (r == FIRN_EIO && is_shared(c) && !c->store) {
         log_warn("store_unreachable", "cause=%s", d->text);
-        r = 0; /* the thread tries on */
+        r = 0; /* the thread goes on trying */
     }
     if (r == 0 && pthread_create(&c->thread, NULL, run, c) != 0)
         r = FIRN_ENOMEM;

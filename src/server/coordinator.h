@@ -1,7 +1,8 @@
 /*
- * coordinator.h - the one thread that owns the store. It keeps the slot's window ahead of the clock and
- * publishes it on the board, and it commits tickets: everything that waits when a commit begins goes
- * into that commit (group commit), in the order of arrival; numbers with a key come behind those without.
+ * coordinator.h - the one thread that owns the store. It keeps the slot's window ahead of the clock
+ * and publishes it on the board, and it commits tickets: every job that waits when a commit begins
+ * goes into that commit (group commit), in the order of arrival; jobs with a key come behind those
+ * without.
  *
  * Loops hand over jobs and get them back on their own thread. A job belongs to the coordinator from
  * coordinator_submit() until its done() is called.
@@ -50,9 +51,8 @@ struct job {
     bool plain; /* JOB_TAKE: not from a dated sequence, whose bare numbers come again each period */
     struct seq_spec spec;
     char note[RECORD_NOTE_MAX + 1]; /* of spec */
-    struct keyed
-        *keyed; /* JOB_TAKE, _KEEP: the key; else NULL. The caller's; what the key stands for is in
-                          * there afterwards, for JOB_TAKE also in range and period */
+    struct keyed *keyed; /* JOB_TAKE, _KEEP: the key; else NULL. The caller's; what the key stands
+                          * for is in there afterwards, for JOB_TAKE also in range and period */
 
     /* out */
     int result; /* 0 or FIRN_E...; diag says why */
@@ -68,8 +68,9 @@ struct job {
     /* private */
     struct job *next;
     uint64_t deadline_ms;
-    bool taken; /* what keyed->idem says is to be kept */
-    bool tried; /* a write for it was sent: it was lost to another server's, or nobody knows */
+    bool taken; /* it has its numbers; keyed->idem is to be kept */
+    bool
+        tried; /* a write for it was sent: it lost to another server's, or its outcome is unknown */
 
     struct lease_ask lease; /* JOB_LEASE: what, id, last; the terms come back in it */
 };
@@ -98,8 +99,8 @@ struct coordinator_stats {
     _Atomic uint64_t keys_kept, keys_replayed, keys_removed;
 };
 
-/* Opens the store and starts the thread. `board` is borrowed. FIRN_EIO, FIRN_EINVAL ...: diag. A shared store
- * that cannot be reached yet is no error: the thread goes on trying. */
+/* Opens the store and starts the thread. `board` is borrowed. FIRN_EIO, FIRN_EINVAL ...: diag. A
+ * shared store that cannot be reached yet is no error: the thread goes on trying. */
 FIRN_MUSTUSE int coordinator_start(const struct coordinator_opts *o, struct board *board,
                                    struct coordinator **out, struct firn_diag *d);
 
@@ -114,14 +115,14 @@ struct ranges *coordinator_ranges(struct coordinator *c);
 FIRN_MUSTUSE int outbox_new(struct loop *loop, struct outbox **out);
 void outbox_free(struct outbox *o);
 
-/* By a loop: hand over a list of jobs (linked by `next`, first to last) and wake the thread once. */
+/* By a loop: submit a list of jobs (linked by `next`, first to last) and wake the thread once. */
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last);
 
 /* By another thread that did a job by itself: give it back to the loop that it came from. */
 void job_return(struct job *j, int result);
 
-/* Ends the thread, after the loops ended: `last` is the highest tick stamped, exactly. Releases the slot
- * and closes the store. */
+/* Ends the thread, after the loops ended: `last` is the highest tick stamped, exactly. Releases the
+ * slot and closes the store. */
 void coordinator_stop(struct coordinator *c, uint64_t last);
 
 /* How a dated sequence keeps its form in the record's note: "dated:day:6". */

@@ -1,6 +1,6 @@
 /*
- * coordinator_in.h - what the coordinator's files share: its state, and what they call of each other. All of
- * it belongs to the coordinator's thread but for the inbox.
+ * coordinator_in.h - the coordinator's state, for its own files. All of it belongs to the
+ * coordinator's thread but for the inbox.
  */
 #ifndef FIRN_SERVER_COORDINATOR_IN_H
 #define FIRN_SERVER_COORDINATOR_IN_H
@@ -11,7 +11,7 @@
 
 enum { KNOWN_MAX = 1024 };
 
-/* What never changes about a sequence once it is there, so that a commit need not look it up. */
+/* The constants of a sequence, so that a commit need not look them up. */
 struct known {
     char name[RECORD_NAME_MAX + 1]; /* empty: a free place */
     char reg[RECORD_NAME_MAX + 1];  /* the register that counts: its own, or that of the period */
@@ -19,7 +19,7 @@ struct known {
     bool dated;
     bool ahead; /* a range sequence: blocks are fetched ahead */
     uint32_t reset, digits, period;
-    uint32_t settled; /* the period in which the keys of earlier ones were seen to */
+    uint32_t settled; /* in this period the keys of earlier ones have got their registers */
 };
 
 struct coordinator {
@@ -39,13 +39,12 @@ struct coordinator {
     pthread_mutex_t mutex; /* guards the inbox and `stop` */
     pthread_cond_t wake;
     struct job *first, **tail;
-    struct job *again, **again_tail; /* to be tried again, before what is in the inbox */
+    struct job *again, **again_tail; /* to be tried again, before those in the inbox */
     struct job *keep, **keep_tail;   /* their keys are to be kept, then they are done */
     size_t keyed_n;                  /* requests with a key in the commit that is gathered */
     uint32_t sweep_part;
     bool failed; /* the store failed in this run over the jobs */
-    bool
-        lost; /* another server was faster in it: what waits, and what came meanwhile, goes at once */
+    bool lost;   /* another server's write came first in this run: the next one begins at once */
     bool stop, sleeping;
     enum slot_state state_logged;
     struct slot_grant grant_logged;
@@ -66,17 +65,18 @@ static inline bool jobs_linked(struct job *const *first, struct job *const *tail
 /* outbox.c: the job goes back to its loop as it is; job_return() sets its result first. */
 void job_hand_back(struct job *j);
 
-/* A sequence's record; the default one comes into being when somebody looks for it. */
+/* A sequence's record; the default one is created when it is first asked for. */
 FIRN_MUSTUSE int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record *out);
 
-/* A job that neither takes numbers nor keeps a key. False: it is not done yet and will hand itself back. */
+/* A job that neither takes numbers nor keeps a key. False: it hands itself back later. */
 bool coordinator_run_other(struct coordinator *c, struct job *j);
 uint64_t coordinator_wait_ms(const struct coordinator *c); /* for a store that fails */
 
-/* group_commit.c: all these jobs. What cannot be served now goes back in front of the inbox. */
+/* group_commit.c: serve all these jobs. Those that cannot be served yet go back in front of the
+ * inbox. */
 void group_commit_run(struct coordinator *c, struct job *j);
 
-/* A step of forgetting old keys. Returns when the next one is due. */
+/* Remove some of the old keys. Returns when the next step is due. */
 uint64_t group_commit_sweep(struct coordinator *c);
 
 #endif

@@ -1,4 +1,5 @@
-/* How a dated sequence keeps its form in its record: "invoice" of 2026-11-16 counts in a register of its own. */
+/* The note in a dated sequence's record: when it begins anew, and how many digits its numbers have.
+ * Tested in tests/unit/server/http.c. */
 #include "firn/dated.h"
 #include "server/coordinator.h"
 

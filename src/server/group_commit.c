@@ -1,7 +1,8 @@
 /*
- * The group commit: everything that waits for numbers when a commit begins goes into that commit, in the order
- * of arrival. When the store fails, the jobs stay and are tried again until their deadline: a full disk then
- * costs time, not numbers, because a commit that landed unseen is found by its nonce.
+ * The group commit: every job that waits for numbers when a commit begins goes into that commit, in
+ * the order of arrival. When the store fails, the jobs stay and are tried again until their
+ * deadline: a full disk then costs time, not numbers, because a commit whose answer was lost is
+ * found by its nonce.
  */
 #include "firn/dated.h"
 #include "server/coordinator_in.h"
@@ -35,8 +36,9 @@ static int64_t now_s(const struct coordinator *c)
     return clock_f_at(&c->lease->clock, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec) / 1000000000;
 }
 
-/* The register of the period that it is now, made when its first number is asked for. A period never
- * goes back while the process runs; after a restart with a clock set back it counts on in the old one. */
+/* The register of the current period, created when its first number is asked for. A period never
+ * goes back while the process runs; after a restart with a clock set back it goes on in the older
+ * one. */
 static int enter_period(struct coordinator *c, struct known *k, struct firn_diag *d)
 {
     uint32_t period;
@@ -66,7 +68,7 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
     return 0;
 }
 
-/* FIRN_EAGAIN: the place is held by a sequence of this very commit; the next one will do. */
+/* FIRN_EAGAIN: a sequence of this commit has the same place in the table; use the next commit. */
 static int find_known(struct coordinator *c, struct job *j, const struct group *group, size_t n,
                       struct known **out)
 {
@@ -111,15 +113,15 @@ static void note_starved(struct coordinator *c, const char *name)
     log_warn("others_were_faster", "sequence=%s cause=%s", name, others_were_faster.text);
 }
 
-/* Nobody waits for a store that has failed for as long as anybody would wait for it. */
+/* The store has failed for as long as a job waits: new jobs need not wait at all. */
 static bool hopeless(const struct coordinator *c, int error, uint64_t now)
 {
     return error != FIRN_EAGAIN && error != FIRN_ECONFLICT && c->failures > 0 &&
            now - c->failing_since_ms >= coordinator_wait_ms(c);
 }
 
-/* Jobs that could not be served now: they are tried again before all others, in their order, or
- * answered if they are late. */
+/* Jobs that could not be served now: they are tried again before later ones, in their order, or get
+ * the error if their deadline has passed. */
 static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
 {
     uint64_t now = mono_ms();
@@ -149,7 +151,7 @@ static void count_key(struct coordinator *c, const struct keyed *k)
                               memory_order_relaxed);
 }
 
-/* The job gets what its key stands for. */
+/* The job gets its key's numbers. */
 static void finish_keyed(struct coordinator *c, struct job *j)
 {
     const struct keyed *k = j->keyed;
@@ -173,7 +175,7 @@ static void keep_later(struct coordinator *c, struct job *j)
     c->keep_tail = &j->next;
 }
 
-/* Numbers from a block in hand: with a key they have to be kept before anybody hears of them. */
+/* Numbers from a block in hand: with a key they are kept before the client is answered. */
 static void deliver(struct coordinator *c, struct job *j)
 {
     if (!j->keyed || j->result) {
@@ -194,8 +196,8 @@ static void refuse_reused(struct job *j)
     job_return(j, keyed_reused(&j->diag));
 }
 
-/* The keys of the earlier periods that a retry may still ask for: they get their registers, so that no
- * number of the new period is taken for them. */
+/* Create the registers of keys of earlier periods that a retry may still use, so that no number of
+ * the new period is taken for them. */
 static int settle_periods(struct coordinator *c, struct known *k, struct firn_diag *d)
 {
     int64_t now = now_s(c), since = now - (int64_t)c->opts.retention_s;
@@ -241,9 +243,9 @@ static int admit_keyed(struct coordinator *c, struct job *j, struct known *k)
     return 0;
 }
 
-/* Give each job its part of what was granted, in order. The rest is settled before anybody is told, so
- * that who hears of a number and asks again gets a higher one: a range sequence keeps it in hand, for others
- * it waits for the next commit. Jobs that got nothing although there is more go back. */
+/* Give each job its share of the grant, in order. The rest is settled before any job is answered,
+ * so that a client that asks again gets higher numbers: a range sequence keeps the rest in hand, a
+ * gapless one for the next commit. Jobs that got nothing although there is more go back. */
 static void share_out(struct coordinator *c, struct group *g, const struct ticket_job *t)
 {
     struct seq_range range = t->range;
@@ -289,9 +291,9 @@ static void share_out(struct coordinator *c, struct group *g, const struct ticke
     put_back(c, j, FIRN_EAGAIN, &(struct firn_diag){ 0, "" });
 }
 
-/* A block may have come since these jobs were sent: those that it serves need no commit, and one that
- * was to be fetched ahead is not needed twice. In order: behind a job that waits all others wait. True:
- * a commit is still needed. */
+/* A block may have arrived since these jobs were sent: jobs that it serves need no commit, and a
+ * block is not fetched twice. In order: behind a job that waits, later ones wait. True: a commit is
+ * still needed. */
 static bool serve_from_hand(struct coordinator *c, struct group *g)
 {
     const char *name = g->seq->name;
@@ -325,8 +327,8 @@ static bool serve_from_hand(struct coordinator *c, struct group *g)
     return false;
 }
 
-/* Tries go on many times a second while a disk is full: the log tells the first, and then one now and
- * then. */
+/* While a disk is full there are many tries per second: the log has the first, and then one every
+ * FAILURE_LOG_MS. */
 static void note_failure(struct coordinator *c, const char *name, int error,
                          const struct firn_diag *d)
 {
@@ -394,7 +396,7 @@ static bool add_to_group(struct coordinator *c, struct group *group, size_t *n, 
     return true;
 }
 
-/* What became of a group's requests with keys. True: another server was faster. */
+/* Answer a group's jobs with keys. True: another server's write came first. */
 static bool share_keyed(struct coordinator *c, struct group *g, const struct firn_diag *d)
 {
     bool lost = false;
@@ -432,7 +434,7 @@ static bool share_keyed(struct coordinator *c, struct group *g, const struct fir
     return lost;
 }
 
-/* And of those without. */
+/* And the jobs without. */
 static bool share_plain(struct coordinator *c, struct group *g, const struct ticket_job *t,
                         const struct firn_diag *d)
 {
@@ -454,7 +456,7 @@ static bool share_plain(struct coordinator *c, struct group *g, const struct tic
     return lost;
 }
 
-/* The keys whose numbers or IDs are there get their registers; then, and only then, somebody hears. */
+/* Create the registers of keys whose numbers or IDs are known; only then are the jobs answered. */
 static void run_keep(struct coordinator *c)
 {
     while (c->keep) {
@@ -493,7 +495,7 @@ static void run_keep(struct coordinator *c)
     c->keep_tail = &c->keep;
 }
 
-/* A step of forgetting old keys. Returns when the next one is due. */
+/* Remove some of the keys that are older than the retention. */
 uint64_t group_commit_sweep(struct coordinator *c)
 {
     uint64_t every_s = c->opts.retention_s / 24, now = (uint64_t)now_s(c);
@@ -509,7 +511,7 @@ uint64_t group_commit_sweep(struct coordinator *c)
     int r = keyed_sweep(c->store, c->sweep_part, now - c->opts.retention_s, &removed, &more, &d);
     atomic_fetch_add_explicit(&c->stats.keys_removed, removed, memory_order_relaxed);
     if (r)
-        return mono_ms() + 1000; /* the store has other worries */
+        return mono_ms() + 1000; /* the store fails: later */
     c->sweep_part = (c->sweep_part + !more) % KEYED_PARTS;
     return mono_ms() + (more ? SWEEP_MS_MIN : every_ms);
 }
@@ -558,7 +560,7 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     ticket_commit(&c->tickets, job, n, &d);
     atomic_fetch_add_explicit(&c->stats.commits, 1, memory_order_relaxed);
     for (size_t i = 0; i < n; i++) {
-        /* In this order they go back, too: nobody waits behind more keys than a commit takes. */
+        /* In this order they go back, too: no job waits behind more keys than a commit takes. */
         bool lost = job[i].want > 0 && share_plain(c, &group[i], &job[i], &d);
         lost |= share_keyed(c, &group[i], &d);
         c->lost |= lost;
@@ -566,8 +568,8 @@ static void commit_groups(struct coordinator *c, struct group *group, size_t n)
     }
 }
 
-/* One commit's worth of the list, from `j` on; returns where the next one begins. A job that only looks
- * or creates ends it, so that it sees what was asked for before. */
+/* One commit's worth of the list, from `j` on; returns where the next one begins. A job that only
+ * looks or creates ends it, so that it sees what was asked for before. */
 static struct job *gather(struct coordinator *c, struct job *j, struct group *group, size_t *n)
 {
     uint64_t total = 0;
@@ -597,7 +599,7 @@ static struct job *gather(struct coordinator *c, struct job *j, struct group *gr
     return j;
 }
 
-/* What could not be served goes back in front of the inbox. */
+/* Jobs that could not be served go back in front of the inbox. */
 static void keep_for_later(struct coordinator *c)
 {
     if (!c->again)
@@ -613,8 +615,8 @@ static void keep_for_later(struct coordinator *c)
     c->again_tail = &c->again;
 }
 
-/* Everything that is in the inbox now. After a failure, or where another server was faster, the rest waits, too:
- * nobody overtakes. */
+/* All jobs that are in the inbox now. After a failure, or when another server's write came first,
+ * the rest waits, too: no job overtakes another. */
 void group_commit_run(struct coordinator *c, struct job *j)
 {
     static struct group group[TICKET_JOBS_MAX];

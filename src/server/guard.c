@@ -1,10 +1,11 @@
 /*
- * A token has a number that it keeps while it stays in the settings and that no other token gets. This
- * number is all that a RESP connection remembers, so a reload needs to visit no connection: a token that
- * is gone is not found, and one whose scope changed is found with the new scope.
+ * Tokens, scopes and rates. A token has a number that it keeps while it stays in the settings and
+ * that no other token gets. This number is all that a RESP connection remembers, so a reload needs
+ * to visit no connection: a token that is gone is not found, and one whose scope changed is found
+ * with the new scope.
  *
- * Tokens are known by their SHA-256 only. All are compared, each in full, so that the time taken says
- * nothing about them.
+ * Tokens are known by their SHA-256 only. All are compared, each in full, so that the time taken
+ * says nothing about them.
  */
 #include "server/guard.h"
 #include "server/app.h"
@@ -42,7 +43,7 @@ struct guard {
     struct guard_table *table;
     _Atomic uint64_t version;
     uint32_t last_id;
-    uint8_t salt[SALT_BYTES]; /* so that nobody can choose a name or address that meets another's */
+    uint8_t salt[SALT_BYTES]; /* so that no client can choose a name that collides */
     struct rate_table rates;
 };
 
@@ -222,7 +223,7 @@ void guard_refresh(struct guard_view *v)
     v->active = t->n > 0 || t->rate.interval > 0;
 }
 
-/* --- who is it? --- */
+/* --- the client --- */
 
 static const struct guard_token *find_token(struct guard_view *v, struct slice token)
 {
@@ -289,7 +290,7 @@ static uint64_t client_of_peer(const struct guard *g, struct peer *peer)
     return peer->key;
 }
 
-/* --- may it? --- */
+/* --- permission --- */
 
 static bool too_fast(struct guard_view *v, struct peer *peer, const struct guard_token *who,
                      uint64_t now_ns, struct guard_refusal *why)
@@ -317,7 +318,7 @@ int guard_check_at(struct guard_view *v, struct peer *peer, struct slice authori
     const struct guard_token *who = NULL;
     if (v->table->n > 0)
         who = identify(v, peer, authorization, &reason);
-    if (too_fast(v, peer, who, now_ns, why)) /* first: whoever guesses tokens is slowed down too */
+    if (too_fast(v, peer, who, now_ns, why)) /* first: guessing tokens is limited, too */
         return FIRN_EAUTH;
     if (reason == GUARD_FINE && who && what != GUARD_LIST &&
         !config_scope_allows(what == GUARD_MINT_KIND ? &who->kinds : &who->sequences, name.p,
@@ -392,7 +393,7 @@ const char *guard_who(struct service_ctx *ctx, struct peer *peer, struct slice a
     return peer->cert_name;
 }
 
-/* --- saying no --- */
+/* --- refusals --- */
 
 static void log_refusal(const struct reply *r, const struct guard_refusal *why)
 {

@@ -1,10 +1,10 @@
 /*
- * guard.h - who may mint what, and how fast: bearer tokens with scopes, and a rate for each client.
+ * guard.h - permissions and rates: bearer tokens with scopes, and a rate for each client.
  *
- * One struct guard for the process. What the settings say is in a table that never changes; a reload
- * puts another one in its place. Each loop has a struct guard_view, which holds on to the table that it
- * has seen last and looks before each use whether there is a newer one: no lock, no shared counter.
- * A view belongs to its loop's thread; guard_reload() may be called by any.
+ * One struct guard for the process. The settings are in a table that never changes; a reload
+ * replaces it by a new one. Each loop has a struct guard_view, which keeps a reference to the table
+ * that it saw last and checks before each use for a newer one: no lock, no shared counter. A view
+ * belongs to its loop's thread; guard_reload() may be called by any.
  */
 #ifndef FIRN_SERVER_GUARD_H
 #define FIRN_SERVER_GUARD_H
@@ -24,7 +24,7 @@ FIRN_MUSTUSE int guard_new(const struct config *c, struct guard **out);
 /* After the last view. NULL is fine. */
 void guard_free(struct guard *g);
 
-/* Use these settings from now on. A RESP connection whose token is not among them has none any more.
+/* Use these settings from now on. A RESP connection whose token is not among them loses it.
  * FIRN_ENOMEM: everything stays as it was. */
 FIRN_MUSTUSE int guard_reload(struct guard *g, const struct config *c);
 
@@ -42,7 +42,7 @@ FIRN_MUSTUSE int guard_view_init(struct guard_view *v, struct guard *g);
 void guard_view_done(struct guard_view *v); /* a zeroed one is fine */
 void guard_refresh(struct guard_view *v);   /* for guard_on() */
 
-/* Whether anything is guarded at all; a zeroed view guards nothing. What is off costs this. */
+/* Whether anything is guarded; a zeroed view guards nothing. The only cost when it is off. */
 static inline bool guard_on(struct guard_view *v)
 {
     if (v->version && atomic_load_explicit(v->version, memory_order_acquire) != v->seen)
@@ -71,16 +71,16 @@ struct guard_refusal {
     const char *token;      /* GUARD_NOT_ALLOWED: its name; good until the view's next use */
 };
 
-/* May `peer` do that now? Who it is, an HTTP request says by its Authorization (absent: nobody; present
- * but not understood: refused, whatever was shown before), a RESP connection by its last AUTH. Each
- * call is one request against the client's rate; the client is the token, else the certificate's name,
- * else the address. FIRN_EAUTH: *why. */
+/* Whether `peer` may do that now. An HTTP request shows its token in Authorization (absent: no
+ * token; present but not understood: refused, whatever was shown before), a RESP connection in its
+ * last AUTH. Each call is one request against the client's rate; the client is the token, else the
+ * certificate's name, else the address. FIRN_EAUTH: *why. */
 FIRN_MUSTUSE int guard_check_at(struct guard_view *v, struct peer *peer, struct slice authorization,
                                 enum guard_what what, struct slice name, uint64_t now_ns,
                                 struct guard_refusal *why);
 
-/* RESP's AUTH: from now on the connection is who the token says, or nobody. `user` is absent, "default"
- * or the token's name. FIRN_ENOTSUP: there are no tokens in the settings. FIRN_EAUTH: *why. */
+/* RESP's AUTH: from now on the connection has this token, or none. `user` is absent, "default" or
+ * the token's name. FIRN_ENOTSUP: there are no tokens in the settings. FIRN_EAUTH: *why. */
 FIRN_MUSTUSE int guard_auth_at(struct guard_view *v, struct peer *peer, struct slice user,
                                struct slice token, uint64_t now_ns, struct guard_refusal *why);
 
@@ -91,7 +91,7 @@ FIRN_MUSTUSE int guard_check(struct service_ctx *ctx, struct peer *peer, struct 
 FIRN_MUSTUSE int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user,
                             struct slice token, struct guard_refusal *why);
 
-/* Who the guard takes the peer for: a token's name, or the name in its certificate if there are no tokens
+/* The peer's name: that of its token, or the one in its certificate if there are no tokens
  * (*out_sort says which: 't' or 'c'); else NULL and '-'. Good until the view's next use. */
 const char *guard_who(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
                       char *out_sort);

@@ -1,4 +1,5 @@
-/* What the server knows and how it is: inspection, layouts, kinds, the node, health, the start page. */
+/* HTTP: inspection, layouts, kinds, the node, health, the start page. Tested in
+ * tests/unit/server/http.c. */
 #include "server/http_call.h"
 #include "wire/json_write.h"
 #include "server/web.h"

@@ -1,6 +1,6 @@
 /*
- * http_call.h - one request on its way through the HTTP side: the table's row, what the request says,
- * how to answer. Included by the http_*.c files only; everything belongs to the loop's thread.
+ * http_call.h - one HTTP request on its way: its route, its parameters, its reply. Included by the
+ * http_*.c files only; everything belongs to the loop's thread.
  */
 #ifndef FIRN_SERVER_HTTP_CALL_H
 #define FIRN_SERVER_HTTP_CALL_H
@@ -102,15 +102,15 @@ void call_count_error(struct service_ctx *ctx, const struct route *route);
 /* So many more requests like this one are answered with it (reply.repeats). */
 void call_repeats(struct call *c, uint32_t n);
 
-/* Whether the guard lets it pass; if not, that is answered. Every request that mints, takes or looks at
- * numbers asks once. */
+/* Whether the guard lets it pass; if not, the refusal is answered. Every request that mints, takes
+ * or looks at numbers asks once. */
 bool call_allowed(struct call *c, enum guard_what what, const char *name, size_t len);
 
 /* A whole JSON answer: call_json(), then members, then call_json_end(), which closes the object. */
 struct buf *call_json(struct call *c, unsigned status, const char *fields);
 void call_json_end(struct call *c);
 
-/* The path's match, for tests: the route and its argument, or NULL; *allow is what the path takes. */
+/* For tests: the route of a path and its argument, or NULL; *allow are the path's methods. */
 const struct route *http_route_find(enum http_method m, struct slice path, int port,
                                     struct slice *arg, unsigned *allow);
 
@@ -177,7 +177,7 @@ struct http_wait {
 struct http_wait *http_wait_new(struct call *c, const char *name, size_t len);
 void http_wait_free(struct http_wait *w);
 
-/* Defers the reply and hands the job over; `done` gets the wait back. False: the problem is answered. */
+/* Defers the reply and submits the job; `done` gets the wait. False: the problem is answered. */
 bool http_wait_submit(struct call *c, struct http_wait *w, void (*done)(struct http_wait *w));
 
 /* Answers an error of the coordinator. */

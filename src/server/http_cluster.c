@@ -1,6 +1,7 @@
 /*
- * The Raft cluster over HTTP: its members, and changes of them. The member in this process is asked, which
- * passes it on to the leader; the answer comes back to the loop as a job does.
+ * The Raft cluster over HTTP: its members, and changes of them. The request goes to the member in
+ * this process, which passes it on to the leader; the answer comes back to the loop as a job does.
+ * Tested in tests/integration/cluster.py.
  */
 #include "server/http_call.h"
 #include "wire/json_read.h"

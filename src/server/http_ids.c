@@ -1,7 +1,7 @@
 /*
- * Minting over HTTP. What a request asks for is collected and checked in struct order; then one of
- * three ways: numbers of this loop's generators, texts of a mint, tickets of a sequence, which may have
- * to wait for the store.
+ * Minting over HTTP. The request is read and checked into a struct order; then it takes one of
+ * three ways: numbers from this loop's generators, texts from a mint, or tickets of a sequence,
+ * which may have to wait for the store. Tested in tests/unit/server/http.c.
  */
 #include "server/http_call.h"
 #include "firn/dated.h"
@@ -22,7 +22,7 @@ struct order {
 
 /* --- reading the request --- */
 
-/* What makes sense with a kind, besides n and prefix. */
+/* Parameters that a kind takes, besides n and prefix. */
 static uint32_t kind_params(const struct firn_kind *kind)
 {
     static const struct {
@@ -336,7 +336,7 @@ static void mint_texts(struct call *c, const struct order *o)
         firn_mint_free(m);
 }
 
-/* --- IDs under a key: minted first, answered when they are kept or others are found --- */
+/* --- IDs under a key: minted first, answered when they, or earlier ones, are kept --- */
 
 /* The request is gone when the answer is written. */
 static void keep_prefix(struct http_wait *w, const struct order *o)
@@ -526,7 +526,7 @@ static void ticket_came(struct ticket_wait *t)
     http_wait_free(w);
 }
 
-/* Octets and encodings are for plain numbers; a dated sequence must say so before a number is taken. */
+/* Octets and encodings are for plain numbers: refuse a dated sequence before a number is taken. */
 static void described(struct http_wait *w)
 {
     struct job *j = &w->ticket.job;
@@ -557,8 +557,8 @@ enum {
     ANSWER_BYTES = 192, /* of an answer with one, about */
 };
 
-/* How many requests like this one follow that can be served by one job: not those with a key or another format,
- * and rates are counted one by one. */
+/* How many equal requests follow that one job can serve: none with a key or another format, and
+ * none under a rate, which counts requests one by one. */
 static uint32_t run_of(const struct call *c, const struct order *o, const struct keyed *k)
 {
     if (o->n != 1 || k || o->answer.format == ANSWER_OCTETS || o->answer.codec ||
@@ -606,7 +606,7 @@ static void take(struct call *c, const struct order *o)
     int r = ticket_take(c->ctx->desk, &w->ticket, reply_behind(c->r), loop_now_ms(c->ctx->loop));
     if (r == FIRN_EAGAIN) {
         w->reply = reply_defer(c->r, DEFER_PIPELINED);
-        if (!w->reply) { /* the number that comes is lost, as if the client had gone; not repeated */
+        if (!w->reply) { /* the number that comes is lost, not repeated */
             call_fail(c, PROBLEM_BUSY, "no memory to wait with: ask again in a moment");
             return;
         }

@@ -1,6 +1,7 @@
 /*
- * Slots for clients over HTTP: take, extend, give back. Whoever may mint Snowflake IDs may take a slot to make
- * them with; after that the lease's name, 128 random bits of the client's, is what allows to extend it.
+ * Slots for clients over HTTP: take, extend, give back. A client that may mint Snowflake IDs may
+ * take a slot to make them with; the lease's name, 128 random bits that the client draws, permits
+ * to extend it. Tested in tests/unit/server/http.c and tests/integration/client.py.
  */
 #include "server/http_call.h"
 #include "wire/json_read.h"

@@ -1,4 +1,4 @@
-/* GET /v1/nodes: who takes part in the store that this server is on. */
+/* GET /v1/nodes: the store's members. Tested in tests/integration/coordination.py. */
 #include "server/http_call.h"
 #include "wire/json_write.h"
 

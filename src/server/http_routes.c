@@ -1,8 +1,8 @@
 /*
- * The HTTP API: one table of routes. It dispatches, counts, suggests, answers 405 with the right Allow
- * and is described by /openapi.json. The way of a request: the short cut for the commonest one, then
- * path, method, parameters, handler. Whatever is wrong with a request is answered here or in the
- * handler as a problem with its cure.
+ * The HTTP API: one table of routes, from which requests are dispatched and counted, misspelt paths
+ * get a suggestion, 405 gets its Allow, and /openapi.json is made. A request goes through the short
+ * cut for the most frequent one, then path, method, parameters, handler. An error is answered here
+ * or in the handler, as a problem that says what to do. Tested in tests/unit/server/http.c.
  */
 #include "server/http_call.h"
 #include "wire/distance.h"
@@ -390,7 +390,7 @@ static void dispatch(struct call *c)
         c->route->run(c);
 }
 
-/* GET /generate, nothing else said, on a port of Snowflakes: by far the most frequent request. */
+/* GET /generate without parameters on the Snowflake port: by far the most frequent request. */
 static bool short_cut(struct service_ctx *ctx, const struct http_request *req, struct reply *r)
 {
     uint64_t id;

@@ -1,4 +1,5 @@
-/* Sequences over HTTP: list, create, describe. Taking numbers is minting: http_ids.c. */
+/* Sequences over HTTP: list, create, describe. Taking numbers is minting: http_ids.c. Tested in
+ * tests/unit/server/http.c. */
 #include "server/http_call.h"
 #include "firn/dated.h"
 #include "wire/json_read.h"

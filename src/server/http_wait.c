@@ -1,7 +1,7 @@
 /*
- * The pool of requests that wait for the coordinator. It grows to what was ever needed at once and
- * never beyond WAITS_MAX: then requests are refused. http_done() frees all of it, also those whose job
- * never came back because the server ended first.
+ * The pool of requests that wait for the coordinator. It grows with demand up to WAITS_MAX; beyond
+ * that requests are refused. http_done() frees all of it, also requests whose job never came back
+ * because the server ended first. Tested in tests/unit/server/http.c.
  */
 #include "server/http_call.h"
 

@@ -1,4 +1,4 @@
-/* The table of slots lent to clients: one tenant each, with a whole lease and the questions that wait. */
+/* The table of slots lent to clients. Tested in tests/property/server/leases_world.c. */
 #include "server/leases.h"
 #include "id/diag.h"
 #include "platform/assert.h"
@@ -19,7 +19,7 @@ struct tenant {
     char id[LEASE_ID_LEN + 1];
     struct lease *lease;
     struct lease_world world;
-    int lock_fd; /* of its own: through a shared one its lock byte would bar nobody in this process */
+    int lock_fd; /* of its own: on a shared one its lock would not exclude this process */
     bool told;   /* the client has been told a window */
     uint64_t last, due_ms;
     uint64_t gen, extended_until; /* of the window that the client was told last */
@@ -174,7 +174,7 @@ static void tell(struct leases *l, struct tenant *t, uint64_t now)
     answer_all(t, 0, NULL);
 }
 
-/* Errors that waiting a moment does not mend. */
+/* Errors that waiting does not repair. */
 static bool is_hard(const struct lease_view *v)
 {
     return v->error == FIRN_ENOSLOT || v->error == FIRN_ESTORE || v->error == FIRN_EEXHAUSTED ||
@@ -199,7 +199,7 @@ static void drop_late(struct leases *l, struct tenant *t, uint64_t now)
     }
 }
 
-/* One step of the lease; whoever waits is answered if there is something to say. False: the tenant is gone. */
+/* One step of the lease; requests that wait are answered if possible. False: the tenant is gone. */
 static bool step_tenant(struct leases *l, struct tenant **at)
 {
     struct tenant *t = *at;
@@ -217,12 +217,12 @@ static bool step_tenant(struct leases *l, struct tenant **at)
     }
     if (t->told || t->waiting)
         return true;
-    give_back(t); /* nobody knows of it: whatever it may still get is of no use */
+    give_back(t); /* no client knows of it */
     tenant_free(l, at);
     return false;
 }
 
-/* What the client says that it stamped, as far as it can be: inside its window, and not beyond the limit. */
+/* The highest tick that the client claims, limited to its window and to the drift. */
 static uint64_t plausible_last(struct leases *l, const struct tenant *t, uint64_t last)
 {
     const struct lease_view *v = &t->lease->view;
@@ -307,7 +307,7 @@ void leases_ask(struct leases *l, struct firn_store *store, struct lease_ask *a)
     }
 }
 
-/* A window's length after the window's end, nobody has asked for more: the client is gone. */
+/* No request for a window's length after the window's end: the client is gone. */
 static bool is_over(struct leases *l, const struct tenant *t)
 {
     const struct lease_view *v = &t->lease->view;
@@ -355,7 +355,7 @@ int leases_new(const struct leases_opts *o, struct leases **out)
         l->world = *o->world;
     else
         lease_world_real(&l->world, NULL);
-    /* Operators see for whom a slot is held; and slots that clients had go to clients again. */
+    /* Operators see that a slot is lent; and slots that clients had go to clients again. */
     snprintf(l->name, sizeof l->name, "%.*s:lease", (int)sizeof l->name - 7,
              o->params.name ? o->params.name : "");
     l->opts.params.name = l->name;

@@ -1,13 +1,15 @@
 /*
- * leases.h - slots that this server holds for clients, which make IDs in their own processes. Each is a whole
- * lease of the store (drive/lease.h), taken and extended by the same state machine as the server's own, and
- * what a client is told is exactly what the store has confirmed: a slot and a window [from, until). So what
- * docs/coordination.md says about nodes holds for clients, and nothing rests on this table: lost by a kill -9,
- * clients use up their windows, which nobody else gets, and ask for new ones.
+ * leases.h - slots that this server holds for clients, which make IDs in their own processes. Each
+ * is a whole lease of the store (drive/lease.h), taken and extended by the same state machine as
+ * the server's own. A client is told exactly the slot and the window [from, until) that the store
+ * has confirmed. So docs/coordination.md holds for clients as for nodes, and no safety depends on
+ * this table: when kill -9 loses it, clients use up their windows, which no other process gets, and
+ * ask for new ones.
  *
- * Two rules are this file's own. The store's `until` of a client's slot never falls, because only the client
- * knows what it has stamped: a slot is given back without the ticks that are left (lease_params.keep_unused).
- * And a window is extended only when the client asks, so one that has vanished frees its slot by itself.
+ * Two rules are this file's own. The store's `until` of a client's slot never falls, because only
+ * the client knows which ticks it has stamped: a slot is given back without the ticks that are left
+ * (lease_params.keep_unused). And a window is extended only when the client asks, so the slot of a
+ * client that has vanished becomes free by itself.
  *
  * For the coordinator's thread, because every call may block in the store.
  */
@@ -23,7 +25,7 @@ enum {
     LEASES_MAX = SLOTS_MAX - 1,
 };
 
-struct lease_terms { /* what a client is told; ticks of the lease */
+struct lease_terms { /* for the client; ticks of the lease */
     struct slot_grant grant;
     uint64_t now, window;  /* F; the window's length */
     uint64_t floor, drift; /* stamps may run ahead of the clock: up to max(F, floor) + drift */
@@ -33,7 +35,7 @@ struct leases_stats {
     _Atomic uint64_t held, granted, extended, refused, expired, returned;
 };
 
-/* A question of a client. It is the table's from leases_ask() until done() is called. */
+/* A client's request. It belongs to the table from leases_ask() until done() is called. */
 struct lease_ask {
     enum { LEASE_TAKE, LEASE_EXTEND, LEASE_RETURN } what;
     char id[LEASE_ID_LEN + 1];
@@ -56,17 +58,18 @@ struct leases;
 
 FIRN_MUSTUSE int leases_new(const struct leases_opts *o, struct leases **out);
 
-/* Gives all slots back, as far as the store lets it in a moment. Questions still open get FIRN_ECLOSED. With
- * `store` NULL nothing is given back: as after kill -9. */
+/* Gives all slots back, unless the store is too slow. Open requests get FIRN_ECLOSED. With `store`
+ * NULL nothing is given back: as after kill -9. */
 void leases_free(struct leases *l, struct firn_store *store);
 
-/* TAKE: a new lease, or the one that this very id was given before: the answer may have been lost.
+/* TAKE: a new lease, or the one that this id was given before: the answer may have been lost.
  * EXTEND: of one that is held; FIRN_ENOENT otherwise. RETURN: 0 also if it is not known.
- * FIRN_ENOSLOT: the table is full, or all slots of the store are taken; FIRN_EAGAIN: not before the deadline. */
+ * FIRN_ENOSLOT: the table is full, or all slots of the store are taken; FIRN_EAGAIN: not before the
+ * deadline. */
 void leases_ask(struct leases *l, struct firn_store *store, struct lease_ask *a);
 
-/* Go on with questions that wait for the store, and let go of leases that nobody extends. Returns when to call
- * again, CLOCK_MONOTONIC ms. */
+/* Continue with requests that wait for the store, and drop leases that expired. Returns when to
+ * call again, CLOCK_MONOTONIC ms. */
 uint64_t leases_step(struct leases *l, struct firn_store *store);
 
 const struct leases_stats *leases_stats(const struct leases *l);

@@ -1,7 +1,7 @@
 /*
- * firnd: start in this order: settings, sockets, store and coordinator, loops; end in the reverse one.
- * The main thread only waits for signals. SIGTERM gives notice and drains, SIGINT drains, SIGHUP reads
- * the settings again.
+ * firnd's main(): starts settings, sockets, store and coordinator, loops, in this order, and ends
+ * them in the reverse one. Then the main thread only waits for signals: SIGTERM gives notice and
+ * drains, SIGINT drains, SIGHUP reads the settings again. Tested in tests/integration/.
  */
 #include "wire/tls.h"
 #include "server/app.h"
@@ -72,9 +72,10 @@ static int make_dir(const char *path, struct firn_diag *d)
         memcpy(part, path, i);
         part[i] = '\0';
         if (mkdir(part, 0750) != 0 && errno != EEXIST) {
-            snprintf(d->text, sizeof d->text,
-                     "cannot make %.100s: %s; set state_dir to a place that can be written", part,
-                     strerror(errno));
+            snprintf(
+                d->text, sizeof d->text,
+                "cannot create %.100s: %s; set state_dir to a directory that firnd may write to",
+                part, strerror(errno));
             return FIRN_EIO;
         }
     }
@@ -300,15 +301,17 @@ static void warn_exposed(void)
     const char *why = config_exposed(&app.config);
     if (!why)
         return;
-    fprintf(stderr, "\n*** WARNING: %s\n*** Anybody who reaches it can take IDs and tickets.\n\n",
+    fprintf(stderr,
+            "\n*** WARNING: %s\n*** Every client that reaches it can take IDs and tickets.\n\n",
             why);
     log_warn("exposed", "cause=%s", why);
 }
 
-/* Certificates and keys are read again although their names are the same: that is what renews them. */
+/* Certificates and keys are read again although their names are the same: they may be renewed. */
 static void reload_guard(const struct config *next)
 {
-    static const char cure[] = "mend it and send SIGHUP again; firnd goes on with what it had";
+    static const char cure[] =
+        "repair it and send SIGHUP again; firnd goes on with the files as they were";
     struct firn_diag d = { 0, "" };
     struct tls_files files = tls_files(next);
     int r = tls_context_load(app.tls, &files, &d);
@@ -335,7 +338,7 @@ static void reload(void)
     int r = config_reload(&app.config.base, &next.base, change, &n, &d);
     if (r) {
         log_error("reload_failed", "cause=%s cure=%s", d.text,
-                  "mend it and send SIGHUP again; firnd goes on with the settings as they were");
+                  "repair it and send SIGHUP again; firnd goes on with the settings as they were");
     } else {
         for (size_t i = 0; i < n; i++)
             log_info("setting_changed", "name=%s applied=%s", change[i].name,
@@ -350,8 +353,8 @@ static void reload(void)
     systemd_ready("serving");
 }
 
-/* Until a signal ends the program; returns it. The watchdog is fed while the board's version changes: a
- * coordinator that hangs in the store must be noticed. */
+/* Until a signal ends the program; returns it. The watchdog is fed while the board's version
+ * changes: a coordinator that hangs in the store must be noticed. */
 static int wait_for_end(void)
 {
     bool was_ready = false;

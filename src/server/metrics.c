@@ -1,4 +1,5 @@
-/* /metrics in the Prometheus text format. Counters are summed over the loops when they are asked for. */
+/* /metrics in the Prometheus text format. Counters are summed over the loops at each request.
+ * Tested in tests/integration/http_api.py. */
 #include "server/metrics.h"
 
 static void ids(struct app *app, struct buf *out)
@@ -58,8 +59,7 @@ static void network(struct app *app, struct buf *out)
     metric(out, "firn_tls_handshakes_total", "counter", "TLS handshakes that succeeded.",
            (double)sum.tls_handshakes);
     metric(out, "firn_tls_errors_total", "counter",
-           "Connections that were no good TLS, or plaintext where TLS is spoken.",
-           (double)sum.tls_errors);
+           "Connections with a TLS error, or plaintext on a TLS port.", (double)sum.tls_errors);
 }
 
 /* By route of the HTTP API; "none" is what had no route: 404 and 405. */
@@ -155,8 +155,8 @@ static void leases(struct app *app, struct buf *out)
            (double)atomic_load(&s->refused));
     metric(out, "firn_leases_returned_total", "counter", "Slots that clients gave back.",
            (double)atomic_load(&s->returned));
-    metric(out, "firn_leases_expired_total", "counter", "Leases that nobody extended.",
-           (double)atomic_load(&s->expired));
+    metric(out, "firn_leases_expired_total", "counter",
+           "Leases that expired without being extended.", (double)atomic_load(&s->expired));
 }
 
 void metrics_write(struct app *app, struct buf *out)

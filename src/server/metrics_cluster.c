@@ -1,4 +1,5 @@
-/* Metrics of a member of a Raft cluster, as of its last tick, about 10 ms ago. */
+/* Metrics of a member of a Raft cluster, as of its last tick, about 10 ms ago. Tested in
+ * tests/integration/cluster.py. */
 #include "server/metrics.h"
 
 #ifdef FIRN_HAVE_RAFT
@@ -12,7 +13,7 @@ static void positions(const struct node_view *v, struct buf *out)
     metric(out, "firn_raft_last_index", "gauge", "The last entry in this member's log.",
            (double)v->last_index);
     metric(out, "firn_raft_commit_index", "gauge",
-           "The last entry that this member knows to be on a majority.", (double)v->commit_index);
+           "The last entry that this member knows to be on a quorum.", (double)v->commit_index);
     metric(out, "firn_raft_applied_index", "gauge",
            "The last entry that is in this member's registers.", (double)v->applied_index);
     metric(out, "firn_raft_snapshot_index", "gauge", "The last entry in this member's snapshot.",

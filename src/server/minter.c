@@ -22,8 +22,7 @@ struct minter {
     uint64_t gen;     /* the grant that the generators stand on; 0: none */
     uint32_t lane;
     struct firn_gen generator[LEASED_N];
-    bool open
-        [LEASED_N]; /* stands on the grant `gen`, which reaches over at least one of its ticks */
+    bool open[LEASED_N];        /* stands on the grant `gen`, which has at least one of its ticks */
     uint64_t stamped[LEASED_N]; /* the last tick before it was retired: never again at or below */
     bool closed;
     uint64_t highest; /* tick of the lease */
@@ -34,8 +33,8 @@ struct minter {
 
 /* --- the plan --- */
 
-/* Whether two layouts make the same number of the same slot, tick and sequence number; the width of the
- * time and the flags do not matter for that. */
+/* Whether two layouts make the same number of the same slot, tick and sequence number; the width of
+ * the time and the flags do not matter for that. */
 static bool same_numbers(const struct firn_layout *a, const struct firn_layout *b)
 {
     struct firn_bits s = a->field[FIRN_FIELD_SEQ], t = b->field[FIRN_FIELD_SEQ];
@@ -116,15 +115,16 @@ static void retire(struct minter *m, enum leased i)
     m->open[i] = false;
 }
 
-/* How far ahead of the clock may be stamped. Just after a FENCE, or in a new store, the slots begin ahead of
- * the clock: then as far as the floor of a new store reaches, less one (see slot_floor()). */
+/* How far ahead of the clock stamps may be. Just after a FENCE, or in a new store, slots begin
+ * ahead of the clock: then as far as the floor of a new store reaches, less one (see slot_floor()).
+ */
 static uint32_t drift_ms(const struct lease_view *v)
 {
     return (uint32_t)(v->floor_tick ? v->window + v->max_drift - 1 : v->max_drift);
 }
 
-/* Where generator i's window ends now. The drift above grows with the clock, but the floor does not: a fence covers
- * stamps only as far as the limit that both give (lease.h). */
+/* Where generator i's window ends now. The drift above grows with the clock, but the floor does
+ * not: a fence covers stamps only as far as the limit that both give (lease.h). */
 static uint64_t end_of(const struct minter *m, enum leased i, const struct lease_view *v)
 {
     uint64_t until = v->grant.until;
@@ -158,7 +158,7 @@ static void start(struct minter *m, enum leased i, const struct lease_view *v)
     m->open[i] = firn_gen_init(&m->generator[i], l, &o) == 0;
 }
 
-/* Take in what the coordinator published. */
+/* Read the grant that the coordinator published last. */
 static void refresh(struct minter *m)
 {
     struct lease_view v;
@@ -193,8 +193,8 @@ static inline struct firn_gen *generator(struct minter *m, enum leased which)
     return m->open[which] && !m->closed ? &m->generator[which] : NULL;
 }
 
-/* The moment's numbers are used up: new ones come with every tick. Waiting here holds up this loop's other
- * requests, but those for numbers would find none either; so it waits, and not for long. True: try again. */
+/* The numbers of this tick are used up: new ones come with the next tick. Waiting here delays this
+ * loop's other requests, but those for numbers would find none either. True: try again. */
 static bool await_tick(uint64_t *waited_us)
 {
     enum { NAP_US = 200, WAIT_MAX_US = 100000 };

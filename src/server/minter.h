@@ -1,8 +1,8 @@
 /*
- * minter.h - everything that one loop mints with: nothing in here is shared with other loops.
- * Numbers of leased layouts (snowflake, sonyflake, tsid) come from generators on this loop's lane of
- * the process's slot; texts come from mints; tickets from a block in hand or, later, from
- * the coordinator. All calls are for the loop's thread.
+ * minter.h - everything that one loop mints with; nothing in here is shared with other loops.
+ * Numbers of leased layouts (snowflake, sonyflake, tsid) come from generators on this loop's lane
+ * of the process's slot; texts come from mints; tickets from a block in hand or, later, from the
+ * coordinator. All calls are for the loop's thread.
  */
 #ifndef FIRN_SERVER_MINTER_H
 #define FIRN_SERVER_MINTER_H
@@ -44,8 +44,8 @@ uint64_t minter_close(struct minter *m);
 void minter_turn(struct minter *m);
 
 /* One number, or up to n. FIRN_EWINDOW: no window (the store is away, or there is none yet).
- * FIRN_EAGAIN: the layout's rate and what could be borrowed are used up, and waiting for 100 ms did not
- * help. FIRN_ERANGE: the shard. */
+ * FIRN_EAGAIN: the layout's rate and what could be borrowed are used up, and waiting for 100 ms did
+ * not help. FIRN_ERANGE: the shard. */
 FIRN_MUSTUSE int minter_number(struct minter *m, enum leased which, uint64_t *out);
 FIRN_MUSTUSE int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t *ids,
                                 size_t n, size_t *out_n);
@@ -62,7 +62,7 @@ uint64_t minter_counted(const struct minter *m, size_t kind_index);
 
 /* --- tickets --- */
 
-/* A ticket request that may have to wait. The caller embeds it; it must stay until done() is called. */
+/* A ticket request that may have to wait. The caller embeds it and keeps it until done(). */
 struct ticket_wait {
     struct job job; /* in: name, name_len, want, create; out: result, diag, range, record, period */
     void (*done)(struct ticket_wait *w);
@@ -75,20 +75,20 @@ FIRN_MUSTUSE int ticket_desk_new(struct coordinator *c, struct outbox *back,
                                  struct ticket_desk **out);
 void ticket_desk_free(struct ticket_desk *d);
 
-/* 0: w->job holds the numbers now, done() is not called. FIRN_EAGAIN: done() will be called, on this
- * thread, after ticket_desk_turn() has sent the job. Other errors: w->job.diag. `behind`: earlier
- * requests of this connection wait (reply_behind()); its numbers rise only if this one waits, too. */
+/* 0: w->job holds the numbers now, done() is not called. FIRN_EAGAIN: done() will be called, on
+ * this thread, after ticket_desk_turn() has sent the job. Other errors: w->job.diag. `behind`:
+ * earlier requests of this connection wait (reply_behind()); its numbers rise only if this one
+ * waits, too. */
 FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind,
                              uint64_t now_ms);
 
-/* Numbers in hand, `want` or with `some` up to as many, for a request that nothing waits in front of: 0, or it
- * has to be ticket_take(). The
- * shortest way there is to a number. */
+/* The shortest way to a number: numbers in hand, `want` or with `some` up to as many, for a request
+ * with no other waiting in front of it. On error use ticket_take(). */
 FIRN_MUSTUSE int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
                                 bool some, uint64_t now_ms, struct seq_range *out);
 
-/* A sequence that this loop has met and knows to be gapless and not dated: neither ever changes. Only such
- * requests are taken together; a range sequence with too few in hand would pass over those few. */
+/* A sequence that this loop knows to be gapless and not dated: neither ever changes. Only requests
+ * for these are combined; a range sequence with too few numbers in hand would skip those few. */
 bool ticket_is_gapless(const struct ticket_desk *d, const char *name, size_t len);
 
 /* Any other job. done() will be called. */

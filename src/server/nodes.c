@@ -1,3 +1,4 @@
+/* Membership in the store, one step at a time. Tested in tests/integration/coordination.py. */
 #include "server/nodes.h"
 #include "daemon/log.h"
 #include "platform/mono.h"

@@ -1,7 +1,7 @@
 /*
  * nodes.h - this server as a member of its store, and the list of all members, for /v1/nodes.
- * Driven by the coordinator's thread. It stands beside the lease and never in its way: at most one call to
- * the store a step, and nothing that firnd does depends on it.
+ * Driven by the coordinator's thread. It never delays the lease: at most one call to the store per
+ * step, and no other part of firnd depends on it.
  */
 #ifndef FIRN_SERVER_NODES_H
 #define FIRN_SERVER_NODES_H
@@ -19,12 +19,13 @@ struct node_listed { /* a member that has not left */
 
 struct nodes;
 
-/* `addresses`: of the ports, with commas between; what is too long is cut at a comma. Texts are
+/* `addresses`: of the ports, with commas between; a longer text is truncated at a comma. Texts are
  * copied. FIRN_ENOMEM. */
 FIRN_MUSTUSE int nodes_new(const char *name, const char *addresses, struct nodes **out);
 void nodes_free(struct nodes *n);
 
-/* Join once there is a slot, then keep the membership. Returns when to call again, CLOCK_MONOTONIC ms. */
+/* Join once there is a slot, then keep the membership. Returns when to call again, CLOCK_MONOTONIC
+ * ms. */
 uint64_t nodes_step(struct nodes *n, struct firn_store *store, const struct lease *lease);
 
 /* Leave, at the end. */

@@ -1,6 +1,7 @@
 /*
- * /openapi.json, OpenAPI 3.1: paths, methods and parameters come from the table of routes, so that they
- * cannot differ from what is served; the schemas of the answers stand here.
+ * /openapi.json, OpenAPI 3.1: paths, methods and parameters come from the table of routes, so that
+ * they match the server; the schemas of the answers are here. Tested in
+ * tests/integration/http_api.py.
  */
 #include "server/http_call.h"
 #include "wire/json_write.h"

@@ -1,4 +1,5 @@
-/* The way of jobs back to one loop: a list that the loop empties on its own thread. */
+/* Jobs on their way back to one loop: a list that the loop empties on its own thread. Tested in
+ * tests/integration/tickets.py. */
 #include "server/coordinator_in.h"
 
 #include <stdlib.h>

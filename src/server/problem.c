@@ -1,4 +1,4 @@
-/* The errors of firnd's HTTP API (problem.h) as answers. */
+/* The errors of firnd's HTTP API (problem.h) as answers. Tested in tests/unit/server/http.c. */
 #include "server/problem.h"
 #include "daemon/problem.h"
 

@@ -1,6 +1,6 @@
 /*
- * problem.h - the errors of firnd's HTTP API (daemon/problem.h). The detail says what is wrong and what
- * to do about it.
+ * problem.h - the errors of firnd's HTTP API (daemon/problem.h). The detail says what is wrong and
+ * what to do about it.
  */
 #ifndef FIRN_SERVER_PROBLEM_H
 #define FIRN_SERVER_PROBLEM_H

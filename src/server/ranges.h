@@ -1,7 +1,7 @@
 /*
- * ranges.h - the blocks of numbers that range sequences have in hand, shared by all loops, so that the
- * numbers of one server rise whichever loop answers. A block is fetched ahead when half of the last one
- * is used; its size follows the demand. Calls are short and may come from any thread.
+ * ranges.h - blocks of numbers in hand, for range sequences. All loops share them, so that the
+ * numbers of one server rise whichever loop answers. The next block is fetched when half of the
+ * last one is used; its size follows the demand. Calls are short and may come from any thread.
  */
 #ifndef FIRN_SERVER_RANGES_H
 #define FIRN_SERVER_RANGES_H
@@ -29,8 +29,9 @@ struct ranges {
 void ranges_init(struct ranges *r);
 void ranges_done(struct ranges *r);
 
-/* `want` numbers in one piece, or with `some` up to as many. FIRN_ENOENT: this sequence is not open here. FIRN_EAGAIN: there are not
- * enough in hand. `out_record` may be NULL. Where *out_fetch becomes true, the caller has the coordinator fetch the next block. */
+/* `want` numbers in one piece, or with `some` up to as many. FIRN_ENOENT: this sequence is not open
+ * here. FIRN_EAGAIN: there are not enough in hand. `out_record` may be NULL. Where *out_fetch
+ * becomes true, the caller has the coordinator fetch the next block. */
 FIRN_MUSTUSE int ranges_take(struct ranges *r, const char *name, size_t len, uint64_t want,
                              bool some, uint64_t now_ms, struct seq_range *out,
                              struct seq_record *out_record, bool *out_fetch);
@@ -44,8 +45,8 @@ bool ranges_asked(struct ranges *r, const char *name, size_t len);
 /* By the coordinator: how many numbers to fetch beyond those that are waited for. */
 uint64_t ranges_want(struct ranges *r, const char *name, size_t len);
 
-/* By the coordinator: a block arrived (or, with count 0, none did). `fresh`: somebody was given lower
- * numbers of this very block, so what is still in hand of older ones is dropped; else they rise no more. */
+/* By the coordinator: a block arrived (or, with count 0, none did). `fresh`: a job was given lower
+ * numbers of this block, so older numbers in hand are dropped; otherwise numbers would fall. */
 void ranges_put(struct ranges *r, const char *name, size_t len, const struct seq_record *record,
                 const struct seq_range *block, bool fresh, uint64_t now_ms);
 

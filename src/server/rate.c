@@ -1,3 +1,4 @@
+/* GCRA on a table of atomics. Tested in tests/unit/server/guard.c. */
 #include "server/rate.h"
 
 enum { TICKS_PER_NS = 16 };
@@ -17,8 +18,8 @@ struct rate rate_of(uint64_t per_second, uint64_t burst)
     return r;
 }
 
-/* The client's place, or one that nobody needs now. Two loops that look for the same client at once may
- * both take a place; the second is given up as soon as both look again, since the first one found counts. */
+/* The client's place, or a free one. Two loops that look for the same client at once may both take
+ * a place; from the next request on both use the first of the two. */
 static struct rate_bucket *find(struct rate_table *t, uint64_t client, uint64_t now)
 {
     struct rate_bucket *set = &t->bucket[client % (RATE_BUCKETS / RATE_WAYS) * RATE_WAYS];

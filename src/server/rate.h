@@ -1,9 +1,9 @@
 /*
- * rate.h - how often clients may come: the generic cell rate algorithm (GCRA) on a table of atomics that
- * all loops share. Nothing is allocated, locked or cleaned up, however many clients there are: a client
- * that has used up nothing needs no place in the table, so its place is free for another. When more
- * clients are busy than there are places, some of them share one: they are slowed down, never let
- * through. Any thread may call everything at any time.
+ * rate.h - limits on clients' requests: the generic cell rate algorithm (GCRA) on a table of
+ * atomics that all loops share. Nothing is allocated, locked or cleaned up, however many clients
+ * there are: a client that has used up nothing needs no place in the table, so its place is free
+ * for another. When more clients are busy than there are places, some of them share one: they are
+ * slowed down, never let through. Any thread may call everything at any time.
  */
 #ifndef FIRN_SERVER_RATE_H
 #define FIRN_SERVER_RATE_H
@@ -23,7 +23,7 @@ struct rate_table {
     _Alignas(64) struct rate_bucket bucket[RATE_BUCKETS];
 };
 
-/* Time is counted in 1/16 ns: a thousand million requests a second are one every 16 ticks. */
+/* Time is counted in 1/16 ns: a thousand million requests per second are one every 16 ticks. */
 struct rate {
     uint64_t interval; /* ticks that a request costs; 0: no limit */
     uint64_t slack;    /* how far `due` may be ahead of now: burst - 1 requests */
@@ -31,8 +31,8 @@ struct rate {
 
 struct rate rate_of(uint64_t per_second, uint64_t burst);
 
-/* One request of `client` (not 0; a good hash). False: too fast, and *out_wait_ns says when it would
- * pass; nothing is taken then. Needs an interval. */
+/* One request of `client` (not 0; a good hash). False: too fast, nothing is taken, and *out_wait_ns
+ * says when it would pass. Needs an interval. */
 bool rate_take(struct rate_table *t, const struct rate *r, uint64_t client, uint64_t now_ns,
                uint64_t *out_wait_ns);
 

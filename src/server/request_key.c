@@ -1,4 +1,5 @@
-/* Every part that goes into a hash has its length in front, so no two requests look alike. */
+/* Idempotency keys, hashed. Each part of a hash has its length in front, so that different requests
+ * never hash the same bytes. Tested in tests/unit/server/http.c and tests/integration/keyed.py. */
 #include "server/request_key.h"
 #include "id/diag.h"
 

@@ -1,9 +1,9 @@
 /*
- * request_key.h - the key that a client sends so that its retry gets the same IDs: Idempotency-Key over
- * HTTP, KEY in FIRN.NEXT. A key belongs to the token that it came with (or to the name in the client's
- * certificate), so nobody can read another's numbers by guessing keys; and to the kind or sequence that it
- * is used for: a sequence knows its latest keys from its own record alone, so one register for a key of two
- * sequences would have them in each other's way. For the loop's thread.
+ * request_key.h - the key that a client sends so that its retry gets the same IDs: Idempotency-Key
+ * over HTTP, KEY in FIRN.NEXT. A key belongs to the token that it came with (or to the name in the
+ * client's certificate), so that no client can read the numbers of another by guessing keys; and to
+ * the kind or sequence that it is used for: a sequence knows its latest keys from its own record
+ * alone, so a key that two sequences shared would collide. For the loop's thread.
  */
 #ifndef FIRN_SERVER_REQUEST_KEY_H
 #define FIRN_SERVER_REQUEST_KEY_H
@@ -13,15 +13,15 @@
 
 enum { REQUEST_KEY_MAX = 255, REQUEST_KEY_IDS_MAX = 20 };
 
-/* What is asked for, in so far as another request for it would be another one: not how the answer is
- * written. The same over both protocols. */
+/* The arguments that make a request a different one: not the format of the answer. The same over
+ * both protocols. */
 struct request_args {
     const char *kind; /* NULL: numbers of a sequence */
     struct slice seq, prefix, name_space, name;
     uint64_t n, shard, length;
 };
 
-/* Who asks? */
+/* The client: its connection, and for HTTP its Authorization. */
 struct request_who {
     struct peer *peer;
     struct slice authorization;

@@ -1,6 +1,6 @@
 /*
- * resp_call.h - what the files of RESP commands share. A handler appends its answer, or defers it; the table of
- * them is in resp_commands.c.
+ * resp_call.h - shared by the files of RESP commands. A handler appends its answer or defers it;
+ * the table of handlers is in resp_commands.c.
  */
 #ifndef FIRN_SERVER_RESP_CALL_H
 #define FIRN_SERVER_RESP_CALL_H
@@ -20,7 +20,7 @@ static inline int resp_proto(const struct reply *r)
     return r->peer && r->peer->proto == 3 ? 3 : 2;
 }
 
-/* Whether the guard lets it pass; if not, that is answered. */
+/* Whether the guard lets it pass; if not, the refusal is answered. */
 bool resp_allowed(struct service_ctx *ctx, struct reply *r, enum guard_what what,
                   struct slice name);
 
@@ -47,7 +47,7 @@ struct resp_wait { /* a command that waits for the coordinator */
 struct resp_wait *resp_wait_new(struct service_ctx *ctx); /* NULL: no memory */
 void resp_wait_free(struct resp_wait *w);
 
-/* Defer the reply and give the wait its place in it. False: the error is written, the wait is gone. */
+/* Defer the reply for this wait. False: the error is written, the wait is freed. */
 bool resp_wait_defer(struct resp_wait *w, struct reply *r);
 
 /* The key of a request. NULL: the error is written. */
@@ -56,11 +56,11 @@ struct keyed *resp_key(struct service_ctx *ctx, struct reply *r, struct slice ke
 
 void resp_trouble(struct reply *r, int error, const char *text);
 
-/* Whether numbers of the sequence may be taken; if not, that is answered. */
+/* Whether numbers of the sequence may be taken; if not, the refusal is answered. */
 bool resp_may_take(struct service_ctx *ctx, struct reply *r, struct slice name);
 
-/* Take n numbers. `repeats` (ANSWER_LAST only): the answers of so many more requests for a number go with this
- * one's. `one`: a single number is no array. `key` with p NULL: none. */
+/* Take n numbers. `repeats` (ANSWER_LAST only): so many equal requests that follow are answered,
+ * too. `one`: a single number is no array. `key` with p NULL: none. */
 void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
                uint32_t repeats, bool create, enum ticket_answer answer, bool one,
                struct slice key);

@@ -1,7 +1,8 @@
 /*
- * The Redis protocol: one table of commands. Any Redis client is a firn client: INCR takes a ticket,
- * FIRN.NEXT mints any kind. IDs are bulk strings, because many clients read integers as doubles; only
- * INCR and INCRBY answer with integers, as every Redis user expects.
+ * The Redis protocol: one table of commands. Any Redis client is a firn client: INCR takes a
+ * ticket, FIRN.NEXT mints any kind. IDs are bulk strings, because many clients read integers as
+ * doubles; only INCR and INCRBY answer with integers, as Redis users expect. Tested in
+ * tests/integration/clients.py.
  */
 #include "server/resp_call.h"
 
@@ -92,7 +93,7 @@ static void run_auth(struct service_ctx *ctx, const struct resp_request *q, stru
                    "user. Are you sure your configuration is correct?");
 }
 
-/* Names the connection; "" takes its name away. False: the name is bad, which is answered. */
+/* Names the connection; "" removes its name. False: the name is invalid, and that is answered. */
 static bool set_name(struct reply *r, struct slice name)
 {
     for (size_t i = 0; i < name.len; i++)
@@ -183,7 +184,7 @@ static void run_client(struct service_ctx *ctx, const struct resp_request *q, st
     }
 }
 
-/* What tools ask for before they start; redis-benchmark warns when the first two are not told. */
+/* Settings that tools ask for before they start; redis-benchmark warns without the first two. */
 static void run_config(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     static const char *const told[][2] = { { "save", "" },
@@ -279,7 +280,7 @@ static const struct command *find_command(const char *p, size_t len)
     return NULL;
 }
 
-/* One entry as COMMAND INFO gives it: name, arity, flags, first key, last key, step, and four more. */
+/* An entry of COMMAND INFO: name, arity, flags, first key, last key, step, and four more. */
 static void write_command(struct reply *r, const struct command *c)
 {
     int key = strcmp(c->group, "string") == 0;

@@ -1,4 +1,5 @@
-/* RESP commands that mint and read IDs: FIRN.NEXT, FIRN.INSPECT. */
+/* RESP commands that mint and read IDs: FIRN.NEXT, FIRN.INSPECT. Tested in
+ * tests/integration/clients.py. */
 #include "server/resp_call.h"
 
 #include <stdio.h>
@@ -82,7 +83,8 @@ static void write_number(struct reply *r, enum leased which, const struct firn_c
     resp_bulk(r->out, text, len);
 }
 
-/* a->count numbers in ctx->numbers, and up to `repeats` more; *out_n of them. False: the error is written. */
+/* a->count numbers in ctx->numbers, and up to `repeats` more, *out_n in all. False: the error is
+ * written. */
 static bool draw_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
                          enum leased which, size_t repeats, size_t *out_n)
 {
@@ -148,7 +150,7 @@ static void next_texts(struct service_ctx *ctx, struct reply *r, const struct ne
     minter_count(ctx->minter, a->kind, a->count);
 }
 
-/* --- IDs under a key: minted first, answered when they are kept or others are found --- */
+/* --- IDs under a key: minted first, answered when they, or earlier ones, are kept --- */
 
 static void kept(struct job *j)
 {

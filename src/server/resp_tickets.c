@@ -1,6 +1,7 @@
 /*
- * RESP commands that take numbers of sequences: INCR, INCRBY, GET. Numbers in hand are answered at once; for
- * others the answer waits for the coordinator. Several INCRs in a row are answered together.
+ * RESP commands that take numbers of sequences: INCR, INCRBY, GET. Numbers in hand are answered at
+ * once; other requests wait for the coordinator. Several INCRs in a row are answered together.
+ * Tested in tests/integration/tickets.py.
  */
 #include "server/resp_call.h"
 
@@ -197,7 +198,7 @@ void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint
     }
     int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
     if (e == FIRN_EAGAIN) {
-        /* The job is on its way. Without memory to wait for it, its numbers are lost, not repeated. */
+        /* The job was submitted. Without memory to wait, its numbers are lost, not repeated. */
         w->reply = reply_defer(r, DEFER_PIPELINED);
         for (uint32_t i = 0; !w->reply && i <= repeats; i++)
             resp_error(r->out, "TRYAGAIN out of memory");
@@ -213,8 +214,8 @@ void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint
 
 static const struct slice no_key;
 
-/* The numbers that INCR and INCRBY answer with, from those in hand if there are any. Several INCRs in a row
- * are answered together; rates are counted one by one, so not where there may be some. */
+/* The numbers of INCR and INCRBY, from those in hand if there are any. Several INCRs in a row are
+ * answered together, but not under a rate, which counts requests one by one. */
 static void take_last(struct service_ctx *ctx, const struct resp_request *q, struct reply *r,
                       uint64_t n)
 {

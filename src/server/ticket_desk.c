@@ -1,6 +1,7 @@
 /*
- * Tickets as one loop sees them: a range sequence with numbers in hand answers at once; everything else
- * becomes a job, collected over a turn of the loop and handed to the coordinator with one wake-up.
+ * Tickets of one loop: a range sequence with numbers in hand answers at once; every other request
+ * becomes a job. Jobs are collected over a turn of the loop and submitted to the coordinator with
+ * one wake-up.
  */
 #include "server/minter.h"
 #include "platform/assert.h"

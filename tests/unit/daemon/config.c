@@ -1,5 +1,5 @@
-/* The configuration's machinery with a program of its own: another name, prefix and struct. What firnd
- * makes of it, and every error text, is in tests/unit/server/config.c. */
+/* The configuration's machinery with a program of its own: another name, prefix and struct. What
+ * firnd makes of it, and every error text, is in tests/unit/server/config.c. */
 #include "t.h"
 
 #include "daemon/config_in.h"

@@ -1,4 +1,4 @@
-/* What we say to systemd, seen at the other end of the socket, and the sockets that it hands over. */
+/* Messages to systemd, read at the other end of the socket, and the sockets that it passes. */
 #include "t.h"
 
 #include "daemon/systemd.h"
@@ -143,8 +143,8 @@ static int open_one(enum what what)
     return fd;
 }
 
-/* Descriptors 3 and up are the harness's in this process, so a child plays the service. Its exit status
- * tells: 100 + the number of sockets, or the negated error. */
+/* Descriptors 3 and up are the harness's in this process, so a child plays the service. Its exit
+ * status tells: 100 + the number of sockets, or the negated error. */
 static int as_service(size_t n, const enum what *what, const char *names, const char *pid,
                       const int *ports)
 {

@@ -59,8 +59,8 @@ T_TEST(conn_too_many)
     world_stop(&w);
 }
 
-/* A peer that asks a lot and reads nothing costs the marks, not what it asked for; then it reads and
- * gets everything. */
+/* A peer that asks a lot and reads nothing costs the marks, not what it asked for; then it reads
+ * and gets everything. */
 T_TEST(conn_backpressure)
 {
     static struct world w;

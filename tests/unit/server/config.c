@@ -1,5 +1,5 @@
-/* The settings: where values come from, what is refused and how that is said, reloading, and that the
- * man page and the example file know every setting. */
+/* The settings: where values come from, what is refused and how that is said, reloading, and that
+ * the man page and the example file know every setting. */
 #include "t.h"
 
 #include "server/config.h"
@@ -682,8 +682,8 @@ T_TEST(config_example_has_every_default)
     config_free(&defaults.base);
 }
 
-/* The man page has a line "*name*: ..." for each setting and for nothing else, and says which of them
- * can be reloaded. */
+/* The man page has a line "*name*: ..." for each setting and for nothing else, and says which of
+ * them can be reloaded. */
 T_TEST(config_man_page_is_complete)
 {
     size_t found = 0;

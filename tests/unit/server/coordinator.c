@@ -1,5 +1,5 @@
-/* The coordinator's thread: jobs in and back, a store that is away or fails, and the end with jobs that
- * still wait. */
+/* The coordinator's thread: jobs in and back, a store that is away or fails, and the end with jobs
+ * that still wait. */
 #include "coordinator_world.h"
 
 #include "firn/layout.h"
@@ -123,7 +123,8 @@ T_TEST(coordinator_goes_on_after_failures)
     stop();
 }
 
-/* Nothing that waits is left behind: the caller gets its memory back, and learns that it has no number. */
+/* Nothing that waits is left behind: the caller gets its memory back, and learns that it has no
+ * number. */
 T_TEST(coordinator_stop_returns_waiting_jobs)
 {
     struct job j[3];

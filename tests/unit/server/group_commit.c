@@ -1,5 +1,5 @@
-/* The group commit on a coordinator without its thread: what one run over the inbox does with jobs, in
- * good times and while the store fails. */
+/* The group commit on a coordinator without its thread: what one run over the inbox does with jobs,
+ * in good times and while the store fails. */
 #include "coordinator_world.h"
 
 static struct coordinator *c;
@@ -125,7 +125,7 @@ T_TEST(group_commit_sequences_that_do_not_exist)
     teardown();
 }
 
-/* A write that was not done costs time, not numbers: jobs stay in front of those that come later. */
+/* A write that was not done costs time, not numbers: jobs stay in front of later ones. */
 T_TEST(group_commit_keeps_jobs_while_writes_fail)
 {
     struct job j[3];

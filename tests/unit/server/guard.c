@@ -204,7 +204,7 @@ T_TEST(guard_reload_takes_tokens_away)
     T_EQ(auth(&w, ABSENT, S("shop-token")), GUARD_FINE);
     T_EQ(guard_auth(&w.ctx, &stays, ABSENT, S("web-token"), &w.why), 0);
 
-    /* web comes first now, with another scope; shop keeps its name, but its secret is another one. */
+    /* web comes first now, with another scope; shop keeps its name and gets another secret. */
     struct config_token next[2] = { w.tokens[1], token("shop", "new-shop-token") };
     next[0].kinds = (struct config_strings){ NULL, 0 };
     next[0].sequences = next[1].sequences = (struct config_strings){ orders, 2 };
@@ -376,7 +376,7 @@ T_TEST(rate_extremes)
     }
 }
 
-/* More clients than places: nobody gets more than its rate, and the table stays as large as it is. */
+/* More clients than places: no client gets more than its rate, and the table does not grow. */
 T_TEST(rate_many_clients)
 {
     static struct rate_table t;

@@ -1,4 +1,5 @@
-/* The minter against a board that the test writes: slots that change, grants that are empty or closed. */
+/* The minter against a board that the test writes: slots that change, grants that are empty or
+ * closed. */
 #include "t.h"
 
 #include "coord/lease_ticks.h"
@@ -85,8 +86,8 @@ T_TEST(minter_leaves_an_old_slot_for_good)
     board_done(&board);
 }
 
-/* A fence covers what may have been stamped: not further than max_drift above the floor, though the clock comes near
- * it. */
+/* A fence covers what may have been stamped: not further than max_drift above the floor, though the
+ * clock comes near it. */
 T_TEST(minter_stays_below_the_floor_s_limit)
 {
     struct minter *m;
@@ -124,7 +125,7 @@ T_TEST(minter_stops_when_the_grant_is_closed)
     board_done(&board);
 }
 
-/* A layout that writes the same numbers as TSIDs, though its text differs, shares their generator. */
+/* A layout that writes the same numbers as TSIDs, with another text, shares their generator. */
 T_TEST(minter_equal_numbers_come_from_one_generator)
 {
     struct minter *m;

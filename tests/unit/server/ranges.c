@@ -1,5 +1,5 @@
-/* Blocks in hand: numbers rise for every loop, and what becomes of blocks that fail, come late or are too
- * short. */
+/* Blocks in hand: numbers rise for every loop, and what becomes of blocks that fail, come late or
+ * are too short. */
 #include "t.h"
 
 #include "server/ranges.h"
@@ -98,7 +98,7 @@ T_TEST(ranges_a_fresh_block_drops_older_ones)
     ranges_done(&r);
 }
 
-/* Two names with one place in the table: the newcomer takes it, which is a gap and never a repeat. */
+/* Two names with one place in the table: the newcomer takes it: a gap, never a repeat. */
 T_TEST(ranges_a_newcomer_takes_the_place)
 {
     char other[16] = "";

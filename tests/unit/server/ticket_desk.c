@@ -1,5 +1,5 @@
-/* One loop's tickets: what is answered from the numbers in hand, what becomes a job, and in which order
- * jobs leave. The coordinator is this file: the linker leaves the real one out. */
+/* One loop's tickets: what is answered from the numbers in hand, what becomes a job, and in which
+ * order jobs leave. The coordinator is this file: the linker leaves the real one out. */
 #include "t.h"
 
 #include "server/minter.h"
