@@ -6,16 +6,12 @@
  */
 #include "world.h"
 #include "mutant.h"
+#include "id/minmax.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 struct counters sometimes;
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 void fold(struct world *w, uint64_t v)
 {

@@ -1,14 +1,5 @@
 #include "client/block.h"
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
+#include "id/minmax.h"
 
 void block_pool_init(struct block_pool *p, uint64_t size_max, uint64_t fresh_ms)
 {

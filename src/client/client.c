@@ -45,11 +45,7 @@ static inline bool lane_has(const struct lane *l, const struct firn_client *f)
 
 static bool lane_fresh(const struct lane *l)
 {
-    struct timespec t;
-    if (l->stale_ms == NEVER_MS)
-        return true;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 < l->stale_ms;
+    return l->stale_ms == NEVER_MS || mono_coarse_ns() / 1000000 < l->stale_ms;
 }
 
 static int next_slowly(struct firn_client *f, uint64_t *out, struct firn_diag *d);

@@ -65,27 +65,20 @@ struct lending {
 
 /* --- the clock --- */
 
-static int64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static uint64_t shown(const struct firn_clock *base, clockid_t id)
+static uint64_t shown(const struct firn_clock *base, uint64_t mono)
 {
     const struct lend_clock *c = (const struct lend_clock *)(const void *)base;
-    return (uint64_t)(clock_ns(id) + atomic_load_explicit(&c->off_ns, memory_order_relaxed));
+    return mono + (uint64_t)atomic_load_explicit(&c->off_ns, memory_order_relaxed);
 }
 
 static uint64_t now_ns(const struct firn_clock *base)
 {
-    return shown(base, CLOCK_MONOTONIC_COARSE);
+    return shown(base, mono_coarse_ns());
 }
 
 static uint64_t fine_ns(const struct firn_clock *base)
 {
-    return shown(base, CLOCK_MONOTONIC);
+    return shown(base, mono_ns());
 }
 
 static void sleep_ns(const struct firn_clock *base, uint64_t ns)
@@ -206,7 +199,7 @@ static void failed(struct lending *l, int error, const char *text)
 /* The server's clock when it answered, half way between question and answer. */
 static void set_clock(struct lending *l, const struct trip *t, uint64_t tick)
 {
-    int64_t mono = clock_ns(CLOCK_MONOTONIC);
+    int64_t mono = (int64_t)mono_ns();
     int64_t half = (mono - (int64_t)t->began_us * 1000) / 2;
     int64_t unix_ns = firn_layout_unix_us(&l->ticks, tick) * 1000;
     atomic_store_explicit(&l->clock.off_ns, unix_ns - (mono - half), memory_order_relaxed);

@@ -2,6 +2,7 @@
 #include "client/url.h"
 #include "id/diag.h"
 #include "wire/url.h"
+#include "wire/distance.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -47,38 +48,12 @@ enum { OPTIONS_N = sizeof options / sizeof options[0], OPTION_FRESH = 10, NAME_M
 
 /* --- names that are nearly right --- */
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-    size_t m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* Letters to put in, take out or change. */
-static size_t distance(const char *a, size_t alen, const char *b)
-{
-    size_t row[NAME_MAX_ + 1], blen = strlen(b);
-    if (alen > NAME_MAX_ || blen > NAME_MAX_)
-        return NAME_MAX_;
-    for (size_t j = 0; j <= blen; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= alen; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= blen; j++) {
-            size_t above = row[j];
-            row[j] = min3(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
-            corner = above;
-        }
-    }
-    return row[blen];
-}
-
 static int unknown_option(const char *url, struct slice name, struct firn_diag *d)
 {
     const char *near = options[0].name;
     size_t best = (size_t)-1;
     for (size_t i = 0; i < OPTIONS_N; i++) {
-        size_t far = distance(name.p, name.len, options[i].name);
+        size_t far = edit_distance(name.p, name.len, options[i].name, strlen(options[i].name));
         if (far < best) {
             best = far;
             near = options[i].name;

@@ -10,6 +10,7 @@
 #include "coord/slot.h"
 #include "coord/mutant.h"
 #include "id/diag.h"
+#include "id/minmax.h"
 
 #include <string.h>
 
@@ -25,16 +26,6 @@ static const char *const state_name[] = {
 const char *slot_state_name(enum slot_state s)
 {
     return state_name[s];
-}
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 int slot_init(struct slot_node *n, const struct slot_params *p, const struct nonce *incarnation,

@@ -1,6 +1,7 @@
 /* sd_notify(3) and sd_listen_fds(3) without libsystemd. */
 #include "daemon/systemd.h"
 #include "id/diag.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,11 +187,8 @@ int systemd_stopping(const char *status)
 /* Type=notify-reload wants to know when, to tell this reload from the one before. */
 int systemd_reloading(void)
 {
-    struct timespec t;
     char message[64];
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-             (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u);
+    snprintf(message, sizeof message, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, mono_us());
     return notify(message);
 }
 

@@ -11,6 +11,7 @@
 #include "id/diag.h"
 #include "id/rng_take.h"
 #include "store/slotlock.h"
+#include "id/minmax.h"
 
 #include <time.h>
 
@@ -83,11 +84,6 @@ uint64_t lease_tick(const struct lease *l, int64_t mono_ns)
     if (l->clock.state == CLOCK_WAIT)
         return 0;
     return lease_tick_at(&l->params, clock_f_at(&l->clock, mono_ns));
-}
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 static struct slot_now read_now(struct lease *l, uint64_t last, struct clock_reading *reading)

@@ -71,24 +71,24 @@ static __attribute__((noinline)) int enter_tick(struct firn_gen *g)
                 continue;
             }
         }
-        g->held_ = max_u64(g->held_, tick_of(g, now));
-        uint64_t tick = max_u64(g->tick_, g->held_);
+        g->held_ = max64(g->held_, tick_of(g, now));
+        uint64_t tick = max64(g->tick_, g->held_);
         if (tick == g->tick_) {
             if (g->left_ > 0)
                 return 0;
             tick++;
         }
         if (tick > g->held_) { /* used up: the finest reading may already be there */
-            g->held_ = max_u64(g->held_, tick_of(g, g->clock_->fine_ns(g->clock_)));
+            g->held_ = max64(g->held_, tick_of(g, g->clock_->fine_ns(g->clock_)));
             uint64_t floor = __atomic_load_n(&g->floor_, __ATOMIC_RELAXED);
-            if (tick > max_u64(g->held_, floor) + g->drift_) {
+            if (tick > max64(g->held_, floor) + g->drift_) {
                 if (g->policy_ != FIRN_POLICY_WAIT ||
                     !wait_until(g, tick_start_ns(g, tick), &waited_ns))
                     return FIRN_EAGAIN;
                 now = g->clock_->fine_ns(g->clock_);
                 continue;
             }
-            tick = max_u64(tick, g->held_);
+            tick = max64(tick, g->held_);
         }
         if (tick >= __atomic_load_n(&g->until_, __ATOMIC_ACQUIRE))
             return tick >= g->end_ ? FIRN_EEXHAUSTED : FIRN_EWINDOW;
@@ -177,7 +177,7 @@ int firn_gen_after(struct firn_gen *g, const struct firn_layout *l, uint64_t id)
     uint64_t tick = parts.field[FIRN_FIELD_TIME];
     if (tick < g->tick_)
         return 0;
-    uint64_t slack = max_u64(g->drift_, g->backstep_ns_ / g->tick_ns_);
+    uint64_t slack = max64(g->drift_, g->backstep_ns_ / g->tick_ns_);
     if (tick > tick_of(g, g->clock_->fine_ns(g->clock_)) + slack)
         return FIRN_ERANGE;
     g->tick_ = tick; /* nothing left in it: the next ID enters a later one */

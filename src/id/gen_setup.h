@@ -3,6 +3,7 @@
 #define FIRN_ID_GEN_SETUP_H
 
 #include "firn/gen.h"
+#include "id/minmax.h"
 
 struct gen_setup {
     const struct firn_clock *clock;
@@ -17,11 +18,6 @@ struct gen_setup {
 
 int firn__gen_setup(const struct firn_layout *l, const struct firn_gen_opts *opts,
                     struct gen_setup *out);
-
-static inline uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* How long a nap was: what the clock shows, or what was planned if it does not move forward. Short
  * naps end early, so the plan alone would use up a caller's patience in no time. */

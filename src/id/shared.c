@@ -57,7 +57,7 @@ static int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t now)
         return 0;
     if (g->policy_ != FIRN_POLICY_BORROW && tick > now + g->backstep_)
         return FIRN_ECLOCK;
-    uint64_t reached = max_u64(max_u64(load(&g->held_), load(&g->floor_)), now);
+    uint64_t reached = max64(max64(load(&g->held_), load(&g->floor_)), now);
     return tick <= reached + g->drift_ ? 0 : FIRN_EAGAIN;
 }
 

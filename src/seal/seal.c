@@ -17,6 +17,7 @@
 #include <openssl/evp.h>
 
 #include "id/bytes.h"
+#include "id/hex.h"
 
 enum { BLOCK = 16, KEYS = FIRN_SEAL_KEY_ID_MAX + 1, DIGITS = FIRN_SEAL_TEXT_LEN - 1 };
 
@@ -152,14 +153,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A line that has a key on it, without blanks around it: KEYID:32 hex digits. NULL is success, else
  * what is wrong and where, without the line's own bytes: those may be a key. */
 static const char *key_line(const char *p, size_t len, unsigned *out_id,
@@ -178,7 +171,7 @@ static const char *key_line(const char *p, size_t len, unsigned *out_id,
 
     at++;
     for (size_t i = 0; i < 2 * FIRN_SEAL_KEY_BYTES; i++, at++) {
-        int digit = at < len ? hex_value(p[at]) : -1;
+        int digit = at < len ? hex_digit(p[at]) : -1;
         *out_column = at + 1;
         if (digit < 0)
             return "a key is 32 hex digits, this one is shorter or has something else in it";

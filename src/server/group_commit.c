@@ -7,6 +7,7 @@
 #include "firn/dated.h"
 #include "server/coordinator_in.h"
 #include "daemon/log.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,9 +32,7 @@ struct group {
 
 static int64_t now_s(const struct coordinator *c)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return clock_f_at(&c->lease->clock, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec) / 1000000000;
+    return clock_f_at(&c->lease->clock, (int64_t)mono_ns()) / 1000000000;
 }
 
 /* The register of the current period, created when its first number is asked for. A period never

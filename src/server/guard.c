@@ -12,6 +12,7 @@
 #include "daemon/log.h"
 #include "server/problem.h"
 #include "server/rate.h"
+#include "platform/mono.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -354,11 +355,7 @@ int guard_auth_at(struct guard_view *v, struct peer *peer, struct slice user, st
 
 static uint64_t now_ns(const struct guard_view *v)
 {
-    struct timespec t;
-    if (v->table->rate.interval == 0)
-        return 0;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return v->table->rate.interval ? mono_ns() : 0;
 }
 
 int guard_check(struct service_ctx *ctx, struct peer *peer, struct slice authorization,

@@ -3,6 +3,7 @@
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "store/slotlock.h"
+#include "id/minmax.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,11 +54,6 @@ static struct clock_reading read_clock(const struct leases *l)
 static uint64_t now_ms(const struct leases *l)
 {
     return (uint64_t)read_clock(l).mono / 1000000;
-}
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* --- tenants --- */

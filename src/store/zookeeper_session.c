@@ -1,5 +1,6 @@
 #include "store/zookeeper_session.h"
 #include "id/diag.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,21 +23,12 @@ int64_t zk_boot_ms(void)
 
 struct timespec zk_after_ms(uint32_t ms)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ms / 1000;
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
+    return mono_timespec(mono_ns() + (uint64_t)ms * 1000000);
 }
 
 bool zk_over(const struct timespec *end)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    struct timespec t = mono_timespec(mono_ns());
     return t.tv_sec > end->tv_sec || (t.tv_sec == end->tv_sec && t.tv_nsec >= end->tv_nsec);
 }
 

@@ -1,5 +1,6 @@
 /* The strict scanner of HTTP/1 field lines and chunks. */
 #include "wire/http_line.h"
+#include "id/hex.h"
 #include "platform/assert.h"
 
 #define ALNUM (HTTP_TOKEN | HTTP_VALUE | HTTP_TARGET | HTTP_HOST)
@@ -102,14 +103,6 @@ static int refuse(struct walk *w, enum http_chunk_error error, const char *why)
     return FIRN_EFORMAT;
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static const char *token_end(const char *q, const char *end)
 {
     while (q < end && http_is(*q, HTTP_TOKEN))
@@ -153,8 +146,8 @@ static int size_line(struct walk *w, uint64_t max, uint64_t *size)
 {
     const char *q = w->q, *from = q, *end = w->end;
     uint64_t v = 0;
-    for (; q < end && hex(*q) >= 0; q++) {
-        v = v << 4 | (unsigned)hex(*q);
+    for (; q < end && hex_digit(*q) >= 0; q++) {
+        v = v << 4 | (unsigned)hex_digit(*q);
         if (v > max)
             return refuse(w, HTTP_CHUNK_LONG, "the body is too long");
     }

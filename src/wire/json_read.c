@@ -3,6 +3,7 @@
  * recursion. The plain runs of a string are passed over at once; escapes are decoded one by one.
  */
 #include "wire/json_read.h"
+#include "id/hex.h"
 #include "platform/assert.h"
 #include "wire/utf8.h"
 
@@ -152,15 +153,10 @@ static int unit(struct json_reader *j, uint32_t *out)
 {
     uint32_t v = 0;
     for (int i = 0; i < 4; i++, j->p++) {
-        if (j->p == j->end)
-            return fail(j, "");
-        char c = *j->p, low = (char)(c | 0x20);
-        if (c >= '0' && c <= '9')
-            v = v << 4 | (uint32_t)(c - '0');
-        else if (low >= 'a' && low <= 'f')
-            v = v << 4 | (uint32_t)(low - 'a' + 10);
-        else
+        int digit = j->p < j->end ? hex_digit(*j->p) : -1;
+        if (digit < 0)
             return fail(j, "\\u needs four hex digits");
+        v = v << 4 | (uint32_t)digit;
     }
     *out = v;
     return 0;

@@ -7,6 +7,7 @@
  */
 #include "wire/resp.h"
 #include "firn/text.h"
+#include "id/hex.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -95,14 +96,6 @@ static ssize_t parse_array(char *p, size_t len, struct resp_request *req, char *
     return q - p;
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -112,8 +105,8 @@ static bool is_space(char c)
 static const char *unescape(const char *q, const char *end, char *out)
 {
     static const char from[] = "nrtba", to[] = "\n\r\t\b\a";
-    if (end - q >= 3 && *q == 'x' && hex(q[1]) >= 0 && hex(q[2]) >= 0) {
-        *out = (char)(hex(q[1]) << 4 | hex(q[2]));
+    if (end - q >= 3 && *q == 'x' && hex_digit(q[1]) >= 0 && hex_digit(q[2]) >= 0) {
+        *out = (char)(hex_digit(q[1]) << 4 | hex_digit(q[2]));
         return q + 3;
     }
     const char *known = memchr(from, *q, sizeof from - 1);

@@ -3,6 +3,7 @@
  * '/', ',' or '&' is data and never structure.
  */
 #include "wire/url.h"
+#include "id/hex.h"
 
 #include <arpa/inet.h>
 #include <strings.h>
@@ -153,14 +154,6 @@ bool url_query_next(struct slice *rest, struct slice *name, struct slice *value)
 
 /* --- percent-encoding --- */
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int url_decode(struct slice in, bool plus_is_space, char *out, size_t cap, size_t *out_len)
 {
     size_t n = 0;
@@ -169,9 +162,9 @@ int url_decode(struct slice in, bool plus_is_space, char *out, size_t cap, size_
         if (c == '+' && plus_is_space)
             c = ' ';
         if (c == '%') {
-            if (in.len - i < 3 || hex(in.p[i + 1]) < 0 || hex(in.p[i + 2]) < 0)
+            if (in.len - i < 3 || hex_digit(in.p[i + 1]) < 0 || hex_digit(in.p[i + 2]) < 0)
                 return FIRN_EFORMAT;
-            c = (char)(hex(in.p[i + 1]) << 4 | hex(in.p[i + 2]));
+            c = (char)(hex_digit(in.p[i + 1]) << 4 | hex_digit(in.p[i + 2]));
             i += 2;
         }
         if (c == 0)

@@ -140,14 +140,7 @@ static void look(struct watched *w)
 /* True: time to look again. False: the end. */
 static bool rest(struct top *t, uint64_t ms)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(ms / 1000);
-    at.tv_nsec += (long)(ms % 1000 * 1000000);
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
+    struct timespec at = mono_timespec(mono_ns() + ms * 1000000);
     pthread_mutex_lock(&t->mutex);
     int r = 0;
     while (!t->stop && r != ETIMEDOUT) /* the others' looks wake it, too */
