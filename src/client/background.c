@@ -2,7 +2,7 @@
  * background=1: one thread that keeps blocks filled and the window extended, so that no call has to. It does
  * what calls do when they come by, only regularly.
  */
-#include "client/parts.h"
+#include "client/internal.h"
 #include "id/diag.h"
 #include "platform/mono.h"
 

@@ -90,11 +90,11 @@ static uint64_t deadline(const struct core *c)
 }
 
 /* One trip to the servers, for numbers or a text. */
-static int ask(struct firn_client *f, struct core *c, enum question_what what, uint64_t n,
+static int ask(struct firn_client *f, struct core *c, enum request_kind kind, uint64_t n,
                const char *key, struct trip *t, struct firn_diag *d)
 {
-    struct question q;
-    int r = handle_question(f, what, n, key, &q, d);
+    struct request q;
+    int r = handle_request(f, kind, n, key, &q, d);
     if (r == 0 && !key)
         r = sequence_learn(c, d);
     if (r)
@@ -152,7 +152,7 @@ __attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t
     case MODE_REMOTE:
         break;
     }
-    r = ask(f, c, ASK_NUMBERS, 1, NULL, &t, d);
+    r = ask(f, c, REQUEST_NUMBERS, 1, NULL, &t, d);
     if (r)
         return r;
     *out = t.answer.numbers.v[0].first;
@@ -209,7 +209,7 @@ static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, s
     struct trip t;
     for (size_t have = 0; have < n;) {
         size_t most = n - have < f->opts.block ? n - have : f->opts.block;
-        int r = ask(f, c, ASK_NUMBERS, most, NULL, &t, d);
+        int r = ask(f, c, REQUEST_NUMBERS, most, NULL, &t, d);
         if (r)
             return r;
         runs_expand(&t.answer.numbers, ids + have);
@@ -247,7 +247,7 @@ int firn_client_next_keyed(struct firn_client *f, const char *key, uint64_t *out
         return firn__diag(d, FIRN_EINVAL, 0, "no client, no key, or no room for an ID");
     int r = handle_core(f, &c, d);
     if (r == 0)
-        r = ask(f, c, ASK_NUMBERS, 1, key, &t, d);
+        r = ask(f, c, REQUEST_NUMBERS, 1, key, &t, d);
     if (r)
         return r;
     *out = t.answer.numbers.v[0].first;
@@ -279,7 +279,7 @@ int firn_client_next_text(struct firn_client *f, const char *key, char *out, siz
     }
     int r = handle_core(f, &c, d);
     if (r == 0)
-        r = ask(f, c, ASK_TEXT, 1, key, &t, d);
+        r = ask(f, c, REQUEST_TEXT, 1, key, &t, d);
     if (r)
         return r;
     size_t len = strlen(t.answer.text);
@@ -297,11 +297,11 @@ static bool is_number(const char *kind)
            strcmp(kind, "ticket") == 0;
 }
 
-int handle_question(const struct firn_client *f, enum question_what what, uint64_t n,
-                    const char *key, struct question *out, struct firn_diag *d)
+int handle_request(const struct firn_client *f, enum request_kind kind, uint64_t n, const char *key,
+                   struct request *out, struct firn_diag *d)
 {
-    *out = (struct question){ .what = what, .n = n };
-    if (what == ASK_NUMBERS && !is_number(f->opts.kind))
+    *out = (struct request){ .kind = kind, .n = n };
+    if (kind == REQUEST_NUMBERS && !is_number(f->opts.kind))
         return firn__diag(d, FIRN_ENOTSUP, 0, "%s IDs are texts: use firn_client_next_text()",
                           f->opts.kind);
     if (!key)

@@ -1,5 +1,5 @@
 #include "client/core.h"
-#include "client/parts.h"
+#include "client/internal.h"
 #include "id/rng_take.h"
 #include "id/diag.h"
 #include "platform/mono.h"
@@ -199,7 +199,7 @@ void core_free(struct core *c)
 {
     if (!c)
         return;
-    crowd_free(c);
+    async_free(c);
     drop_trip(c->fetch);
     drop_trip(c->discovery);
     lending_free(c);

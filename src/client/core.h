@@ -31,7 +31,7 @@ struct core_stats {
 };
 
 struct lending; /* lending.c */
-struct crowd;   /* crowd.c */
+struct async;   /* async.c */
 
 /* What is known about the client's sequence: whether a number may be lost unseen. */
 enum sequence { SEQUENCE_UNKNOWN, SEQUENCE_RANGE, SEQUENCE_GAPLESS };
@@ -61,7 +61,7 @@ struct core {
     struct trip *fetch;     /* the block under way, or NULL */
     struct failure fetched; /* how the last one failed, for those that wait for it */
     struct lending *lending;
-    struct crowd *crowd;
+    struct async *async;
     struct trip *discovery;
     uint64_t discover_due_ms;
     _Atomic int sequence; /* enum sequence */

@@ -2,7 +2,7 @@
  * discover=1: the servers of the URL are only where to begin; all that share their store are asked for from time
  * to time (GET /v1/nodes) and added. None is taken away: one that is gone is left alone as long as it fails.
  */
-#include "client/parts.h"
+#include "client/internal.h"
 #include "platform/mono.h"
 #include "wire/json_read.h"
 
@@ -89,7 +89,7 @@ static void read_nodes(struct core *c, const char *p, size_t len)
 
 void discover_tend(struct core *c)
 {
-    struct question q = { .what = ASK_GET, .path = "/v1/nodes" };
+    struct request q = { .kind = REQUEST_GET, .path = "/v1/nodes" };
     uint64_t now = mono_ms();
     if (!c->opts->discover)
         return;
@@ -102,7 +102,7 @@ void discover_tend(struct core *c)
     if (!c->discovery || c->discovery->polled)
         return;
     if (!trip_step(c->discovery)) {
-        crowd_watch(c, c->discovery);
+        async_watch(c, c->discovery);
         return;
     }
     if (c->discovery->error == 0) {

@@ -2,7 +2,7 @@
 #ifndef FIRN_CLIENT_HANDLE_H
 #define FIRN_CLIENT_HANDLE_H
 
-#include "client/parts.h"
+#include "client/internal.h"
 #include "id/gen_setup.h"
 
 struct firn_client {
@@ -16,7 +16,7 @@ struct firn_client {
 FIRN_MUSTUSE int handle_core(struct firn_client *f, struct core **out, struct firn_diag *d);
 
 /* A question for the client's kind. FIRN_EINVAL: the key. FIRN_ENOTSUP: the kind is no number. */
-FIRN_MUSTUSE int handle_question(const struct firn_client *f, enum question_what what, uint64_t n,
-                                 const char *key, struct question *out, struct firn_diag *d);
+FIRN_MUSTUSE int handle_request(const struct firn_client *f, enum request_kind kind, uint64_t n,
+                                const char *key, struct request *out, struct firn_diag *d);
 
 #endif

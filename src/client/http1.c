@@ -31,9 +31,9 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *w, const ch
 }
 
 /* A list needs ?n=, and is asked for as runs: the shortest form there is. */
-static void put_mint(struct writer *w, const struct client_opts *o, const struct question *q)
+static void put_mint(struct writer *w, const struct client_opts *o, const struct request *q)
 {
-    bool ticket = o->seq[0] != '\0', many = q->what == ASK_NUMBERS && q->n > 1;
+    bool ticket = o->seq[0] != '\0', many = q->kind == REQUEST_NUMBERS && q->n > 1;
     if (ticket)
         put(w, "POST /v1/sequences/%s/next", o->seq);
     else
@@ -47,16 +47,16 @@ static void put_mint(struct writer *w, const struct client_opts *o, const struct
         put(w, "Idempotency-Key: %s\r\n", q->key);
 }
 
-size_t http1_ask(const struct client_opts *o, const struct server_name *to,
-                 const struct question *q, char *out, size_t cap)
+size_t http1_write(const struct client_opts *o, const struct server_name *to,
+                   const struct request *q, char *out, size_t cap)
 {
     static const char *const methods[] = {
-        [ASK_GET] = "GET", [ASK_POST] = "POST", [ASK_DELETE] = "DELETE"
+        [REQUEST_GET] = "GET", [REQUEST_POST] = "POST", [REQUEST_DELETE] = "DELETE"
     };
     struct writer w = { out, 0, cap };
-    if (question_is_http(q)) {
-        put(&w, "%s %s HTTP/1.1\r\nAccept: application/json\r\n", methods[q->what], q->path);
-        if (q->what == ASK_POST)
+    if (request_is_http(q)) {
+        put(&w, "%s %s HTTP/1.1\r\nAccept: application/json\r\n", methods[q->kind], q->path);
+        if (q->kind == REQUEST_POST)
             put(&w, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(q->body));
     } else {
         put_mint(&w, o, q);
@@ -64,14 +64,14 @@ size_t http1_ask(const struct client_opts *o, const struct server_name *to,
     put(&w, strchr(to->host, ':') ? "Host: [%s]:%u\r\n" : "Host: %s:%u\r\n", to->host, to->port);
     if (o->token[0])
         put(&w, "Authorization: Bearer %s\r\n", o->token);
-    put(&w, "\r\n%s", q->what == ASK_POST ? q->body : "");
+    put(&w, "\r\n%s", q->kind == REQUEST_POST ? q->body : "");
     return w.len < cap ? w.len : 0;
 }
 
-/* --- hearing --- */
+/* --- reading --- */
 
 /* Triples of first, step, count. */
-static int hear_runs(const char *p, size_t len, uint64_t want, struct runs *out)
+static int read_runs(const char *p, size_t len, uint64_t want, struct runs *out)
 {
     if (len % 24 != 0)
         return FIRN_EFORMAT;
@@ -89,7 +89,7 @@ static int hear_runs(const char *p, size_t len, uint64_t want, struct runs *out)
     return 0;
 }
 
-static int hear_lines(const char *p, size_t len, uint64_t want, struct runs *out)
+static int read_lines(const char *p, size_t len, uint64_t want, struct runs *out)
 {
     const char *end = p + len;
     while (p < end) {
@@ -107,7 +107,7 @@ static int hear_lines(const char *p, size_t len, uint64_t want, struct runs *out
     return 0;
 }
 
-static void copy_text(struct answer_in *out, const char *p, size_t len)
+static void copy_text(struct response *out, const char *p, size_t len)
 {
     while (len && (p[len - 1] == '\n' || p[len - 1] == '\r'))
         len--;
@@ -118,7 +118,7 @@ static void copy_text(struct answer_in *out, const char *p, size_t len)
 }
 
 /* The status, and the "detail" of problem+json if there is one. */
-static void copy_detail(struct answer_in *out, struct slice body, unsigned status)
+static void copy_detail(struct response *out, struct slice body, unsigned status)
 {
     struct json_reader j;
     char detail[1024];
@@ -134,7 +134,7 @@ static void copy_detail(struct answer_in *out, struct slice body, unsigned statu
     snprintf(out->text, sizeof out->text, "%u: %.300s", status, detail);
 }
 
-static void hear_refusal(const struct http_response *h, struct answer_in *out)
+static void read_refusal(const struct http_response *h, struct response *out)
 {
     static const struct {
         unsigned status;
@@ -161,7 +161,7 @@ static void hear_refusal(const struct http_response *h, struct answer_in *out)
     copy_detail(out, h->body, h->status);
 }
 
-long http1_hear(char *p, size_t len, const struct question *q, struct answer_in *out)
+long http1_read(char *p, size_t len, const struct request *q, struct response *out)
 {
     struct http_response h;
     ssize_t used = http_response_read(p, len, false, &h);
@@ -172,14 +172,14 @@ long http1_hear(char *p, size_t len, const struct question *q, struct answer_in 
     out->close = h.close;
     int r = 0;
     if (h.status > 299) {
-        hear_refusal(&h, out);
-    } else if (q->what == ASK_NUMBERS) {
+        read_refusal(&h, out);
+    } else if (q->kind == REQUEST_NUMBERS) {
         bool runs = slice_is(http_response_header(&h, "content-type"), RUNS_TYPE);
-        r = runs ? hear_runs(h.body.p, h.body.len, q->n, &out->numbers)
-                 : hear_lines(h.body.p, h.body.len, q->n, &out->numbers);
+        r = runs ? read_runs(h.body.p, h.body.len, q->n, &out->numbers)
+                 : read_lines(h.body.p, h.body.len, q->n, &out->numbers);
         if (r == 0 && out->numbers.numbers == 0)
             r = FIRN_EFORMAT;
-    } else if (q->what == ASK_TEXT) {
+    } else if (q->kind == REQUEST_TEXT) {
         copy_text(out, h.body.p, h.body.len);
     } else {
         out->body = h.body.p;

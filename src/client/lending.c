@@ -11,7 +11,7 @@
  * An extension is asked of the server that lent the slot. If that is gone, or has forgotten the lease, another
  * server lends another slot; what is left of the old window is used meanwhile and never again after that.
  */
-#include "client/parts.h"
+#include "client/internal.h"
 #include "coord/lease_ticks.h"
 #include "id/diag.h"
 #include "id/layout_same.h"
@@ -283,7 +283,7 @@ static void new_id(char out[ID_BUF])
  * that it has used already. */
 static void begin(struct core *c, struct lending *l)
 {
-    struct question q = { .what = ASK_POST };
+    struct request q = { .kind = REQUEST_POST };
     l->extending = l->held;
     if (l->extending) {
         snprintf(q.path, sizeof q.path, "/v1/leases/%s/extend", l->id);
@@ -326,7 +326,7 @@ void lending_tend(struct core *c)
         if (!l->trip || l->trip->polled)
             break;
         if (!trip_step(l->trip)) {
-            crowd_watch(c, l->trip);
+            async_watch(c, l->trip);
             break;
         }
         trip_over(c, l);
@@ -395,7 +395,7 @@ struct trip *lending_trip(struct core *c)
 void lending_return(struct core *c)
 {
     struct lending *l = c->lending;
-    struct question q = { .what = ASK_DELETE };
+    struct request q = { .kind = REQUEST_DELETE };
     struct trip t;
     if (!l || !l->held)
         return;

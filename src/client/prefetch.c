@@ -2,7 +2,7 @@
  * Blocks fetched ahead, by the threads that use them: who takes a part of a block also looks, without waiting,
  * whether the next block has come or is to be asked for. Somebody waits only when there is nothing left.
  */
-#include "client/parts.h"
+#include "client/internal.h"
 #include "id/diag.h"
 #include "platform/mono.h"
 
@@ -21,9 +21,9 @@ static void failed(struct core *c, int error, const char *text)
 
 static void begin(struct core *c)
 {
-    struct question q = { .what = ASK_NUMBERS, .n = c->pool.size };
+    struct request q = { .kind = REQUEST_NUMBERS, .n = c->pool.size };
     if (c->opts->seq[0] && atomic_load(&c->sequence) == SEQUENCE_UNKNOWN)
-        sequence_question(c, &q);
+        sequence_request(c, &q);
     c->fetch = malloc(sizeof *c->fetch);
     if (!c->fetch) {
         failed(c, FIRN_ENOMEM, "no memory for a block");
@@ -36,8 +36,8 @@ static void begin(struct core *c)
 static void take_in(struct core *c, struct trip *t)
 {
     const struct client_opts *o = c->opts;
-    if (t->error == FIRN_EINVAL && t->question.what == ASK_NUMBERS && t->question.n > 1) {
-        c->pool.size = c->pool.size_max = t->question.n / 2; /* the server gives fewer at once */
+    if (t->error == FIRN_EINVAL && t->request.kind == REQUEST_NUMBERS && t->request.n > 1) {
+        c->pool.size = c->pool.size_max = t->request.n / 2; /* the server gives fewer at once */
         return;
     }
     if (t->error) {
@@ -46,7 +46,7 @@ static void take_in(struct core *c, struct trip *t)
             c->pool.size /= 2; /* it may have been too much for the time-out */
         return;
     }
-    if (t->question.what == ASK_GET) {
+    if (t->request.kind == REQUEST_GET) {
         enum sequence s = sequence_read(t->body, t->body_len);
         if (s == SEQUENCE_GAPLESS)
             failed(
@@ -59,8 +59,8 @@ static void take_in(struct core *c, struct trip *t)
     }
     atomic_fetch_add_explicit(&c->stats.blocks, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->stats.block_ids, t->answer.numbers.numbers, memory_order_relaxed);
-    if (t->question.n < c->pool.size) /* fewer had to be asked for */
-        c->pool.size = t->question.n;
+    if (t->request.n < c->pool.size) /* fewer had to be asked for */
+        c->pool.size = t->request.n;
     /* No number is older than the request that brought it. */
     uint64_t stale = o->fresh_ms ? t->began_us / 1000 + o->fresh_ms - COARSE_LAG_MS : NEVER_MS;
     block_pool_add(&c->pool, &t->answer.numbers, stale, mono_ms());
@@ -75,7 +75,7 @@ void prefetch_tend(struct core *c)
         if (!c->fetch || c->fetch->polled)
             return;
         if (!trip_step(c->fetch)) {
-            crowd_watch(c, c->fetch);
+            async_watch(c, c->fetch);
             return;
         }
         take_in(c, c->fetch);

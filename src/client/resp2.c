@@ -15,12 +15,12 @@ static size_t command(char *out, size_t cap, const char *const *words, size_t n)
     return len < cap ? len : 0;
 }
 
-size_t resp2_auth(const struct client_opts *o, char *out, size_t cap)
+size_t resp2_write_auth(const struct client_opts *o, char *out, size_t cap)
 {
     return o->token[0] ? command(out, cap, (const char *[]){ "AUTH", o->token }, 2) : 0;
 }
 
-size_t resp2_ask(const struct client_opts *o, const struct question *q, char *out, size_t cap)
+size_t resp2_write(const struct client_opts *o, const struct request *q, char *out, size_t cap)
 {
     const char *words[8] = { "FIRN.NEXT", o->kind };
     size_t n = 2;
@@ -29,7 +29,7 @@ size_t resp2_ask(const struct client_opts *o, const struct question *q, char *ou
         words[n++] = "SEQ";
         words[n++] = o->seq;
     }
-    if (q->what == ASK_NUMBERS && q->n > 1) {
+    if (q->kind == REQUEST_NUMBERS && q->n > 1) {
         snprintf(count, sizeof count, "%llu", (unsigned long long)q->n);
         words[n++] = "COUNT";
         words[n++] = count;
@@ -41,14 +41,14 @@ size_t resp2_ask(const struct client_opts *o, const struct question *q, char *ou
     return command(out, cap, words, n);
 }
 
-/* --- hearing --- */
+/* --- reading --- */
 
 static bool begins(struct slice s, const char *word)
 {
     return s.len >= strlen(word) && memcmp(s.p, word, strlen(word)) == 0;
 }
 
-static void hear_refusal(struct slice said, struct answer_in *out)
+static void read_refusal(struct slice said, struct response *out)
 {
     static const struct {
         const char *words;
@@ -75,7 +75,7 @@ static void hear_refusal(struct slice said, struct answer_in *out)
     snprintf(out->text, sizeof out->text, "%.*s", (int)(said.len < 300 ? said.len : 300), said.p);
 }
 
-static int hear_number(const struct resp_value *v, const struct question *q, struct runs *out)
+static int read_number(const struct resp_value *v, const struct request *q, struct runs *out)
 {
     uint64_t n;
     if ((v->type != RESP_NUMBER && v->type != RESP_TEXT) || out->numbers >= q->n ||
@@ -84,7 +84,7 @@ static int hear_number(const struct resp_value *v, const struct question *q, str
     return runs_add(out, n);
 }
 
-static int hear_text(const struct resp_value *v, struct answer_in *out)
+static int read_text(const struct resp_value *v, struct response *out)
 {
     if (v->type != RESP_TEXT || v->text.len == 0 || v->text.len >= sizeof out->text)
         return FIRN_EFORMAT;
@@ -94,14 +94,14 @@ static int hear_text(const struct resp_value *v, struct answer_in *out)
 }
 
 /* The members of a list from out->at on. */
-static long hear_list(const char *p, size_t len, const struct question *q, struct answer_in *out)
+static long read_list(const char *p, size_t len, const struct request *q, struct response *out)
 {
     struct resp_value v;
     while (out->missing > 0) {
         long used = resp_reply(p + out->at, len - out->at, &v);
         if (used < 0)
             return used;
-        int r = hear_number(&v, q, &out->numbers);
+        int r = read_number(&v, q, &out->numbers);
         if (r)
             return r;
         out->at += (size_t)used;
@@ -110,17 +110,16 @@ static long hear_list(const char *p, size_t len, const struct question *q, struc
     return out->numbers.numbers ? (long)out->at : FIRN_EFORMAT;
 }
 
-long resp2_hear(const char *p, size_t len, bool auth, const struct question *q,
-                struct answer_in *out)
+long resp2_read(const char *p, size_t len, bool auth, const struct request *q, struct response *out)
 {
     struct resp_value v;
     size_t at = 0;
     if (out->missing > 0)
-        return hear_list(p, len, q, out);
+        return read_list(p, len, q, out);
     long used = resp_reply(p, len, &v);
     if (auth && used > 0) {
         if (v.type == RESP_FAILURE) { /* what the command answers then says no more */
-            hear_refusal(v.text, out);
+            read_refusal(v.text, out);
             out->close = true;
             return (long)len;
         }
@@ -131,16 +130,16 @@ long resp2_hear(const char *p, size_t len, bool auth, const struct question *q,
         return used;
     at += (size_t)used;
     if (v.type == RESP_FAILURE) {
-        hear_refusal(v.text, out);
+        read_refusal(v.text, out);
         return (long)at;
     }
-    if (q->what == ASK_TEXT)
-        return hear_text(&v, out) ? FIRN_EFORMAT : (long)at;
+    if (q->kind == REQUEST_TEXT)
+        return read_text(&v, out) ? FIRN_EFORMAT : (long)at;
     if (v.type == RESP_CONTAINER) {
         out->at = at;
         out->missing = v.members;
-        return hear_list(p, len, q, out);
+        return read_list(p, len, q, out);
     }
-    int r = hear_number(&v, q, &out->numbers);
+    int r = read_number(&v, q, &out->numbers);
     return r ? r : (long)at;
 }

@@ -2,16 +2,16 @@
  * A number of a gapless sequence that was taken and never arrived is a hole. So before the first ticket the
  * client asks what the sequence is like; a mode never changes.
  */
-#include "client/parts.h"
+#include "client/internal.h"
 #include "id/diag.h"
 #include "wire/json_read.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void sequence_question(const struct core *c, struct question *out)
+void sequence_request(const struct core *c, struct request *out)
 {
-    *out = (struct question){ .what = ASK_GET };
+    *out = (struct request){ .kind = REQUEST_GET };
     snprintf(out->path, sizeof out->path, "/v1/sequences/%.64s", c->opts->seq);
 }
 
@@ -27,11 +27,11 @@ enum sequence sequence_read(const char *body, size_t len)
 
 int sequence_learn(struct core *c, struct firn_diag *d)
 {
-    struct question q;
+    struct request q;
     struct trip t;
     if (c->opts->seq[0] == '\0' || atomic_load(&c->sequence) != SEQUENCE_UNKNOWN)
         return 0;
-    sequence_question(c, &q);
+    sequence_request(c, &q);
     trip_start(&t, c, &q);
     int r = trip_run(&t);
     if (r == 0)

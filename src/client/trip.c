@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void trip_start(struct trip *t, struct core *c, const struct question *q)
+void trip_start(struct trip *t, struct core *c, const struct request *q)
 {
     memset(t, 0, offsetof(struct trip, out));
     t->core = c;
-    t->question = *q;
+    t->request = *q;
     t->pin = ANY_SERVER;
     t->deadline_ms = mono_ms() + c->opts->deadline_ms;
     core_earn(c);
@@ -113,7 +113,7 @@ static int attempt_failed(struct trip *t, enum verdict v, const char *said)
 
 static bool speaks_resp(const struct trip *t)
 {
-    return t->core->opts->proto == PROTO_RESP && !question_is_http(&t->question);
+    return t->core->opts->proto == PROTO_RESP && !request_is_http(&t->request);
 }
 
 static int pick(struct trip *t)
@@ -135,7 +135,7 @@ static int pick(struct trip *t)
     t->asked = false;
     t->sent = t->out_len = 0;
     runs_clear(&t->answer.numbers);
-    t->answer = (struct answer_in){ .numbers = t->answer.numbers };
+    t->answer = (struct response){ .numbers = t->answer.numbers };
     atomic_fetch_add_explicit(&c->stats.requests, 1, memory_order_relaxed);
     t->state = TRIP_OPENING;
     if (t->channel)
@@ -165,10 +165,10 @@ static int opening(struct trip *t)
     const struct client_opts *o = t->core->opts;
     bool resp = t->channel->resp = speaks_resp(t);
     if (resp && !t->channel->greeted)
-        t->out_len = resp2_auth(o, t->out, sizeof t->out);
+        t->out_len = resp2_write_auth(o, t->out, sizeof t->out);
     size_t room = sizeof t->out - t->out_len;
-    size_t n = resp ? resp2_ask(o, &t->question, t->out + t->out_len, room)
-                    : http1_ask(o, &t->name, &t->question, t->out, room);
+    size_t n = resp ? resp2_write(o, &t->request, t->out + t->out_len, room)
+                    : http1_write(o, &t->name, &t->request, t->out, room);
     if (n == 0) {
         core_done(t->core, t->server, SERVER_FINE, 0, t->channel);
         t->channel = NULL;
@@ -194,7 +194,7 @@ static int sending(struct trip *t)
         t->sent += (size_t)n;
         t->asked = t->sent == t->out_len; /* the last byte makes a question of it */
     }
-    t->state = TRIP_HEARING;
+    t->state = TRIP_READING;
     return 0;
 }
 
@@ -202,9 +202,9 @@ static int sending(struct trip *t)
 static int answered(struct trip *t, long used)
 {
     struct channel *ch = t->channel;
-    struct answer_in *a = &t->answer;
+    struct response *a = &t->answer;
     uint64_t took = mono_us() - t->began_us;
-    if (a->error == 0 && question_is_http(&t->question)) {
+    if (a->error == 0 && request_is_http(&t->request)) {
         t->body = malloc(a->body_len + 1);
         if (!t->body)
             return attempt_failed(t, SERVER_FINE, "out of memory");
@@ -231,7 +231,7 @@ static int answered(struct trip *t, long used)
     return go_on(t, a->error, a->busy || a->error == FIRN_ENOSLOT);
 }
 
-static int hearing(struct trip *t)
+static int reading(struct trip *t)
 {
     const struct client_opts *o = t->core->opts;
     struct channel *ch = t->channel;
@@ -247,10 +247,10 @@ static int hearing(struct trip *t)
                                   : r == FIRN_ENOMEM ? "out of memory"
                                                      : why);
         }
-        struct answer_in *a = &t->answer;
-        long used = ch->resp ? resp2_hear(ch->in, ch->in_len, !ch->greeted && o->token[0],
-                                          &t->question, a)
-                             : http1_hear(ch->in, ch->in_len, &t->question, a);
+        struct response *a = &t->answer;
+        long used = ch->resp ? resp2_read(ch->in, ch->in_len, !ch->greeted && o->token[0],
+                                          &t->request, a)
+                             : http1_read(ch->in, ch->in_len, &t->request, a);
         if (used == FIRN_EAGAIN)
             continue;
         t->attempts++;
@@ -266,7 +266,7 @@ static int check_time(struct trip *t)
 {
     uint64_t now = mono_ms();
     char said[64];
-    bool attempt = t->state == TRIP_OPENING || t->state == TRIP_SENDING || t->state == TRIP_HEARING;
+    bool attempt = t->state == TRIP_OPENING || t->state == TRIP_SENDING || t->state == TRIP_READING;
     if (now >= t->deadline_ms) {
         if (attempt) {
             t->pin = t->server; /* the last attempt, whatever it was */
@@ -279,9 +279,9 @@ static int check_time(struct trip *t)
         snprintf(said, sizeof said, "no answer within %llu ms",
                  (unsigned long long)t->core->opts->timeout_ms);
         t->attempts++;
-        if (t->question.n > 1 && t->asked)
-            t->question.n = (t->question.n + 3) /
-                            4; /* a long answer may need more time than there is */
+        if (t->request.n > 1 && t->asked)
+            t->request.n = (t->request.n + 3) /
+                           4; /* a long answer may need more time than there is */
         return attempt_failed(t, SERVER_DOWN, said);
     }
     if (t->state == TRIP_PAUSING && now >= t->pause_end_ms) {
@@ -295,7 +295,7 @@ bool trip_step(struct trip *t)
 {
     static int (*const steps[])(struct trip *) = {
         [TRIP_PICK] = pick,       [TRIP_OPENING] = opening,    [TRIP_SENDING] = sending,
-        [TRIP_HEARING] = hearing, [TRIP_PAUSING] = check_time,
+        [TRIP_READING] = reading, [TRIP_PAUSING] = check_time,
     };
     while (t->state != TRIP_DONE) {
         int r = steps[t->state](t); /* 0: the state has changed; FIRN_EAGAIN: not by itself */

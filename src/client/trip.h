@@ -14,7 +14,7 @@
 #ifndef FIRN_CLIENT_TRIP_H
 #define FIRN_CLIENT_TRIP_H
 
-#include "client/question.h"
+#include "client/request.h"
 
 struct core;
 struct channel;
@@ -23,13 +23,13 @@ enum { WHY_TEXT_BUF = sizeof(((struct firn_diag *)0)->text), ANY_SERVER = SERVER
 
 struct trip {
     struct core *core;
-    struct question question;
+    struct request request;
     size_t pin; /* only this server, or ANY_SERVER */
     bool once;  /* see above */
     uint64_t deadline_ms;
 
     bool polled; /* a thread waits for its descriptor, and takes the next step (waiting.c) */
-    enum { TRIP_PICK, TRIP_OPENING, TRIP_SENDING, TRIP_HEARING, TRIP_PAUSING, TRIP_DONE } state;
+    enum { TRIP_PICK, TRIP_OPENING, TRIP_SENDING, TRIP_READING, TRIP_PAUSING, TRIP_DONE } state;
     struct channel *channel;
     struct server_name name;
     size_t server; /* that is asked now, or was last */
@@ -40,16 +40,16 @@ struct trip {
     size_t out_len, sent;
 
     int error; /* when done */
-    struct answer_in answer;
-    char *body; /* of ASK_GET and below: a copy with a NUL behind it; the trip's */
+    struct response answer;
+    char *body; /* of REQUEST_GET and below: a copy with a NUL behind it; the trip's */
     size_t body_len;
     char why
         [WHY_TEXT_BUF]; /* the servers that were tried and what each answered; "" without error */
-    char out[QUESTION_BYTES_MAX];
+    char out[REQUEST_BYTES_MAX];
 };
 
 /* Big: not for stacks that matter. The question is copied. */
-void trip_start(struct trip *t, struct core *c, const struct question *q);
+void trip_start(struct trip *t, struct core *c, const struct request *q);
 void trip_done(struct trip *t); /* also before its end; the server's answer is then lost */
 
 /* Go as far as it goes. True: it is over, and t->error is 0 or says why. False: wait (trip_wants), then again. */

@@ -1,4 +1,4 @@
-#include "client/parts.h"
+#include "client/internal.h"
 #include "platform/mono.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* libfirn-client's readers: a URL, an answer over HTTP, an answer over RESP, and a sequence as JSON. */
 #include "client/http1.h"
-#include "client/parts.h"
+#include "client/internal.h"
 #include "client/resp2.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const enum question_what whats[] = { ASK_NUMBERS, ASK_TEXT, ASK_GET };
+    static const enum request_kind whats[] = { REQUEST_NUMBERS, REQUEST_TEXT, REQUEST_GET };
     if (size == 0)
         return 0;
-    struct question q = { .what = whats[data[0] % 3], .n = data[0] & 4 ? 1000 : 1 };
-    struct answer_in a = { 0 };
+    struct request q = { .kind = whats[data[0] % 3], .n = data[0] & 4 ? 1000 : 1 };
+    struct response a = { 0 };
     char *p = malloc(size);
     memcpy(p, data + 1, size - 1);
     p[size - 1] = '\0';
@@ -27,11 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         break;
     case 1:
-        used = http1_hear(p, size - 1, &q, &a);
+        used = http1_read(p, size - 1, &q, &a);
         break;
     case 2:
-        if (q.what != ASK_GET)
-            used = resp2_hear(p, size - 1, data[0] & 32, &q, &a);
+        if (q.kind != REQUEST_GET)
+            used = resp2_read(p, size - 1, data[0] & 32, &q, &a);
         break;
     default:
         sequence_read(p, size - 1);

@@ -14,25 +14,24 @@ static struct client_opts opts(const char *url)
     return o;
 }
 
-static const struct question one = { .what = ASK_NUMBERS, .n = 1 };
-static const struct question many = { .what = ASK_NUMBERS, .n = 5 };
-static const struct question text = { .what = ASK_TEXT, .n = 1 };
+static const struct request one = { .kind = REQUEST_NUMBERS, .n = 1 };
+static const struct request many = { .kind = REQUEST_NUMBERS, .n = 5 };
+static const struct request text = { .kind = REQUEST_TEXT, .n = 1 };
 
 /* From memory of its own, so that a sanitizer sees a step too far. */
-static long hear(bool resp, bool auth, const struct question *q, const char *p, size_t len,
-                 struct answer_in *a)
+static long hear(bool resp, bool auth, const struct request *q, const char *p, size_t len,
+                 struct response *a)
 {
     char *copy = malloc(len ? len : 1);
     memcpy(copy, p, len);
     runs_free(&a->numbers);
-    *a = (struct answer_in){ 0 };
-    long r = resp ? resp2_hear(copy, len, auth, q, a) : http1_hear(copy, len, q, a);
+    *a = (struct response){ 0 };
+    long r = resp ? resp2_read(copy, len, auth, q, a) : http1_read(copy, len, q, a);
     free(copy);
     return r;
 }
 
-static void whole(bool resp, bool auth, const struct question *q, const char *p,
-                  struct answer_in *a)
+static void whole(bool resp, bool auth, const struct request *q, const char *p, struct response *a)
 {
     size_t len = strlen(p);
     for (size_t cut = 0; cut < len; cut++)
@@ -42,25 +41,25 @@ static void whole(bool resp, bool auth, const struct question *q, const char *p,
 
 T_TEST(http_questions)
 {
-    char out[QUESTION_BYTES_MAX];
+    char out[REQUEST_BYTES_MAX];
     struct client_opts o = opts("firn://a?token=secret");
-    size_t n = http1_ask(&o, &o.server[0], &many, out, sizeof out);
+    size_t n = http1_write(&o, &o.server[0], &many, out, sizeof out);
     T_OK(n > 0);
     T_OK(strstr(out, "GET /v1/ids/snowflake?n=5 HTTP/1.1\r\n"), "%s", out);
     T_OK(strstr(out, "Authorization: Bearer secret\r\n") && strstr(out, "Host: a:9001\r\n"));
     T_STR(out + n - 4, "\r\n\r\n");
     o = opts("firn://[::1]:5?seq=orders");
-    struct question keyed = one;
+    struct request keyed = one;
     strcpy(keyed.key, "k1");
-    n = http1_ask(&o, &o.server[0], &keyed, out, sizeof out);
+    n = http1_write(&o, &o.server[0], &keyed, out, sizeof out);
     T_OK(strstr(out, "POST /v1/sequences/orders/next HTTP/1.1\r\n"), "%s", out);
     T_OK(strstr(out, "Idempotency-Key: k1\r\n") && strstr(out, "Host: [::1]:5\r\n"));
-    T_EQ(http1_ask(&o, &o.server[0], &keyed, out, 40), 0);
+    T_EQ(http1_write(&o, &o.server[0], &keyed, out, 40), 0);
 }
 
 T_TEST(http_answers)
 {
-    struct answer_in a = { 0 };
+    struct response a = { 0 };
     whole(false, false, &one, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n42\n", &a);
     T_EQ(a.error, 0);
     T_EQ(a.numbers.v[0].first, 42);
@@ -100,7 +99,7 @@ T_TEST(http_refusals)
         { 503, FIRN_EAGAIN, true, false, "store" }, { 503, FIRN_ENOSLOT, true, false, "no-slot" },
     };
     for (size_t i = 0; i < T_LEN(rows); i++) {
-        struct answer_in a = { 0 };
+        struct response a = { 0 };
         char body[200], all[400];
         snprintf(body, sizeof body,
                  "{\"type\":\"urn:firn:problem:%s\",\"detail\":\"say \\\"so\\\"\"}", rows[i].type);
@@ -134,7 +133,7 @@ T_TEST(what_is_no_answer_is_refused)
         "x\r\n",  ":-1\r\n", ":x\r\n", "$-1\r\n", "*0\r\n", "$2\r\nxy\r\n", "*2\r\n:1\r\n:2\r\n",
         "+OK\r\n"
     };
-    struct answer_in a = { 0 };
+    struct response a = { 0 };
     for (size_t i = 0; i < T_LEN(http); i++)
         T_EQ(hear(false, false, &one, http[i], strlen(http[i]), &a), FIRN_EFORMAT, "%s", http[i]);
     for (size_t i = 0; i < T_LEN(resp); i++)
@@ -144,23 +143,23 @@ T_TEST(what_is_no_answer_is_refused)
 
 T_TEST(resp_questions)
 {
-    char out[QUESTION_BYTES_MAX];
+    char out[REQUEST_BYTES_MAX];
     struct client_opts o = opts("firn://a?proto=resp&seq=s&token=pw");
-    struct question q = many;
+    struct request q = many;
     strcpy(q.key, "k");
-    T_OK(resp2_ask(&o, &q, out, sizeof out) > 0);
+    T_OK(resp2_write(&o, &q, out, sizeof out) > 0);
     T_STR(
         out,
         "*8\r\n$9\r\nFIRN.NEXT\r\n$6\r\nticket\r\n$3\r\nSEQ\r\n$1\r\ns\r\n$5\r\nCOUNT\r\n$1\r\n5\r\n"
         "$3\r\nKEY\r\n$1\r\nk\r\n");
-    T_OK(resp2_auth(&o, out, sizeof out) > 0);
+    T_OK(resp2_write_auth(&o, out, sizeof out) > 0);
     T_STR(out, "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n");
-    T_EQ(resp2_ask(&o, &q, out, 20), 0);
+    T_EQ(resp2_write(&o, &q, out, 20), 0);
 }
 
 T_TEST(resp_answers)
 {
-    struct answer_in a = { 0 };
+    struct response a = { 0 };
     whole(true, false, &one, ":42\r\n", &a);
     T_EQ(a.numbers.v[0].first, 42);
     whole(true, false, &one, "$20\r\n18446744073709551615\r\n", &a);

@@ -113,7 +113,7 @@ static void begin(const char *options, size_t n, const enum behaviour *how)
 
 static int ask(bool once)
 {
-    struct question q = { .what = ASK_NUMBERS, .n = 1 };
+    struct request q = { .kind = REQUEST_NUMBERS, .n = 1 };
     trip_start(&trip, core, &q);
     trip.once = once;
     int r = trip_run(&trip);
@@ -256,7 +256,7 @@ T_TEST(without_a_budget_there_are_no_retries)
 T_TEST(a_pinned_question_stays_where_it_is)
 {
     BEGIN(quick, CUTS, FINE);
-    struct question q = { .what = ASK_POST, .path = "/v1/leases/x/extend", .body = "{}" };
+    struct request q = { .kind = REQUEST_POST, .path = "/v1/leases/x/extend", .body = "{}" };
     trip_start(&trip, core, &q);
     trip.pin = 0;
     T_EQ(trip_run(&trip), FIRN_EIO);

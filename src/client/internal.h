@@ -1,9 +1,9 @@
 /*
- * parts.h - what the library's files call of each other, above trips. "Locked" means with core->mutex held;
+ * internal.h - what the library's files call of each other, above trips. "Locked" means with core->mutex held;
  * such a function may let go of it while it waits, and holds it again when it returns.
  */
-#ifndef FIRN_CLIENT_PARTS_H
-#define FIRN_CLIENT_PARTS_H
+#ifndef FIRN_CLIENT_INTERNAL_H
+#define FIRN_CLIENT_INTERNAL_H
 
 #include "client/core.h"
 #include "firn/gen.h"
@@ -17,7 +17,7 @@ void await_trip(struct core *c, struct trip *t, uint64_t end_ms);
 /* --- sequence.c: whether a number may be lost --- */
 
 /* The question that tells, and what its answer says. */
-void sequence_question(const struct core *c, struct question *out);
+void sequence_request(const struct core *c, struct request *out);
 enum sequence sequence_read(const char *body, size_t len);
 
 /* Ask once, then remember. */
@@ -57,11 +57,11 @@ void discover_tend(struct core *c); /* locked */
 FIRN_MUSTUSE int background_start(struct core *c);
 void background_stop(struct core *c); /* does nothing without a thread */
 
-/* --- crowd.c: calls that do not wait --- */
+/* --- async.c: calls that do not wait --- */
 
-void crowd_free(struct core *c);
+void async_free(struct core *c);
 /* Locked. The trip has moved: watch what it waits for now. */
-void crowd_watch(struct core *c, struct trip *t);
+void async_watch(struct core *c, struct trip *t);
 
 /* Locked. All of the above that is due. */
 void core_tend(struct core *c);

@@ -3,7 +3,7 @@
  * all deadlines; its descriptor is what the caller's event loop looks at. Answers that nobody has taken yet
  * keep the timer ringing, so that the descriptor stays readable.
  */
-#include "client/parts.h"
+#include "client/internal.h"
 #include "client/handle.h"
 #include "id/diag.h"
 #include "platform/mono.h"
@@ -18,24 +18,24 @@
 
 enum { UNDER_WAY_MAX = 1024, TEND_MS = 1000 };
 
-struct member {        /* one question under way */
+struct pending {       /* one question under way */
     struct trip *trip; /* NULL: it waits for a block or a window */
     uint64_t deadline_ms;
     uint64_t failures; /* of the stock or the lease when it was asked */
     bool text, done;
     struct firn_client_answer answer;
-    struct member *next;
+    struct pending *next;
 };
 
-struct crowd {
+struct async {
     int epoll, timer;
-    struct member *first; /* the newest first */
+    struct pending *first; /* the newest first */
     uint32_t n;
 };
 
-static int crowd_new(struct core *c)
+static int async_new(struct core *c)
 {
-    struct crowd *w = calloc(1, sizeof *w);
+    struct async *w = calloc(1, sizeof *w);
     if (!w)
         return FIRN_ENOMEM;
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -49,11 +49,11 @@ static int crowd_new(struct core *c)
         free(w);
         return FIRN_EIO;
     }
-    c->crowd = w;
+    c->async = w;
     return 0;
 }
 
-static void member_free(struct member *m)
+static void pending_free(struct pending *m)
 {
     if (m->trip)
         trip_done(m->trip);
@@ -61,31 +61,31 @@ static void member_free(struct member *m)
     free(m);
 }
 
-void crowd_free(struct core *c)
+void async_free(struct core *c)
 {
-    struct crowd *w = c->crowd;
+    struct async *w = c->async;
     if (!w)
         return;
     while (w->first) {
-        struct member *m = w->first;
+        struct pending *m = w->first;
         w->first = m->next;
-        member_free(m);
+        pending_free(m);
     }
     close(w->epoll);
     close(w->timer);
     free(w);
-    c->crowd = NULL;
+    c->async = NULL;
 }
 
-void crowd_watch(struct core *c, struct trip *t)
+void async_watch(struct core *c, struct trip *t)
 {
     struct channel *ch = t->channel;
-    if (!c->crowd || !ch)
+    if (!c->async || !ch)
         return;
     struct epoll_event e = { .events = ch->wants == POLLOUT ? EPOLLOUT : EPOLLIN };
     if (ch->watch < 0) {
-        if (epoll_ctl(c->crowd->epoll, EPOLL_CTL_ADD, ch->fd, &e) == 0)
-            ch->watch = c->crowd->epoll;
+        if (epoll_ctl(c->async->epoll, EPOLL_CTL_ADD, ch->fd, &e) == 0)
+            ch->watch = c->async->epoll;
     } else {
         epoll_ctl(ch->watch, EPOLL_CTL_MOD, ch->fd, &e);
     }
@@ -93,7 +93,7 @@ void crowd_watch(struct core *c, struct trip *t)
 
 /* --- members --- */
 
-static void conclude(struct member *m, int error, const char *text)
+static void conclude(struct pending *m, int error, const char *text)
 {
     m->done = true;
     m->answer.error = error;
@@ -103,7 +103,7 @@ static void conclude(struct member *m, int error, const char *text)
 }
 
 /* From stock or from the generator, if there is one at once. */
-static bool serve_here(struct core *c, struct member *m)
+static bool serve_here(struct core *c, struct pending *m)
 {
     struct run run;
     uint64_t stale;
@@ -125,13 +125,13 @@ static bool serve_here(struct core *c, struct member *m)
     return true;
 }
 
-static void step_member(struct core *c, struct member *m)
+static void step_pending(struct core *c, struct pending *m)
 {
     struct trip *t = m->trip;
     if (m->done || (!t && serve_here(c, m)) || !t)
         return;
     if (!trip_step(t)) {
-        crowd_watch(c, t);
+        async_watch(c, t);
         return;
     }
     if (t->error == 0 && m->text)
@@ -147,7 +147,7 @@ static void step_member(struct core *c, struct member *m)
 /* When the timer must ring: the earliest deadline, or at once for answers that lie there. */
 static void set_timer(struct core *c)
 {
-    struct crowd *w = c->crowd;
+    struct async *w = c->async;
     uint64_t at = mono_ms() + TEND_MS;
     bool lies = false;
     struct trip *own[CORE_TRIPS];
@@ -159,7 +159,7 @@ static void set_timer(struct core *c)
         trip_wants(own[i], &fd, &events, &until);
         at = until < at ? until : at;
     }
-    for (struct member *m = w->first; m; m = m->next) {
+    for (struct pending *m = w->first; m; m = m->next) {
         int fd;
         short events;
         uint64_t until = m->deadline_ms;
@@ -178,7 +178,7 @@ static void set_timer(struct core *c)
 
 static int ready(struct core *c)
 {
-    return c->crowd ? 0 : crowd_new(c);
+    return c->async ? 0 : async_new(c);
 }
 
 /* --- the public calls --- */
@@ -188,23 +188,23 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
 {
     struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
     struct core *c;
-    struct question q;
+    struct request q;
     if (!f || !ask || firn__sized_copy(&a, sizeof a, ask, ask->size) != 0)
         return firn__diag(d, FIRN_EINVAL, 0,
                           "no client, or an ask that this library does not know");
     int r = handle_core(f, &c, d);
     if (r == 0)
-        r = handle_question(f, a.text ? ASK_TEXT : ASK_NUMBERS, 1, a.key, &q, d);
+        r = handle_request(f, a.text ? REQUEST_TEXT : REQUEST_NUMBERS, 1, a.key, &q, d);
     if (r)
         return r;
     pthread_mutex_lock(&c->mutex);
     r = ready(c);
     if (r)
         firn__diag(d, r, 0, "no descriptor, or no memory, to wait with");
-    else if (c->crowd->n >= UNDER_WAY_MAX)
+    else if (c->async->n >= UNDER_WAY_MAX)
         r = firn__diag(d, FIRN_EAGAIN, 0, "%d calls are under way: take answers first",
                        UNDER_WAY_MAX);
-    struct member *m = r == 0 ? calloc(1, sizeof *m) : NULL;
+    struct pending *m = r == 0 ? calloc(1, sizeof *m) : NULL;
     bool here = c->opts->mode != MODE_REMOTE && !a.key;
     if (m && !here && !(m->trip = malloc(sizeof *m->trip))) {
         free(m);
@@ -217,16 +217,16 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
         m->answer.user = a.user;
         m->deadline_ms = mono_ms() + c->opts->deadline_ms;
         m->failures = c->lending ? lending_failure(c)->count : c->fetched.count;
-        m->next = c->crowd->first;
-        c->crowd->first = m;
-        c->crowd->n++;
+        m->next = c->async->first;
+        c->async->first = m;
+        c->async->n++;
         if (m->trip) {
             trip_start(m->trip, c, &q);
             /* Whether the sequence is gapless may not be known yet: then as if it were. */
             m->trip->once = c->opts->seq[0] && !a.key &&
                             atomic_load(&c->sequence) != SEQUENCE_RANGE;
         }
-        step_member(c, m);
+        step_pending(c, m);
         set_timer(c);
     }
     pthread_mutex_unlock(&c->mutex);
@@ -243,20 +243,20 @@ int firn_client_take(struct firn_client *f, struct firn_client_answer *out)
         return r;
     r = FIRN_EAGAIN;
     pthread_mutex_lock(&c->mutex);
-    for (struct member **at = c->crowd ? &c->crowd->first : NULL; at && *at; at = &(*at)->next) {
-        struct member *m = *at;
+    for (struct pending **at = c->async ? &c->async->first : NULL; at && *at; at = &(*at)->next) {
+        struct pending *m = *at;
         if (!m->done)
             continue;
         uint32_t size = out->size < sizeof *out ? out->size : (uint32_t)sizeof *out;
         m->answer.size = out->size;
         memcpy(out, &m->answer, size);
         *at = m->next;
-        c->crowd->n--;
-        member_free(m);
+        c->async->n--;
+        pending_free(m);
         r = 0;
         break;
     }
-    if (c->crowd)
+    if (c->async)
         set_timer(c);
     pthread_mutex_unlock(&c->mutex);
     return r;
@@ -273,7 +273,7 @@ int firn_client_fd(struct firn_client *f)
     pthread_mutex_lock(&c->mutex);
     r = ready(c);
     if (r == 0)
-        r = c->crowd->epoll;
+        r = c->async->epoll;
     pthread_mutex_unlock(&c->mutex);
     return r;
 }
@@ -296,11 +296,11 @@ int firn_client_pump(struct firn_client *f)
     pthread_mutex_lock(&c->mutex);
     r = ready(c);
     if (r == 0) {
-        ssize_t n = read(c->crowd->timer, &rings, sizeof rings);
+        ssize_t n = read(c->async->timer, &rings, sizeof rings);
         (void)n; /* it need not have rung */
         core_tend(c);
-        for (struct member *m = c->crowd->first; m; m = m->next) {
-            step_member(c, m);
+        for (struct pending *m = c->async->first; m; m = m->next) {
+            step_pending(c, m);
             done += m->done;
         }
         set_timer(c);
