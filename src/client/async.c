@@ -1,7 +1,8 @@
 /*
- * Calls that do not wait. One epoll instance watches every connection that a trip waits for and one timer for
- * all deadlines; its descriptor is what the caller's event loop looks at. Answers that nobody has taken yet
- * keep the timer ringing, so that the descriptor stays readable.
+ * Calls that do not wait, for event loops.
+ * One epoll instance watches every connection that a trip waits for, and one timer for all
+ * deadlines; the caller's event loop polls its descriptor. While answers are ready to be taken the
+ * timer rings, so that the descriptor stays readable.
  */
 #include "client/internal.h"
 #include "client/handle.h"
@@ -18,10 +19,10 @@
 
 enum { UNDER_WAY_MAX = 1024, TEND_MS = 1000 };
 
-struct pending {       /* one question under way */
+struct pending {       /* one call under way */
     struct trip *trip; /* NULL: it waits for a block or a window */
     uint64_t deadline_ms;
-    uint64_t failures; /* of the stock or the lease when it was asked */
+    uint64_t failures; /* of blocks or leases when the call was made */
     bool text, done;
     struct firn_client_answer answer;
     struct pending *next;
@@ -91,7 +92,7 @@ void async_watch(struct core *c, struct trip *t)
     }
 }
 
-/* --- members --- */
+/* --- pending calls --- */
 
 static void conclude(struct pending *m, int error, const char *text)
 {
@@ -102,7 +103,7 @@ static void conclude(struct pending *m, int error, const char *text)
                  text);
 }
 
-/* From stock or from the generator, if there is one at once. */
+/* Serves the call from a block or from the generator, if there is a number at once. */
 static bool serve_here(struct core *c, struct pending *m)
 {
     struct run run;
@@ -112,7 +113,7 @@ static bool serve_here(struct core *c, struct pending *m)
     int r = c->opts->mode == MODE_LEASED ? lending_fill(c, &m->answer.id, 1, 0, &n, &d)
                                          : prefetch_take(c, 1, 0, &run, &stale, &d);
     const struct failure *last = c->lending ? lending_failure(c) : &c->fetched;
-    bool failed = r == FIRN_EAGAIN && last->count != m->failures; /* since it waits */
+    bool failed = r == FIRN_EAGAIN && last->count != m->failures; /* while it waited */
     if (r == FIRN_EAGAIN && !failed && mono_ms() < m->deadline_ms)
         return false;
     if (failed)
@@ -144,7 +145,7 @@ static void step_pending(struct core *c, struct pending *m)
     m->trip = NULL;
 }
 
-/* When the timer must ring: the earliest deadline, or at once for answers that lie there. */
+/* Sets the timer to the earliest deadline, or to now while there are answers to take. */
 static void set_timer(struct core *c)
 {
     struct async *w = c->async;
@@ -222,7 +223,7 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
         c->async->n++;
         if (m->trip) {
             trip_start(m->trip, c, &q);
-            /* Whether the sequence is gapless may not be known yet: then as if it were. */
+            /* A sequence of unknown mode is treated as gapless. */
             m->trip->once = c->opts->seq[0] && !a.key &&
                             atomic_load(&c->sequence) != SEQUENCE_RANGE;
         }
@@ -297,7 +298,7 @@ int firn_client_pump(struct firn_client *f)
     r = ready(c);
     if (r == 0) {
         ssize_t n = read(c->async->timer, &rings, sizeof rings);
-        (void)n; /* it need not have rung */
+        (void)n; /* the timer need not have rung */
         core_tend(c);
         for (struct pending *m = c->async->first; m; m = m->next) {
             step_pending(c, m);

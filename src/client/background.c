@@ -1,6 +1,6 @@
 /*
- * background=1: one thread that keeps blocks filled and the window extended, so that no call has to. It does
- * what calls do when they come by, only regularly.
+ * background=1: a thread that fetches blocks and extends the window, so that no call has to wait.
+ * It does regularly what calls do when they happen to come by.
  */
 #include "client/internal.h"
 #include "id/diag.h"
@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-enum { LOOK_MS = 20 }; /* how long nobody may look after things */
+enum { LOOK_MS = 20 }; /* between two looks at what is due */
 
 static void *look_after(void *arg)
 {

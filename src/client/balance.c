@@ -1,14 +1,15 @@
+/* Chooses servers by load and latency, and avoids those that fail. */
 #include "client/balance.h"
+#include "platform/assert.h"
 
 bool balance_is_out(const struct health *h, uint64_t now_ms)
 {
     if (h->out_until_ms == 0)
         return false;
-    return now_ms < h->out_until_ms ||
-           h->busy > 0; /* one call at a time tries whether it is back */
+    return now_ms < h->out_until_ms || h->busy > 0; /* one call at a time probes it */
 }
 
-/* Less to do; with as much, the faster one. */
+/* The less busy one; if equally busy, the faster one. */
 static bool better(const struct health *a, const struct health *b)
 {
     if (a->busy != b->busy)
@@ -54,7 +55,8 @@ void balance_begin(struct health *h)
 
 void balance_end(struct health *h, enum verdict v, uint64_t took_us, uint64_t now_ms)
 {
-    h->busy -= h->busy > 0;
+    firn_assert(h->busy > 0);
+    h->busy--;
     if (v == SERVER_FINE) {
         uint32_t us = took_us < UINT32_MAX / 8 ? (uint32_t)took_us : UINT32_MAX / 8;
         h->latency_us = h->latency_us ? (h->latency_us * 7 + us) / 8 : us;
@@ -67,7 +69,7 @@ void balance_end(struct health *h, enum verdict v, uint64_t took_us, uint64_t no
         return;
     uint64_t out_ms = (uint64_t)OUT_FIRST_MS << (h->outs < 16 ? h->outs : 16);
     if (h->out_until_ms > now_ms)
-        return; /* calls that were under way when it was put out: one lesson, not many */
+        return; /* calls that were under way when it was put out: they count once */
     h->outs++;
     h->out_until_ms = now_ms + (out_ms < OUT_MAX_MS ? out_ms : OUT_MAX_MS);
 }

@@ -1,7 +1,7 @@
 /*
- * balance.h - which server to ask: of two picked at random the one with less to do. A server that fails is
- * left alone for a while, longer each time, and then gets one call to show that it is back.
- * Pure: time and randomness are arguments.
+ * balance.h - chooses the server for a request: of two picked at random the less busy one.
+ * A server that fails is avoided for a while, longer after each failure, and then gets one call to
+ * show that it is back. Pure: time and randomness are arguments.
  */
 #ifndef FIRN_CLIENT_BALANCE_H
 #define FIRN_CLIENT_BALANCE_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 enum {
-    OUT_FIRST_MS = 500, /* how long a server is left alone first; doubled up to OUT_MAX_MS */
+    OUT_FIRST_MS = 500, /* how long a server is avoided first; doubled up to OUT_MAX_MS */
     OUT_MAX_MS = 30000,
-    SLIPS_MAX = 2, /* failures in a row that may be chance, such as a connection that was cut */
+    SLIPS_MAX = 2, /* failures in a row that may be chance, such as a broken connection */
 };
 
 struct health {            /* zeroed: a server that nothing is known about */
@@ -30,12 +30,12 @@ enum verdict {
     SERVER_DOWN,    /* refused, silent, or says itself that it is not ready: out at once */
 };
 
-/* The server for the next attempt, or `n` if all are among `tried` (a bit each). Those that are out come
- * last, the one whose time is nearest first: asking somebody beats asking nobody. */
+/* The server for the next attempt, or `n` if all are among `tried` (a bit each). Servers that
+ * are out come last, first the one that comes back soonest: a poor server is better than none. */
 size_t balance_pick(const struct health *h, size_t n, uint64_t tried, uint64_t now_ms,
                     uint64_t random);
 
-/* Whether it would be picked only for want of a better one. */
+/* Whether it is avoided while there is another one. */
 bool balance_is_out(const struct health *h, uint64_t now_ms);
 
 void balance_begin(struct health *h);

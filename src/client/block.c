@@ -1,5 +1,9 @@
+/* Hands out blocks of numbers, run by run, and sizes the next block by demand. */
 #include "client/block.h"
 #include "id/minmax.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
 
 void block_pool_init(struct block_pool *p, uint64_t size_max, uint64_t fresh_ms)
 {
@@ -15,7 +19,8 @@ void block_pool_done(struct block_pool *p)
     runs_free(&p->next.runs);
 }
 
-/* Rises fast, because too small a block makes callers wait; falls slowly, because demand comes in waves. */
+/* Grows fast, because too small a block makes callers wait; shrinks slowly, because demand
+ * varies. */
 uint64_t block_size_next(uint64_t size, uint64_t used, uint64_t took_ms, uint64_t lasts_ms,
                          uint64_t size_max)
 {
@@ -30,6 +35,7 @@ uint64_t block_size_next(uint64_t size, uint64_t used, uint64_t took_ms, uint64_
 void block_pool_add(struct block_pool *p, struct runs *runs, uint64_t stale_ms, uint64_t now_ms)
 {
     struct block *b = p->now.left ? &p->next : &p->now;
+    firn_assert(b->left == 0, "left=%" PRIu64, b->left); /* else numbers would get lost */
     runs_free(&b->runs);
     *b = (struct block){ .runs = *runs, .left = runs->numbers, .stale_ms = stale_ms };
     *runs = (struct runs){ 0 };
@@ -49,7 +55,7 @@ uint64_t block_pool_slice(const struct block_pool *p)
     return min64(max64(p->size / 16, 1), SLICE_MAX);
 }
 
-/* The block in use is over: the one behind it comes forward. */
+/* The block in use is empty: the one behind it takes its place. */
 static void move_up(struct block_pool *p)
 {
     runs_free(&p->now.runs);
@@ -71,8 +77,11 @@ uint64_t block_pool_take(struct block_pool *p, uint64_t most, uint64_t now_ms, s
     }
     if (b->left == 0)
         return stale;
+    firn_assert(b->at < b->runs.n, "run=%zu of %zu, left=%" PRIu64, b->at, b->runs.n, b->left);
     struct run *r = &b->runs.v[b->at];
     *out = (struct run){ r->first, r->step, min64(r->count, most) };
+    firn_assert(out->count > 0 && out->count <= b->left, "count=%" PRIu64 " left=%" PRIu64,
+                out->count, b->left);
     *out_stale_ms = b->stale_ms;
     r->first += out->count * r->step;
     r->count -= out->count;

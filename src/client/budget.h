@@ -1,6 +1,7 @@
 /*
- * budget.h - how many retries are allowed. Each call earns a fifth of a retry, so that when all servers are
- * in trouble the clients add a fifth to their load, not four times as much. Pure.
+ * budget.h - how many retries are allowed.
+ * Each call earns a fifth of a retry: when all servers fail, the clients add a fifth to their load
+ * instead of multiplying it by four. Pure.
  */
 #ifndef FIRN_CLIENT_BUDGET_H
 #define FIRN_CLIENT_BUDGET_H

@@ -1,4 +1,5 @@
-/* A client's connection to one firnd server: a non-blocking socket, with TLS in memory before it. */
+/* A client's connection to one firnd server: a non-blocking socket, with TLS in memory before
+ * it. */
 #include "client/channel.h"
 #include "id/diag.h"
 

@@ -21,11 +21,11 @@ struct channel {
     enum { CHANNEL_CONNECTING, CHANNEL_GREETING, CHANNEL_OPEN } state;
     short wants;  /* POLLIN or POLLOUT: what the last step waits for */
     bool resp;    /* which protocol is spoken on it */
-    bool used;    /* it has brought an answer before */
+    bool used;    /* a response was read from it before */
     bool greeted; /* RESP: AUTH was sent on it */
     int watch;    /* epoll that watches it, or -1 */
     uint64_t idle_since_ms;
-    char *in; /* bytes that came and were not yet taken */
+    char *in; /* received bytes that are not parsed yet */
     size_t in_len, in_cap;
     struct addrinfo *found, *at; /* addresses of the name, and the one in hand */
     struct channel *next;        /* in the pool */
@@ -36,8 +36,8 @@ enum { WHY_BUF = 160 };
 /* Begins to connect. `tls` NULL: plain. FIRN_EIO: `why` says what is wrong; FIRN_ENOMEM. */
 FIRN_MUSTUSE int channel_open(const struct server_name *to, struct tls_context *tls,
                               struct channel **out, char why[WHY_BUF]);
-void channel_close(
-    struct channel *c); /* without last words: in a child of fork() it is the parent's, too */
+/* Sends no close_notify: in a child of fork() the connection is the parent's, too. */
+void channel_close(struct channel *c);
 
 /* Goes on connecting. 0: open. FIRN_EAGAIN: wait for `wants`. FIRN_EIO: `why`. */
 FIRN_MUSTUSE int channel_ready(struct channel *c, char why[WHY_BUF]);
@@ -45,11 +45,11 @@ FIRN_MUSTUSE int channel_ready(struct channel *c, char why[WHY_BUF]);
 /* How many bytes went, FIRN_EAGAIN (call again with the same bytes), FIRN_EIO or FIRN_ENOMEM. */
 FIRN_MUSTUSE long channel_send(struct channel *c, const char *p, size_t len, char why[WHY_BUF]);
 
-/* Appends what there is to `in`. 0: there is more now. FIRN_EAGAIN, FIRN_ECLOSED (by the server), FIRN_EIO,
- * FIRN_ENOMEM. */
+/* Appends received bytes to `in`. 0: there are more now. FIRN_EAGAIN, FIRN_ECLOSED (by the server),
+ * FIRN_EIO, FIRN_ENOMEM. */
 FIRN_MUSTUSE int channel_recv(struct channel *c, char why[WHY_BUF]);
 
-/* Whether a channel of the pool can be used: nothing came on it, not even its end. */
+/* Whether an idle channel can be used: no byte arrived on it, and it was not closed. */
 bool channel_is_quiet(struct channel *c);
 
 #endif

@@ -1,23 +1,26 @@
 /*
- * The handle and the calls that wait. The way of an ID: prefetch takes it from this thread's part of a block
- * (a lane), leased from the generator that all threads share, remote from a trip to a server. All that is
- * not there at once is below the first function.
+ * The handle and the calls that wait.
+ * Where an ID comes from: in prefetch mode from this thread's slice of a block (a lane), in leased
+ * mode from the generator that all threads share, in remote mode from a trip to a server. All that
+ * is not at hand at once is below firn_client_next().
  */
 #include "client/handle.h"
 #include "firn/text.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 #include "platform/mono.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread's own part of a block, for each of the few handles that it uses. It is in thread-local storage, so a
- * thread that ends leaves nothing behind; what was in it is skipped. */
+/* A thread's slice of a block, one for each of the few handles that it uses. It is thread-local,
+ * so a thread that ends leaves no memory behind; its unused numbers are skipped. */
 struct lane {
-    uint64_t tag; /* whose it is: handle and process (a child of fork() is another one) */
+    uint64_t tag; /* of the handle and the process (a child of fork() is another one) */
     uint64_t next, end, step;
     uint64_t stale_ms;
 };
@@ -31,13 +34,13 @@ static inline struct lane *lane_of(const struct firn_client *f)
     return &lanes[f->serial % LANES];
 }
 
-/* Eras are random and never 0, so no handle's tag is another's, nor that of a lane never used. */
+/* Eras are random and never 0, so tags differ between handles and from that of an unused lane. */
 static inline uint64_t lane_tag(const struct firn_client *f)
 {
     return f->serial ^ fork_era_seen();
 }
 
-/* Whether the lane has a number for the handle; how old it is is another question. */
+/* Whether the lane has a number of the handle, of whatever age. */
 static inline bool lane_has(const struct lane *l, const struct firn_client *f)
 {
     return l->tag == lane_tag(f) && l->next != l->end;
@@ -50,7 +53,7 @@ static bool lane_fresh(const struct lane *l)
 
 static int next_slowly(struct firn_client *f, uint64_t *out, struct firn_diag *d);
 
-/* The next three are apart so that the shortest way needs no room on the stack. */
+/* The slower ways are functions of their own so that the fastest one needs no stack frame. */
 __attribute__((noinline)) static int next_leased(struct firn_client *f, struct firn_shared *g,
                                                  uint64_t *out, struct firn_diag *d)
 {
@@ -82,7 +85,7 @@ int firn_client_next(struct firn_client *f, uint64_t *out, struct firn_diag *d)
     return 0;
 }
 
-/* --- slowly --- */
+/* --- the slow path --- */
 
 static uint64_t deadline(const struct core *c)
 {
@@ -109,7 +112,7 @@ static int ask(struct firn_client *f, struct core *c, enum request_kind kind, ui
     return r;
 }
 
-/* Fill the lane with a part of the block in use. */
+/* Fills the lane with a slice of the block in use. */
 static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out, struct firn_diag *d)
 {
     struct lane *l = lane_of(f);
@@ -125,6 +128,7 @@ static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out, s
     pthread_mutex_unlock(&c->mutex);
     if (r)
         return r;
+    firn_assert(run.count > 0);
     *l = (struct lane){ lane_tag(f), run.first + run.step, run.first + run.count * run.step,
                         run.step, stale };
     *out = run.first;
@@ -160,7 +164,7 @@ __attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t
     return 0;
 }
 
-/* Numbers of blocks, the lane's first: a thread's IDs of one block rise. */
+/* Takes the lane's numbers first, so that a thread's IDs of one block rise. */
 static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
                           struct firn_diag *d)
 {
@@ -176,6 +180,7 @@ static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, 
         struct run run;
         uint64_t stale;
         r = prefetch_take(c, n - have, end, &run, &stale, d);
+        firn_assert(r != 0 || run.count <= n - have);
         for (uint64_t i = 0; r == 0 && i < run.count; i++)
             ids[have++] = run.first + i * run.step;
     }
@@ -202,7 +207,7 @@ static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *id
     return 0;
 }
 
-/* A server may give fewer than asked for: its limit, or the end of a sequence. */
+/* A server may return fewer than requested: its limit, or the end of a sequence. */
 static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
                          struct firn_diag *d)
 {
@@ -212,6 +217,8 @@ static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, s
         int r = ask(f, c, REQUEST_NUMBERS, most, NULL, &t, d);
         if (r)
             return r;
+        firn_assert(t.answer.numbers.numbers <= most, "got=%" PRIu64 " of %zu",
+                    t.answer.numbers.numbers, most);
         runs_expand(&t.answer.numbers, ids + have);
         have += t.answer.numbers.numbers;
         trip_done(&t);
@@ -289,7 +296,7 @@ int firn_client_next_text(struct firn_client *f, const char *key, char *out, siz
     return len < cap ? 0 : firn__diag(d, FIRN_ENOSPC, 0, SHORT_BUFFER);
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
 static bool is_number(const char *kind)
 {
@@ -367,8 +374,8 @@ int handle_core(struct firn_client *f, struct core **out, struct firn_diag *d)
         *out = c;
         return 0;
     }
-    /* The child of a fork(). The parent's core stays as it is: its locks may be held, its connections are not
-     * ours, and of its memory only what is reachable by `opts` is used. */
+    /* A child of fork(). The parent's core is left as it is: its locks may be held, and its
+     * connections belong to the parent. Only f->opts is used again. */
     struct core *fresh;
     int r = new_core(f, &fresh, d);
     if (r)
@@ -377,7 +384,7 @@ int handle_core(struct firn_client *f, struct core **out, struct firn_diag *d)
         *out = fresh;
         return 0;
     }
-    background_stop(fresh); /* another thread of the child was faster */
+    background_stop(fresh); /* another thread of the child made one first */
     core_free(fresh);
     *out = c;
     return 0;
@@ -397,7 +404,7 @@ static int read_token(struct client_opts *o, struct firn_diag *d)
     o->token[n] = '\0';
     o->token[strcspn(o->token, "\r\n")] = '\0';
     if (o->token[0] == '\0' || n == sizeof o->token - 1)
-        return firn__diag(d, FIRN_EIO, 0, "%.100s holds no token, or too long a one",
+        return firn__diag(d, FIRN_EIO, 0, "%.100s holds no token, or one that is too long",
                           o->token_file);
     return 0;
 }
@@ -447,11 +454,11 @@ void firn_client_stats(struct firn_client *f, struct firn_client_stats *out)
     uint64_t now = mono_ms();
     if (handle_core(f, &c, NULL) == 0) {
         const struct core_stats *k = &c->stats;
-        pthread_mutex_lock(&c->desk);
+        pthread_mutex_lock(&c->server_mutex);
         s.servers = c->servers;
         for (size_t i = 0; i < c->servers; i++)
             s.servers_out += balance_is_out(&c->health[i], now);
-        pthread_mutex_unlock(&c->desk);
+        pthread_mutex_unlock(&c->server_mutex);
         pthread_mutex_lock(&c->mutex);
         lending_stats(c, &s);
         pthread_mutex_unlock(&c->mutex);

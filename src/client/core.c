@@ -1,3 +1,4 @@
+/* The core: eras of fork(), servers with their idle connections, the retry budget. */
 #include "client/core.h"
 #include "client/internal.h"
 #include "id/rng_take.h"
@@ -20,7 +21,7 @@ static void make_era_page(void)
     firn__era_page = wipe_page_new(sizeof *firn__era_page);
 }
 
-/* Called when the first handle is opened, before anything can ask for the era. */
+/* Called when the first handle is opened, before any call of fork_era(). */
 static bool era_ready(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -50,7 +51,7 @@ static uint64_t next_random(struct core *c)
     return c->random;
 }
 
-/* An idle connection that the server has not closed meanwhile. */
+/* An idle connection that the server has not closed in the meantime; closed ones go to *dead. */
 static struct channel *take_idle(struct server *s, bool resp, uint64_t now, struct channel **dead)
 {
     while (s->idle[resp]) {
@@ -70,7 +71,7 @@ bool core_pick(struct core *c, uint64_t tried, size_t pin, bool resp, size_t *ou
 {
     uint64_t now = mono_ms();
     struct channel *dead = NULL;
-    pthread_mutex_lock(&c->desk);
+    pthread_mutex_lock(&c->server_mutex);
     size_t i = pin != ANY_SERVER ? pin
                                  : balance_pick(c->health, c->servers, tried, now, next_random(c));
     bool found = i < c->servers;
@@ -81,7 +82,7 @@ bool core_pick(struct core *c, uint64_t tried, size_t pin, bool resp, size_t *ou
         *out_name = s->name;
         *out = take_idle(s, resp, now, &dead);
     }
-    pthread_mutex_unlock(&c->desk);
+    pthread_mutex_unlock(&c->server_mutex);
     while (dead) {
         struct channel *next = dead->next;
         channel_close(dead);
@@ -98,10 +99,10 @@ void core_done(struct core *c, size_t server, enum verdict v, uint64_t took_us, 
         epoll_ctl(ch->watch, EPOLL_CTL_DEL, ch->fd, NULL);
         ch->watch = -1;
     }
-    pthread_mutex_lock(&c->desk);
+    pthread_mutex_lock(&c->server_mutex);
     struct server *s = &c->server[server];
     balance_end(&c->health[server], v, took_us, now);
-    for (int k = 0; v == SERVER_DOWN && k < 2; k++) /* what is kept to it is dead, too */
+    for (int k = 0; v == SERVER_DOWN && k < 2; k++) /* its idle connections are dead, too */
         while (s->idle[k]) {
             struct channel *kept = s->idle[k];
             s->idle[k] = kept->next;
@@ -118,7 +119,7 @@ void core_done(struct core *c, size_t server, enum verdict v, uint64_t took_us, 
         ch->next = drop;
         drop = ch;
     }
-    pthread_mutex_unlock(&c->desk);
+    pthread_mutex_unlock(&c->server_mutex);
     while (drop) {
         struct channel *next = drop->next;
         channel_close(drop);
@@ -130,26 +131,26 @@ bool core_has_other(struct core *c, uint64_t tried)
 {
     uint64_t now = mono_ms();
     bool other = false;
-    pthread_mutex_lock(&c->desk);
+    pthread_mutex_lock(&c->server_mutex);
     for (size_t i = 0; i < c->servers && !other; i++)
         other = !(tried >> i & 1) && !balance_is_out(&c->health[i], now);
-    pthread_mutex_unlock(&c->desk);
+    pthread_mutex_unlock(&c->server_mutex);
     return other;
 }
 
 bool core_may_retry(struct core *c)
 {
-    pthread_mutex_lock(&c->desk);
+    pthread_mutex_lock(&c->server_mutex);
     bool may = budget_spend(&c->budget);
-    pthread_mutex_unlock(&c->desk);
+    pthread_mutex_unlock(&c->server_mutex);
     return may;
 }
 
 void core_earn(struct core *c)
 {
-    pthread_mutex_lock(&c->desk);
+    pthread_mutex_lock(&c->server_mutex);
     budget_earn(&c->budget);
-    pthread_mutex_unlock(&c->desk);
+    pthread_mutex_unlock(&c->server_mutex);
 }
 
 /* --- life --- */
@@ -175,7 +176,7 @@ int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&c->news, &attr);
     pthread_condattr_destroy(&attr);
-    pthread_mutex_init(&c->desk, NULL);
+    pthread_mutex_init(&c->server_mutex, NULL);
     pthread_mutex_init(&c->mutex, NULL);
     c->servers = o->servers;
     for (size_t i = 0; i < o->servers; i++)
@@ -213,7 +214,7 @@ void core_free(struct core *c)
     block_pool_done(&c->pool);
     tls_context_free(c->tls);
     pthread_cond_destroy(&c->news);
-    pthread_mutex_destroy(&c->desk);
+    pthread_mutex_destroy(&c->server_mutex);
     pthread_mutex_destroy(&c->mutex);
     free(c);
 }

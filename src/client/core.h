@@ -1,10 +1,11 @@
 /*
- * core.h - what one process has behind a handle: its servers with their health and idle connections, the
- * retry budget, and what its mode needs. A child of fork() gets a core of its own and leaves the parent's
- * alone: its locks may be held by threads that do not exist there.
+ * core.h - the state of one process behind a handle.
+ * Servers with their health and idle connections, the retry budget, and what the mode needs. A
+ * child of fork() gets its own core and leaves the parent's alone: that one's locks may be held by
+ * threads that do not exist in the child.
  *
- * Two locks: `mutex` for blocks, leases and the calls that do not wait; `desk` for servers and budget, taken
- * inside it or alone, never held while anything is waited for.
+ * Two locks: `mutex` for blocks, leases and asynchronous calls; `server_mutex` for servers and
+ * budget, taken inside the first or alone, and never held while a thread waits.
  */
 #ifndef FIRN_CLIENT_CORE_H
 #define FIRN_CLIENT_CORE_H
@@ -21,7 +22,7 @@
 struct server {
     struct server_name name;
     struct channel
-        *idle[2]; /* by protocol: firnd goes by a connection's first byte; last used first */
+        *idle[2]; /* by protocol, which a connection's first byte sets; last used first */
     uint32_t idle_n;
 };
 
@@ -33,11 +34,11 @@ struct core_stats {
 struct lending; /* lending.c */
 struct async;   /* async.c */
 
-/* What is known about the client's sequence: whether a number may be lost unseen. */
+/* Whether a number of the client's sequence may be lost without anybody noticing. */
 enum sequence { SEQUENCE_UNKNOWN, SEQUENCE_RANGE, SEQUENCE_GAPLESS };
 
 struct failure {
-    uint64_t count; /* rises with each */
+    uint64_t count; /* rises with each failure */
     int error;
     char why[WHY_TEXT_BUF];
 };
@@ -47,7 +48,7 @@ struct core {
     uint64_t era;            /* fork_era() of the process that it belongs to */
     struct tls_context *tls; /* NULL: plain */
 
-    pthread_mutex_t desk;
+    pthread_mutex_t server_mutex;
     struct server server[SERVERS_MAX];
     struct health health[SERVERS_MAX];
     uint32_t servers;
@@ -59,7 +60,7 @@ struct core {
     pthread_cond_t news; /* a block came, a window was extended, or neither will */
     struct block_pool pool;
     struct trip *fetch;     /* the block under way, or NULL */
-    struct failure fetched; /* how the last one failed, for those that wait for it */
+    struct failure fetched; /* the last failure, for the threads that wait for a block */
     struct lending *lending;
     struct async *async;
     struct trip *discovery;
@@ -74,8 +75,8 @@ struct core {
 FIRN_MUSTUSE int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d);
 void core_free(struct core *c);
 
-/* This process's era: another number in every child of a fork(). It stands on a page that fork() wipes; 0: a
- * child that has not been here yet. */
+/* The era of this process: a random number, another one in each child of fork(). It is on a page
+ * that fork() wipes, so it is 0 in a child that has not called fork_era() yet. */
 extern _Atomic uint64_t *firn__era_page __attribute__((visibility("hidden")));
 
 static inline uint64_t fork_era_seen(void)
@@ -88,13 +89,13 @@ uint64_t fork_era(void);
 
 /* --- for trips --- */
 
-/* A server for an attempt, and an idle connection to it or NULL. Counts as begun; core_done() ends it.
- * False: all are among `tried`. */
+/* A server for an attempt, and an idle connection to it or NULL. Each success is followed by
+ * core_done(). False: all servers are among `tried`. */
 bool core_pick(struct core *c, uint64_t tried, size_t pin, bool resp, size_t *out_server,
                struct server_name *out_name, struct channel **out);
 /* The attempt is over; `ch` (may be NULL) goes back to the pool if it can be used again. */
 void core_done(struct core *c, size_t server, enum verdict v, uint64_t took_us, struct channel *ch);
-/* Whether there is a server that was not tried and is not out. */
+/* Whether there is a healthy server that was not tried. */
 bool core_has_other(struct core *c, uint64_t tried);
 bool core_may_retry(struct core *c);
 void core_earn(struct core *c);

@@ -1,6 +1,7 @@
 /*
- * discover=1: the servers of the URL are only where to begin; all that share their store are asked for from time
- * to time (GET /v1/nodes) and added. None is taken away: one that is gone is left alone as long as it fails.
+ * discover=1: finds the servers that share a store with those of the URL.
+ * GET /v1/nodes lists them, from time to time; new ones are added. None is removed: a server that
+ * is gone is avoided as long as it fails.
  */
 #include "client/internal.h"
 #include "platform/mono.h"
@@ -41,7 +42,7 @@ static bool read_address(const char *p, size_t len, struct server_name *out)
 
 static void add(struct core *c, const struct server_name *name)
 {
-    pthread_mutex_lock(&c->desk);
+    pthread_mutex_lock(&c->server_mutex);
     bool known = c->servers == SERVERS_MAX;
     for (size_t i = 0; i < c->servers && !known; i++)
         known = c->server[i].name.port == name->port &&
@@ -51,7 +52,7 @@ static void add(struct core *c, const struct server_name *name)
         c->health[c->servers] = (struct health){ 0 };
         c->servers++;
     }
-    pthread_mutex_unlock(&c->desk);
+    pthread_mutex_unlock(&c->server_mutex);
 }
 
 static int read_node(struct json_reader *j, struct core *c)

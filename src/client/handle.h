@@ -1,4 +1,4 @@
-/* handle.h - the handle itself, for the files that have public calls. */
+/* handle.h - struct firn_client, for the files that define public calls. */
 #ifndef FIRN_CLIENT_HANDLE_H
 #define FIRN_CLIENT_HANDLE_H
 
@@ -12,10 +12,10 @@ struct firn_client {
     struct client_opts opts;
 };
 
-/* This process's core; a child of fork() gets one with its first call. */
+/* The core of this process; a child of fork() makes its own in its first call. */
 FIRN_MUSTUSE int handle_core(struct firn_client *f, struct core **out, struct firn_diag *d);
 
-/* A question for the client's kind. FIRN_EINVAL: the key. FIRN_ENOTSUP: the kind is no number. */
+/* A request for the client's kind. FIRN_EINVAL: the key. FIRN_ENOTSUP: the kind is not a number. */
 FIRN_MUSTUSE int handle_request(const struct firn_client *f, enum request_kind kind, uint64_t n,
                                 const char *key, struct request *out, struct firn_diag *d);
 

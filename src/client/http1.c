@@ -1,6 +1,7 @@
 /*
- * Tickets are asked for by POST: a balancer on the way may repeat a GET, and a number of a gapless sequence
- * that nobody gets is a hole. Bodies come with a Content-Length, as firnd always sends it.
+ * Requests and responses as HTTP/1.1. Tested in tests/unit/client/answers.c.
+ * Tickets are requested by POST: a proxy may repeat a GET, and a number of a gapless sequence that
+ * no client gets is a hole.
  */
 #include "client/http1.h"
 #include "id/bytes.h"
@@ -13,7 +14,7 @@
 
 #define RUNS_TYPE "application/vnd.firn.runs"
 
-/* --- asking --- */
+/* --- writing --- */
 
 struct writer {
     char *p;
@@ -30,7 +31,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *w, const ch
     w->len += n > 0 ? (size_t)n : 0;
 }
 
-/* A list needs ?n=, and is asked for as runs: the shortest form there is. */
+/* A list needs ?n=, and is requested as runs, the shortest form. */
 static void put_mint(struct writer *w, const struct client_opts *o, const struct request *q)
 {
     bool ticket = o->seq[0] != '\0', many = q->kind == REQUEST_NUMBERS && q->n > 1;
@@ -152,7 +153,7 @@ static void read_refusal(const struct http_response *h, struct response *out)
             out->error = rows[i].error;
             out->again = rows[i].again;
         }
-    /* Not "the store is slow for me": a server that is not ready refuses everybody. */
+    /* A server that is not ready refuses all clients; a slow store is another error. */
     out->busy = h->status == 503 && memmem(h->body.p, h->body.len, "not-ready", 9);
     if (h->status == 503 && memmem(h->body.p, h->body.len, "no-slot", 7)) {
         out->error = FIRN_ENOSLOT;

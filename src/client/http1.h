@@ -1,4 +1,4 @@
-/* http1.h - questions as HTTP/1.1 requests, and the answers. Pure: bytes in, bytes out. */
+/* http1.h - requests and responses as HTTP/1.1. Pure: bytes in, bytes out. */
 #ifndef FIRN_CLIENT_HTTP1_H
 #define FIRN_CLIENT_HTTP1_H
 
@@ -8,8 +8,9 @@
 size_t http1_write(const struct client_opts *o, const struct server_name *to,
                    const struct request *q, char *out, size_t cap);
 
-/* How many bytes the answer takes, FIRN_EAGAIN if it is not complete yet, FIRN_EFORMAT if it is none,
- * FIRN_ENOMEM. `out` is zeroed but for numbers, which may have memory from before. */
+/* The length of the response, FIRN_EAGAIN if it is not complete yet, FIRN_EFORMAT if it is not a
+ * response of firnd, FIRN_ENOMEM. `out` is zeroed except for numbers, whose memory may be
+ * reused. */
 FIRN_MUSTUSE long http1_read(char *p, size_t len, const struct request *q, struct response *out);
 
 #endif

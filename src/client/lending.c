@@ -1,33 +1,38 @@
 /*
- * Leased mode: a server lends this process a worker slot and a window of timestamps [from, until), and
- * libfirn's generator makes IDs inside it. The window is all that uniqueness rests on (docs/client.md): it was
- * granted by the store, it is given to nobody else, and the generator refuses to leave it, whatever clock it is
- * given. The clock here is the server's: its time when it answered, carried on by CLOCK_MONOTONIC.
+ * leased mode: a server lends this process a worker slot and a window of timestamps [from, until),
+ * and libfirn's generator makes IDs inside it. Uniqueness rests on the window alone
+ * (docs/client.md): the store granted it, no other process gets it, and the generator refuses to
+ * leave it whatever clock it is given. The clock here is the server's: its time when it answered,
+ * advanced by CLOCK_MONOTONIC.
  *
- * Nobody watches the window. The generator gets a window that ends a little before the true one does, again and
- * again; so from time to time a call finds it used up, comes here, looks whether an extension has arrived or
- * is to be asked for, and moves the end on. Only at the true end somebody has to wait.
+ * No thread watches the window. The generator gets a window that ends a little before the granted
+ * one, again and again; so from time to time a call finds it used up, comes here, sees whether an
+ * extension arrived or is due, and moves the end. Only at the true end a call has to wait.
  *
- * An extension is asked of the server that lent the slot. If that is gone, or has forgotten the lease, another
- * server lends another slot; what is left of the old window is used meanwhile and never again after that.
+ * The server that lent the slot extends the lease. If that server is gone, or has forgotten the
+ * lease, another one lends another slot; the rest of the old window is used until then and never
+ * again.
  */
 #include "client/internal.h"
 #include "coord/lease_ticks.h"
 #include "id/diag.h"
+#include "id/minmax.h"
 #include "id/layout_same.h"
 #include "id/rng_take.h"
+#include "platform/assert.h"
 #include "platform/mono.h"
 #include "wire/json_read.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    PARTS = 12,      /* of a window: how often a busy client comes by */
-    RETURN_MS = 500, /* that closing a client may take */
-    NAP_US = 200,    /* when the layout's IDs of this moment are used up */
+    PARTS = 12,      /* of a window: how often a busy client looks at its lease */
+    RETURN_MS = 500, /* how long closing a client may take */
+    NAP_US = 200,    /* when the IDs of the current tick are used up */
     ID_BUF = 33,     /* a lease's name: 128 random bits */
 };
 
@@ -36,7 +41,7 @@ struct lend_clock {
     _Atomic int64_t off_ns; /* the server's time less CLOCK_MONOTONIC */
 };
 
-struct retired { /* a generator that threads may still be in */
+struct retired { /* a closed generator that threads may still be calling */
     struct firn_shared *gen;
     struct retired *next;
 };
@@ -52,7 +57,7 @@ struct lending {
 
     char id[ID_BUF];
     size_t server; /* that lent it */
-    bool held;     /* there is a lease, and the server knows it as far as we know */
+    bool held;     /* there is a lease that the server is believed to know */
     uint32_t slot;
     uint64_t from, until, window; /* ticks of the lease */
     uint64_t stamped;             /* highest tick of the layout that a closed generator used */
@@ -102,9 +107,9 @@ static void retire(struct lending *l)
     if (!l->gen)
         return;
     firn_shared_close(l->gen, &last);
-    l->stamped = last > l->stamped ? last : l->stamped;
+    l->stamped = max64(last, l->stamped);
     r = malloc(sizeof *r);
-    if (r) { /* else its page stays: some bytes less, nothing worse */
+    if (r) { /* else its page is leaked */
         *r = (struct retired){ l->gen, l->retired };
         l->retired = r;
     }
@@ -118,15 +123,20 @@ static uint64_t tick_used(const struct lending *l)
     return l->gen ? __atomic_load_n(&l->gen->word_, __ATOMIC_RELAXED) >> l->gen->seq_bits_ : 0;
 }
 
-/* Where the generator's window ends for now: a part of a window ahead, never beyond the true end. */
+/* The end of the granted window, in ticks of the layout. */
+static uint64_t hard_end(const struct lending *l)
+{
+    return lease_ticks_until(&l->layout, &l->ticks, l->until);
+}
+
+/* The end of the generator's window for now: a part of a window ahead, at most the granted end. */
 static uint64_t soft_end(const struct lending *l)
 {
-    uint64_t hard = lease_ticks_until(&l->layout, &l->ticks, l->until), tick = tick_now(l);
+    uint64_t hard = hard_end(l), tick = tick_now(l);
     uint64_t part = l->window / PARTS ? l->window / PARTS : 1;
     uint64_t end = lease_ticks_until(&l->layout, &l->ticks, tick + part);
     uint64_t ahead = tick_used(l) + (end - lease_ticks_until(&l->layout, &l->ticks, tick)) + 1;
-    end = end > ahead ? end : ahead;
-    return end < hard ? end : hard;
+    return min64(max64(end, ahead), hard);
 }
 
 static int start(struct lending *l, uint32_t drift_ms)
@@ -139,8 +149,7 @@ static int start(struct lending *l, uint32_t drift_ms)
     o.clock = &l->clock.base;
     o.from = from > l->stamped ? from : l->stamped + 1;
     o.from = o.from ? o.from : 1;
-    uint64_t hard = lease_ticks_until(&l->layout, &l->ticks, l->until);
-    if (hard <= o.from || l->slot >= firn_layout_slots(&l->layout))
+    if (hard_end(l) <= o.from || l->slot >= firn_layout_slots(&l->layout))
         return FIRN_EWINDOW;
     o.until = o.from + 1; /* soft_end() raises it */
     int r = firn_shared_new(&l->layout, &o, &l->gen);
@@ -149,7 +158,7 @@ static int start(struct lending *l, uint32_t drift_ms)
     return r;
 }
 
-/* --- what the server says --- */
+/* --- grants --- */
 
 struct grant {
     uint64_t slot, from, until, now, window, floor, drift;
@@ -210,7 +219,7 @@ static void granted(struct core *c, struct lending *l, const struct trip *t)
     struct grant g;
     if (read_grant(t->body, t->body_len, &g) != 0) {
         l->held = false;
-        failed(l, FIRN_EFORMAT, "the server's lease cannot be understood");
+        failed(l, FIRN_EFORMAT, "the server's lease is malformed");
         return;
     }
     if (!l->known) {
@@ -219,16 +228,16 @@ static void granted(struct core *c, struct lending *l, const struct trip *t)
         l->known = true;
     } else if (!layout_same(&l->layout, &g.layout)) {
         l->held = false;
-        failed(l, FIRN_EINVAL, "the servers have different layouts: they do not belong together");
+        failed(l, FIRN_EINVAL, "the servers have different layouts: list those of one store only");
         return;
     }
     set_clock(l, t, g.now);
-    /* No two grants of a slot begin at the same tick, so these two tell whether it is the one in use. The
-     * server's number alone would not: it may have forgotten the lease and, asked by a request that was late,
-     * have taken another one under the same name. */
+    /* No two grants of a slot begin at the same tick, so slot and start identify the grant. The
+     * name of the lease does not: the server may have forgotten it and, on a late request, have
+     * taken another slot under the same name. */
     bool same = l->extending && l->gen && g.slot == l->slot && g.from == l->from;
     if (same) {
-        l->until = g.until > l->until ? g.until : l->until;
+        l->until = max64(g.until, l->until);
         atomic_fetch_add_explicit(&c->stats.extensions, 1, memory_order_relaxed);
     } else {
         retire(l);
@@ -237,13 +246,14 @@ static void granted(struct core *c, struct lending *l, const struct trip *t)
         l->until = g.until;
         atomic_fetch_add_explicit(&c->stats.leases, 1, memory_order_relaxed);
     }
+    firn_assert(l->from < l->until, "from=%" PRIu64 " until=%" PRIu64, l->from, l->until);
     l->window = g.window;
     l->server = t->server;
     l->held = true;
     if (!l->gen) {
         int r = start(l, (uint32_t)g.drift);
         if (r && r != FIRN_EWINDOW)
-            failed(l, r, "no generator on this lease");
+            failed(l, r, "no generator can be made on this lease");
     }
     if (l->gen && g.floor) /* a new store's slots, or a fenced one's, begin ahead of the clock */
         firn_shared_set_floor(l->gen, lease_ticks_until(&l->layout, &l->ticks, g.floor));
@@ -255,8 +265,9 @@ static void trip_over(struct core *c, struct lending *l)
     if (t->error == 0) {
         granted(c, l, t);
     } else if (l->extending) {
-        /* If its store is in trouble the server still knows the lease, and others would not get further. Else
-         * another server lends another slot; see lending_tend(). */
+        /* FIRN_EAGAIN: the store fails, the server still knows the lease, and another server
+         * would not get further. Otherwise another server lends another slot; see
+         * lending_tend(). */
         l->held = t->error == FIRN_EAGAIN;
         if (l->held && tick_now(l) >= l->until)
             failed(l, t->error, t->why);
@@ -269,7 +280,7 @@ static void trip_over(struct core *c, struct lending *l)
     pthread_cond_broadcast(&c->news);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static void new_id(char out[ID_BUF])
 {
@@ -279,8 +290,8 @@ static void new_id(char out[ID_BUF])
         snprintf(out + 2 * i, 3, "%02x", b[i]);
 }
 
-/* A new name for every lease that is asked for: who asks again under an old name could be given the window
- * that it has used already. */
+/* Each lease has a new name: a request under an old name could be granted the window that was used
+ * under it. */
 static void begin(struct core *c, struct lending *l)
 {
     struct request q = { .kind = REQUEST_POST };
@@ -305,7 +316,7 @@ static void begin(struct core *c, struct lending *l)
         l->trip->pin = l->server;
 }
 
-/* An extension when a third of the window is gone; a new lease when there is none. */
+/* Due: an extension when a third of the window has passed; a lease when there is none. */
 static bool due(const struct lending *l)
 {
     if (!l->held)
@@ -333,8 +344,11 @@ void lending_tend(struct core *c)
         if (l->failure.count != failures)
             break;
     }
-    if (l->gen)
+    if (l->gen) {
         firn_shared_extend(l->gen, soft_end(l));
+        firn_assert(l->gen->until_ <= hard_end(l), "until=%" PRIu64 " granted=%" PRIu64,
+                    l->gen->until_, hard_end(l));
+    }
 }
 
 int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_t *out_n,
@@ -399,13 +413,13 @@ void lending_return(struct core *c)
     struct trip t;
     if (!l || !l->held)
         return;
-    retire(l); /* first: from the moment the slot is given back nothing may come of it */
+    retire(l); /* first: once the slot is given back no ID may be made on it */
     snprintf(q.path, sizeof q.path, "/v1/leases/%s", l->id);
     trip_start(&t, c, &q);
     t.pin = l->server;
     t.deadline_ms = mono_ms() + RETURN_MS;
     int r = trip_run(&t);
-    (void)r; /* it did not land: the window's end frees the slot as well */
+    (void)r; /* if it failed, the slot is free again at the end of the window */
     trip_done(&t);
 }
 

@@ -1,6 +1,7 @@
 /*
- * Blocks fetched ahead, by the threads that use them: who takes a part of a block also looks, without waiting,
- * whether the next block has come or is to be asked for. Somebody waits only when there is nothing left.
+ * prefetch mode: blocks of numbers fetched ahead by the threads that use them.
+ * A thread that takes a slice of a block also looks, without waiting, whether the next block
+ * arrived or must be requested. A thread waits only when no number is left.
  */
 #include "client/internal.h"
 #include "id/diag.h"
@@ -32,27 +33,26 @@ static void begin(struct core *c)
     trip_start(c->fetch, c, &q);
 }
 
-/* The trip is over: what it brought. */
+/* The trip is over: adds the block, or notes the failure. */
 static void take_in(struct core *c, struct trip *t)
 {
     const struct client_opts *o = c->opts;
     if (t->error == FIRN_EINVAL && t->request.kind == REQUEST_NUMBERS && t->request.n > 1) {
-        c->pool.size = c->pool.size_max = t->request.n / 2; /* the server gives fewer at once */
+        c->pool.size = c->pool.size_max = t->request.n / 2; /* the server limits it to fewer */
         return;
     }
     if (t->error) {
         failed(c, t->error, t->why);
         if (c->pool.size > 1)
-            c->pool.size /= 2; /* it may have been too much for the time-out */
+            c->pool.size /= 2; /* it may have taken longer than the time-out */
         return;
     }
     if (t->request.kind == REQUEST_GET) {
         enum sequence s = sequence_read(t->body, t->body_len);
         if (s == SEQUENCE_GAPLESS)
-            failed(
-                c, FIRN_EINVAL,
-                "the sequence is gapless: numbers in stock would be holes; use mode=remote, or a "
-                "range sequence");
+            failed(c, FIRN_EINVAL,
+                   "the sequence is gapless: numbers fetched ahead could be holes; use mode=remote "
+                   "or a range sequence");
         else
             atomic_store(&c->sequence, s);
         return;

@@ -1,6 +1,5 @@
-/*
- * request.h - what is asked of a server and what it answered, apart from how it is said (http1.h, resp2.h).
- */
+/* request.h - requests to a server and its responses, independent of the protocol (http1.h,
+ * resp2.h). */
 #ifndef FIRN_CLIENT_REQUEST_H
 #define FIRN_CLIENT_REQUEST_H
 
@@ -12,13 +11,13 @@ enum {
     KEY_MAX = 255,
     PATH_BUF = 192,
     BODY_BUF = 512,
-    REQUEST_BYTES_MAX = 4096, /* a question as it is sent: path, token, key, body */
+    REQUEST_BYTES_MAX = 4096, /* as it is sent: path, token, key, body */
 };
 
 enum request_kind {
     REQUEST_NUMBERS, /* `n` numbers of the client's kind */
     REQUEST_TEXT,    /* one ID of it as text */
-    REQUEST_GET,     /* a path of the HTTP API; the answer's body comes back as it is */
+    REQUEST_GET,     /* a path of the HTTP API; the response's body is returned as it is */
     REQUEST_POST,
     REQUEST_DELETE,
 };
@@ -30,21 +29,21 @@ struct request {
     char path[PATH_BUF], body[BODY_BUF]; /* REQUEST_GET and below */
 };
 
-/* These go over HTTP whatever the client speaks else: every port of firnd understands both. */
+/* These go over HTTP even with proto=resp: every port of firnd speaks both. */
 static inline bool request_is_http(const struct request *q)
 {
     return q->kind >= REQUEST_GET;
 }
 
 struct response {
-    int error;  /* 0, or what the server's refusal means: FIRN_E... */
-    bool again; /* it may help to ask again, here later or elsewhere now */
-    bool busy;  /* the server says that it cannot serve anybody at the moment */
-    bool close; /* the connection is not to be used again */
-    size_t at;  /* resp2.c: how far a list was read, and what of it is missing */
+    int error;  /* 0, or the meaning of the server's error: FIRN_E... */
+    bool again; /* a retry may help, on this server later or on another now */
+    bool busy;  /* the server reports that it is not ready */
+    bool close; /* the connection must not be used again */
+    size_t at;  /* resp2.c: bytes of a list that were read, and values that are missing */
     uint64_t missing;
-    struct runs numbers;             /* REQUEST_NUMBERS; the receiver frees it */
-    char text[FIRN_CLIENT_TEXT_BUF]; /* REQUEST_TEXT: the ID; on error what the server says */
+    struct runs numbers;             /* REQUEST_NUMBERS; the trip frees it */
+    char text[FIRN_CLIENT_TEXT_BUF]; /* REQUEST_TEXT: the ID; on error the server's message */
     const char *body; /* REQUEST_GET and below: borrowed from the bytes that were parsed */
     size_t body_len;
 };

@@ -1,11 +1,13 @@
+/* Requests and responses in the Redis protocol. Tested in tests/unit/client/answers.c. */
 #include "client/resp2.h"
 #include "firn/text.h"
+#include "platform/assert.h"
 #include "wire/resp_reply.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* --- asking --- */
+/* --- writing --- */
 
 static size_t command(char *out, size_t cap, const char *const *words, size_t n)
 {
@@ -93,10 +95,11 @@ static int read_text(const struct resp_value *v, struct response *out)
     return 0;
 }
 
-/* The members of a list from out->at on. */
+/* The members of a list, from out->at on. */
 static long read_list(const char *p, size_t len, const struct request *q, struct response *out)
 {
     struct resp_value v;
+    firn_assert(out->at <= len, "at=%zu of %zu", out->at, len);
     while (out->missing > 0) {
         long used = resp_reply(p + out->at, len - out->at, &v);
         if (used < 0)
@@ -118,7 +121,7 @@ long resp2_read(const char *p, size_t len, bool auth, const struct request *q, s
         return read_list(p, len, q, out);
     long used = resp_reply(p, len, &v);
     if (auth && used > 0) {
-        if (v.type == RESP_FAILURE) { /* what the command answers then says no more */
+        if (v.type == RESP_FAILURE) { /* the reply to the command says nothing new then */
             read_refusal(v.text, out);
             out->close = true;
             return (long)len;

@@ -1,5 +1,8 @@
+/* Collects numbers as runs of first, step and count. */
 #include "client/runs.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 int runs_add_run(struct runs *r, struct run run)
@@ -35,9 +38,12 @@ int runs_add(struct runs *r, uint64_t number)
 
 void runs_expand(const struct runs *r, uint64_t *out)
 {
+    const uint64_t *from = out;
     for (size_t i = 0; i < r->n; i++)
         for (uint64_t k = 0; k < r->v[i].count; k++)
             *out++ = r->v[i].first + k * r->v[i].step;
+    firn_assert((uint64_t)(out - from) == r->numbers, "wrote=%td of %" PRIu64, out - from,
+                r->numbers);
 }
 
 void runs_clear(struct runs *r)

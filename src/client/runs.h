@@ -1,7 +1,8 @@
 /*
- * runs.h - numbers as arithmetic runs. What a server mints at once counts up in steps: a block of a hundred
- * thousand Snowflake IDs is some dozens of runs, a block of tickets is one. So blocks cost no memory worth
- * speaking of, and to hand a part of one to a thread is to copy three words.
+ * runs.h - numbers as arithmetic runs.
+ * The numbers that a server mints at once count up in steps: a block of a hundred thousand
+ * Snowflake IDs is a few dozen runs, a block of tickets is one. So blocks need little memory, and a
+ * slice of one is three words to copy.
  */
 #ifndef FIRN_CLIENT_RUNS_H
 #define FIRN_CLIENT_RUNS_H
@@ -25,7 +26,7 @@ struct runs { /* zeroed: none */
 FIRN_MUSTUSE int runs_add(struct runs *r, uint64_t number);
 FIRN_MUSTUSE int runs_add_run(struct runs *r, struct run run);
 
-/* Write the numbers out; there is room for all. */
+/* Writes all numbers to `out`, which has room for them. */
 void runs_expand(const struct runs *r, uint64_t *out);
 
 void runs_clear(struct runs *r); /* keeps the memory */

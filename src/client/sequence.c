@@ -1,6 +1,7 @@
 /*
- * A number of a gapless sequence that was taken and never arrived is a hole. So before the first ticket the
- * client asks what the sequence is like; a mode never changes.
+ * Learns whether a sequence is gapless.
+ * A number of a gapless sequence that was taken and never arrived is a hole. So before the first
+ * ticket the client asks for the sequence's mode, which never changes.
  */
 #include "client/internal.h"
 #include "id/diag.h"

@@ -1,3 +1,4 @@
+/* Sends a request to servers, with retries, until one answers or the deadline. */
 #include "client/trip.h"
 #include "client/core.h"
 #include "client/http1.h"
@@ -68,7 +69,7 @@ static int finish(struct trip *t, int error)
     return error;
 }
 
-/* The attempt has failed with `error` (should it be the last): go on, or end. */
+/* The attempt failed: retries, or ends the trip with `error`. */
 static int go_on(struct trip *t, int error, bool at_once)
 {
     const struct client_opts *o = t->core->opts;
@@ -80,7 +81,7 @@ static int go_on(struct trip *t, int error, bool at_once)
     if (t->pin != ANY_SERVER)
         return finish(t, error);
     bool other = core_has_other(t->core, t->tried);
-    if (!t->asked && other) { /* nobody was asked yet: that is no retry */
+    if (!t->asked && other) { /* no server was asked yet: not a retry */
         t->state = TRIP_PICK;
         return 0;
     }
@@ -121,7 +122,8 @@ static int pick(struct trip *t)
     struct core *c = t->core;
     uint64_t now = mono_ms();
     char why[WHY_BUF] = "";
-    /* When all were tried there is another round: first the others, then the last one, too. */
+    /* When all were tried there is another round: first all but the last one, then that one,
+     * too. */
     const uint64_t rounds[] = { t->tried, UINT64_C(1) << t->server, 0 };
     bool found = false;
     for (size_t i = 0; i < 3 && !found; i++) {
@@ -192,13 +194,13 @@ static int sending(struct trip *t)
             return attempt_failed(t, SERVER_SLIPPED, why);
         }
         t->sent += (size_t)n;
-        t->asked = t->sent == t->out_len; /* the last byte makes a question of it */
+        t->asked = t->sent == t->out_len; /* before its last byte it is not a request */
     }
     t->state = TRIP_READING;
     return 0;
 }
 
-/* A whole answer came. */
+/* A complete response arrived. */
 static int answered(struct trip *t, long used)
 {
     struct channel *ch = t->channel;
@@ -224,10 +226,10 @@ static int answered(struct trip *t, long used)
     if (a->error == 0)
         return finish(t, 0);
     note_server(t, a->text);
-    t->asked = false; /* a refusal is an answer: nothing was taken */
+    t->asked = false; /* the server refused: it took no number */
     if (!a->again)
         return finish(t, a->error);
-    t->asked = !t->once; /* but it counts as a retry */
+    t->asked = !t->once; /* the next attempt counts as a retry */
     return go_on(t, a->error, a->busy || a->error == FIRN_ENOSLOT);
 }
 
@@ -261,7 +263,7 @@ static int reading(struct trip *t)
     }
 }
 
-/* Time is up for the attempt, or for all of it. */
+/* Ends the attempt at its time-out, and the trip at its deadline. */
 static int check_time(struct trip *t)
 {
     uint64_t now = mono_ms();
@@ -269,7 +271,7 @@ static int check_time(struct trip *t)
     bool attempt = t->state == TRIP_OPENING || t->state == TRIP_SENDING || t->state == TRIP_READING;
     if (now >= t->deadline_ms) {
         if (attempt) {
-            t->pin = t->server; /* the last attempt, whatever it was */
+            t->pin = t->server; /* no other attempt */
             snprintf(said, sizeof said, "no answer until the deadline");
             return attempt_failed(t, SERVER_DOWN, said);
         }

@@ -1,15 +1,18 @@
 /*
- * trip.h - one question, brought to servers until one answers it: attempts with a time-out, retries a while
- * apart, each on another server, under one deadline and the retry budget. It never waits: trip_step() goes as
- * far as it can, then says what it waits for. A trip belongs to one thread at a time.
+ * trip.h - one request, sent to servers until one answers it.
+ * Attempts have a time-out, retries a delay; each goes to another server, under one deadline and
+ * the retry budget. A trip never blocks: trip_step() goes as far as it can, then trip_wants() tells
+ * what it waits for. It belongs to one thread at a time.
  *
- * When the next server is asked at once, and when only after a pause:
- *  - a server that cannot be reached has not been asked: the next one is, at once, and no retry is spent
- *  - one that says that it is not ready, or whose kept connection broke before a byte of the answer came: a
- *    retry, at once, as long as there is a server that was not tried and is well
- *  - all else (time-outs, cut answers): a retry, after the pause
- * A question that must not be repeated once it may have been understood (`once`: a number of a gapless sequence
- * without a key) ends with FIRN_EUNKNOWN then: the caller must know that there may be a hole.
+ * The next server is asked at once, or after the delay:
+ *  - a server that cannot be reached was not asked: the next one is asked at once, no retry is
+ *    spent
+ *  - a server that reports that it is not ready, or whose kept connection broke before a byte of
+ *    the response arrived: a retry, at once while there is a healthy server that was not tried
+ *  - everything else (time-outs, truncated responses): a retry after the delay
+ * A request that must not be repeated once a server may have understood it (`once`: a number of a
+ * gapless sequence without a key) then ends with FIRN_EUNKNOWN: the caller must know that there may
+ * be a hole.
  */
 #ifndef FIRN_CLIENT_TRIP_H
 #define FIRN_CLIENT_TRIP_H
@@ -24,41 +27,40 @@ enum { WHY_TEXT_BUF = sizeof(((struct firn_diag *)0)->text), ANY_SERVER = SERVER
 struct trip {
     struct core *core;
     struct request request;
-    size_t pin; /* only this server, or ANY_SERVER */
+    size_t pin; /* the only server that is asked, or ANY_SERVER */
     bool once;  /* see above */
     uint64_t deadline_ms;
 
-    bool polled; /* a thread waits for its descriptor, and takes the next step (waiting.c) */
+    bool polled; /* a thread polls its descriptor and takes the next step (waiting.c) */
     enum { TRIP_PICK, TRIP_OPENING, TRIP_SENDING, TRIP_READING, TRIP_PAUSING, TRIP_DONE } state;
     struct channel *channel;
     struct server_name name;
-    size_t server; /* that is asked now, or was last */
-    uint64_t tried;
-    uint32_t attempts; /* that count: a server that could not be reached does not */
+    size_t server;     /* the server of this attempt, or of the last one */
+    uint64_t tried;    /* a bit per server */
+    uint32_t attempts; /* without those on servers that could not be reached */
     uint64_t began_us, attempt_end_ms, pause_end_ms;
-    bool asked; /* in this attempt: the server may have understood the question */
+    bool asked; /* in this attempt: the server may have understood the request */
     size_t out_len, sent;
 
     int error; /* when done */
     struct response answer;
-    char *body; /* of REQUEST_GET and below: a copy with a NUL behind it; the trip's */
+    char *body; /* REQUEST_GET and below: a copy with a NUL, owned by the trip */
     size_t body_len;
-    char why
-        [WHY_TEXT_BUF]; /* the servers that were tried and what each answered; "" without error */
+    char why[WHY_TEXT_BUF]; /* which servers were tried and what each answered */
     char out[REQUEST_BYTES_MAX];
 };
 
-/* Big: not for stacks that matter. The question is copied. */
+/* A trip is large (6 KiB). The request is copied. */
 void trip_start(struct trip *t, struct core *c, const struct request *q);
-void trip_done(struct trip *t); /* also before its end; the server's answer is then lost */
+void trip_done(struct trip *t); /* also before its end: the response is then lost */
 
-/* Go as far as it goes. True: it is over, and t->error is 0 or says why. False: wait (trip_wants), then again. */
+/* Goes as far as possible. True: it is over, see t->error. False: wait (trip_wants), call again. */
 bool trip_step(struct trip *t);
 
-/* What it waits for: a descriptor (-1: none) and its events, and until when, CLOCK_MONOTONIC ms. */
+/* A descriptor (-1: none), its events, and until when to wait for them, in mono_ms(). */
 void trip_wants(const struct trip *t, int *out_fd, short *out_events, uint64_t *out_until_ms);
 
-/* Step and wait until it is over; t->error. */
+/* Steps and waits until it is over; returns t->error. */
 FIRN_MUSTUSE int trip_run(struct trip *t);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * url.h - what a client is told: firn://a:9001,b:9001/?mode=prefetch&timeout=2s. Pure: nothing is asked of
- * anybody and no file is read. The options are the rows of one table (url.c).
+ * url.h - the options of a client, as its URL gives them: firn://a:9001,b:9001/?mode=prefetch.
+ * Pure: no server is asked and no file is read. The options are the rows of one table (url.c).
  */
 #ifndef FIRN_CLIENT_URL_H
 #define FIRN_CLIENT_URL_H
@@ -45,8 +45,8 @@ struct client_opts {
     char ca[VALUE_BUF], cert[VALUE_BUF], key[VALUE_BUF]; /* PEM files */
 };
 
-/* FIRN_EFORMAT, FIRN_EINVAL, FIRN_ERANGE: `d` says what, and names the nearest option for one that there is
- * not. *out is complete, with defaults, on success only. */
+/* FIRN_EFORMAT, FIRN_EINVAL, FIRN_ERANGE: `d` says what is wrong, and for an unknown option
+ * names the nearest one. *out is complete, with defaults, on success only. */
 FIRN_MUSTUSE int client_url_parse(const char *url, struct client_opts *out, struct firn_diag *d);
 
 #endif

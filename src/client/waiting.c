@@ -1,10 +1,11 @@
+/* Waits for a trip that several threads need. */
 #include "client/internal.h"
 #include "platform/mono.h"
 
 #include <poll.h>
 
-/* While a thread waits for a trip's descriptor nobody else takes a step of that trip: what it waits for could come
- * and go without waking it. */
+/* While a thread polls a trip's descriptor no other thread takes a step of that trip: the event
+ * could come and go without waking the first one. */
 void await_trip(struct core *c, struct trip *t, uint64_t end_ms)
 {
     struct pollfd p = { -1, 0, 0 };
@@ -21,5 +22,5 @@ void await_trip(struct core *c, struct trip *t, uint64_t end_ms)
     poll(&p, 1, until > now ? (int)(until - now < 60000 ? until - now : 60000) : 0);
     pthread_mutex_lock(&c->mutex);
     t->polled = false;
-    pthread_cond_broadcast(&c->news); /* somebody else may have to wait for the descriptor now */
+    pthread_cond_broadcast(&c->news); /* another thread may have to poll now */
 }

@@ -1,6 +1,7 @@
 /*
- * Growth doubles, so appending is cheap however it is cut; the first allocation already holds a small
- * answer.
+ * Growing buffers and slices.
+ * Growth doubles, so the size of the appended pieces does not matter; the first allocation already
+ * holds a small response.
  */
 #include "wire/buf.h"
 
@@ -69,6 +70,7 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 
 void buf_consume(struct buf *b, size_t n)
 {
+    firn_assert(n <= b->len, "n=%zu len=%zu", n, b->len);
     b->len -= n;
     if (b->len > 0)
         memmove(b->p, b->p + n, b->len);

@@ -1,11 +1,13 @@
 /*
  * buf.h - bytes that grow up to a bound, and slices that borrow them.
  * A struct buf collects output (or input that must outlive a read). It never grows past `max`: an
- * append that would do so, or that finds no memory, drops its bytes and sets `failed`, which stays
- * set; the owner looks once at the end instead of after every append. Belongs to one thread.
+ * append that would exceed it, or that finds no memory, drops its bytes and sets `failed`, which
+ * stays set; the owner checks once at the end instead of after every append. One thread.
  */
 #ifndef FIRN_WIRE_BUF_H
 #define FIRN_WIRE_BUF_H
+
+#include "platform/assert.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,13 +20,13 @@ struct slice {
     size_t len;
 };
 
-/* Byte for byte the same as a text; an absent slice is none. */
+/* Whether it equals `text` byte for byte. An absent slice equals none. */
 static inline bool slice_is(struct slice s, const char *text)
 {
     return s.p && s.len == strlen(text) && memcmp(s.p, text, s.len) == 0;
 }
 
-/* How often `self` comes again at the start of `rest`, byte for byte; at most `max`. */
+/* How often `self` is repeated at the start of `rest`, byte for byte; at most `max`. */
 size_t slice_repeats(struct slice self, struct slice rest, size_t max);
 
 struct buf { /* all zero but `max` is a valid, empty buffer that owns no memory */
@@ -43,10 +45,10 @@ static inline void buf_init(struct buf *b, size_t max)
 /* Frees the memory; the buffer is empty, not failed and usable again. */
 void buf_done(struct buf *b);
 
-/* Makes room for n more bytes. False (and `failed`) when the bound or the memory does not allow. */
+/* Makes room for n more bytes. False, and `failed`, beyond the bound or without memory. */
 bool buf_grow(struct buf *b, size_t n);
 
-/* n writable bytes at the end, or NULL. Say with buf_commit() how many of them were written. */
+/* n writable bytes at the end, or NULL. buf_commit() then adds those that were written. */
 static inline char *buf_room(struct buf *b, size_t n)
 {
     if (__builtin_expect(b->cap - b->len < n, 0) && !buf_grow(b, n))
@@ -56,6 +58,7 @@ static inline char *buf_room(struct buf *b, size_t n)
 
 static inline void buf_commit(struct buf *b, size_t n)
 {
+    firn_assert(n <= b->cap - b->len, "n=%zu len=%zu cap=%zu", n, b->len, b->cap);
     b->len += n;
 }
 
@@ -77,10 +80,10 @@ static inline void buf_add_str(struct buf *b, const char *s)
 void buf_add_u64(struct buf *b, uint64_t v);
 void buf_add_i64(struct buf *b, int64_t v);
 
-/* For the paths that are not hot. */
+/* Slow: not for the hot path. */
 __attribute__((format(printf, 2, 3))) void buf_addf(struct buf *b, const char *fmt, ...);
 
-/* Forgets the first n bytes. */
+/* Removes the first n bytes. */
 void buf_consume(struct buf *b, size_t n);
 
 /* Writes v as decimal digits so that they end before `end`; returns where they begin. */

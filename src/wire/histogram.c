@@ -1,3 +1,4 @@
+/* Log-linear histograms: merging and percentiles. */
 #include "wire/histogram.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * histogram.h - how often each value occurred, for percentiles of millions of latencies.
- * Buckets are log-linear: below 256 every value has its own, above that each doubling is cut into
- * 128, so a percentile is at most 1/128 above the true value. All 64 bits fit; recording allocates
- * nothing and costs a few instructions. One thread; merge the threads' histograms at the end.
+ * histogram.h - counts values in buckets, for percentiles of millions of latencies.
+ * Buckets are log-linear: below 256 every value has its own, above that each doubling is divided
+ * into 128, so a percentile is at most 1/128 above the true value. All 64 bits fit; recording
+ * allocates nothing and costs a few instructions. One thread; merge the threads' histograms at the
+ * end.
  */
 #ifndef FIRN_WIRE_HISTOGRAM_H
 #define FIRN_WIRE_HISTOGRAM_H
@@ -30,7 +31,7 @@ static inline size_t histogram__index(uint64_t value)
     return ((size_t)shift << HISTOGRAM_SUB_BITS) + (size_t)(value >> shift);
 }
 
-/* Inline: this runs once per request. */
+/* Inline: it runs once per request. */
 static inline void histogram_add(struct histogram *h, uint64_t value, uint64_t times)
 {
     if (h->total == 0 || value < h->min)
@@ -41,11 +42,11 @@ static inline void histogram_add(struct histogram *h, uint64_t value, uint64_t t
     h->bucket[histogram__index(value)] += times;
 }
 
-/* All of `from` is added to `into`. */
+/* Adds all of `from` to `into`. */
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
-/* The smallest value, as a bucket knows it, that at least `per_million` of a million are not above:
- * 500000 is the median, 999000 is p99.9. Never above the largest value seen; 0 if nothing was. */
+/* A percentile: the upper end of the bucket up to which at least `per_million` of a million values
+ * lie. 500000 is the median, 999000 is p99.9. Never above the largest value; 0 without values. */
 uint64_t histogram_at(const struct histogram *h, uint32_t per_million);
 
 #endif

@@ -1,16 +1,17 @@
 /*
- * A request is read in two steps. scan_head() walks the head line by line, refuses what is not
- * exactly RFC 9112 (bare CR or LF, folded lines, space before a colon, control bytes) and collects
- * the headers that we use. If one of them has a say in framing or in the life of the connection,
- * llhttp reads the same bytes too and both must agree: our scanner is the strict gate, llhttp the
- * second opinion that has met more of the world's malice. A head without such headers (nearly every
- * request for an ID) means "no body, keep alive as the version says" in every parser, so llhttp is
- * not asked. http_parse_slow() always asks; the tests hold the two against each other.
+ * The reader of HTTP/1 requests.
+ * scan_head() walks the head line by line with the strict scanner of http_line.h and collects the
+ * headers that firnd uses. If one of them bears on framing or on the life of the connection, llhttp
+ * reads the same bytes too, and both must agree: our scanner is the strict gate, llhttp the second
+ * opinion that has met more attacks. A head without such headers (nearly every request for an ID)
+ * means "no body, keep alive as the version says" in every parser, so llhttp is not asked.
+ * http_parse_slow() always asks; the tests compare the two.
  *
- * Nothing is remembered between calls: a request that comes in pieces is scanned again from its
+ * Nothing is remembered between calls: a request that arrives in pieces is scanned again from its
  * start. The bounds on head and chunks keep that cheap, and there is no state to get wrong.
  */
 #include "wire/http.h"
+#include "platform/assert.h"
 #include "wire/http_line.h"
 
 #include <llhttp.h>
@@ -78,7 +79,7 @@ const char *http_status_text(unsigned status)
     return "Unknown";
 }
 
-/* What scan_head() finds besides what the caller's struct http_request has a place for. */
+/* What scan_head() finds besides the fields of struct http_request. */
 struct head {
     size_t begin, end; /* the head without a leading empty line */
     struct slice target;
@@ -93,7 +94,8 @@ static int refuse(struct http_error *err, uint16_t status, const char *reason)
     return FIRN_EFORMAT;
 }
 
-/* Headers that we know. Those with FRAMING llhttp must judge too; all but REPEATS come once. */
+/* The headers that are used. llhttp checks those with FRAMING too; all but REPEATS may come
+ * once. */
 enum { FRAMING = 1, REPEATS = 2, IN_HEAD = 4 };
 struct known {
     const char *name; /* lower case */
@@ -137,7 +139,7 @@ static int keep_header(struct slice name, struct slice value, struct http_reques
         if (k->len != name.len || !http_name_is(name.p, k->name, name.len))
             continue;
         h->framing |= (k->flags & FRAMING) != 0;
-        if (k->flags == (FRAMING | REPEATS)) /* Connection and its kin: llhttp's alone */
+        if (k->flags == (FRAMING | REPEATS)) /* Connection and the like: read by llhttp alone */
             return 0;
         struct slice *to = (struct slice *)((k->flags & IN_HEAD ? (char *)h : (char *)req) + k->at);
         if (!to->p)
@@ -330,7 +332,7 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
     return 0;
 }
 
-/* What llhttp says about a head. */
+/* How llhttp reads a head. */
 struct verdict {
     llhttp_t parser;
     struct slice url;
@@ -395,7 +397,8 @@ static ssize_t parse_chunked(char *p, size_t len, const struct head *h, struct h
     return (ssize_t)h->end + used;
 }
 
-/* A head with framing headers: agree with llhttp on where the request ends, then see if it is there. */
+/* A head with framing headers: agrees with llhttp on where the request ends, then looks for its
+ * end. */
 static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct http_request *req,
                             struct http_error *err)
 {
@@ -423,7 +426,7 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
     if (h->expect.p && req->minor == 1) {
         if (!http_word_is(h->expect, "100-continue"))
             return refuse(err, 417, "the only expectation known here is 100-continue");
-        req->expect_continue = len == h->end; /* with the first bytes of a body: no need to ask */
+        req->expect_continue = len == h->end; /* not when the first bytes of the body are there */
     }
     req->in_body = true;
     if (coded)
@@ -442,6 +445,7 @@ static inline ssize_t parse(char *p, size_t len, struct http_request *req, struc
     int r = scan_head(p, len, req, &h, err);
     if (r < 0)
         return r;
+    firn_assert(h.end > 0 && h.end <= len, "end=%zu of %zu", h.end, len);
     if (h.framing || ask_always)
         return parse_framed(p, len, &h, req, err);
     req->keep_alive = req->minor == 1;

@@ -1,5 +1,5 @@
 /*
- * http.h - reads HTTP/1.x requests out of bytes; knows no socket and keeps no state.
+ * http.h - reads HTTP/1.x requests out of bytes; it knows no socket and keeps no state.
  * Strict where leniency has led to request smuggling: line ends are CRLF, framing is unambiguous,
  * header names are tokens, Host is there once. All functions may be called from any thread.
  */
@@ -35,12 +35,12 @@ enum http_method {
 /* All slices borrow from the parsed bytes. Header values come without the space around them. */
 struct http_request {
     struct slice self,
-        rest; /* its own bytes and those behind it, by the caller; for http_repeats() */
+        rest; /* its bytes and those behind it: set by the caller for http_repeats() */
     enum http_method method;
     uint8_t minor;        /* HTTP/1.minor: 0 or 1 */
     bool keep_alive;      /* as the version and Connection say */
     bool expect_continue; /* on FIRN_EAGAIN: the client waits for 100 Continue before its body */
-    bool in_body;         /* on FIRN_EAGAIN: the head is whole, what is missing is the body */
+    bool in_body;         /* on FIRN_EAGAIN: the head is complete, the body is not */
     struct slice path;    /* as sent, percent-encoded; begins with '/', or is "*" for OPTIONS */
     struct slice query;   /* what follows '?'; absent when there is none */
     struct slice host, accept, content_type, authorization, idempotency_key, if_none_match;
@@ -58,12 +58,13 @@ struct http_error {
  * call that returns the request. Of repeated Accept headers the first counts. */
 ssize_t http_parse(char *p, size_t len, struct http_request *req, struct http_error *err);
 
-/* The same with llhttp reading every request, to its very end, and both agreeing: for tests, which
- * compare the two. */
+/* The same, but llhttp reads every request to its end and both must agree: for tests, which compare
+ * the two. */
 ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct http_error *err);
 
-/* How many requests follow that are this one over again, byte for byte; at most `max`. Only for GETs without a
- * body on a connection that stays: a handler may answer such a run at once (reply.repeats). */
+/* How many requests follow that repeat this one byte for byte; at most `max`. Only for GETs
+ * without a body on a connection that stays open: a handler may answer such a run at once
+ * (reply.repeats). */
 size_t http_repeats(const struct http_request *req, size_t max);
 
 const char *http_method_name(enum http_method m);

@@ -110,9 +110,9 @@ static const char *token_end(const char *q, const char *end)
     return q;
 }
 
-/* Extensions of a chunk (";name" or ";name=value", the value perhaps quoted) are passed over, as RFC
- * 9112 wants, but read properly: parsers that did not disagreed about where the line ends. Returns
- * what follows them, `end` when they may go on there, NULL when they are malformed. */
+/* Extensions of a chunk (";name" or ";name=value", the value perhaps quoted) are passed over, as
+ * RFC 9112 wants, but read properly: parsers that did not disagreed about where the line ends.
+ * Returns what follows them, `end` when they may go on there, NULL when they are malformed. */
 static const char *extensions_end(const char *q, const char *end)
 {
     while (q < end && *q == ';') {

@@ -46,8 +46,9 @@ static inline const char *http_value_end(const char *q, const char *end)
 /* What is wrong with the line whose name ends at q; NULL: it may become whole. */
 const char *http_name_trouble(const char *from, const char *q, const char *end);
 
-/* The field line at q. Returns what follows its CR LF, or NULL: then *why is NULL if the line is not
- * whole yet, else a sentence without a full stop. The value comes without the space around it. */
+/* The field line at q. Returns what follows its CR LF, or NULL: then *why is NULL if the line is
+ * not whole yet, else a sentence without a full stop. The value comes without the space around
+ * it. */
 static inline const char *http_field(const char *q, const char *end, struct slice *name,
                                      struct slice *value, const char **why)
 {
@@ -81,7 +82,8 @@ static inline const char *http_field(const char *q, const char *end, struct slic
     return q + 2;
 }
 
-/* Equality with lower-case `word`; right for tokens, where |0x20 maps nothing else onto a letter. */
+/* Equality with lower-case `word`; right for tokens, where |0x20 maps nothing else onto a
+ * letter. */
 static inline bool http_name_is(const char *p, const char *word, size_t len)
 {
     unsigned differ = 0;

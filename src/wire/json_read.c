@@ -1,6 +1,6 @@
 /*
- * The JSON reader. Nesting is two bits per level in struct json_reader, so skipping a value needs no
- * recursion. The plain runs of a string are passed over at once; escapes are decoded one by one.
+ * The JSON reader. Nesting is two bits per level in struct json_reader, so skipping a value needs
+ * no recursion. The plain runs of a string are passed over at once; escapes are decoded one by one.
  */
 #include "wire/json_read.h"
 #include "id/hex.h"

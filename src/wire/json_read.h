@@ -79,10 +79,10 @@ FIRN_MUSTUSE int json_skip(struct json_reader *j);
 FIRN_MUSTUSE int json_finish(struct json_reader *j);
 
 /* Calls `each` for every scalar of a whole text, with the path that leads to it:
- * {"latency":{"p99":7},"ids":["a"]} gives latency.p99 = 7 and ids.0 = a. `value` ends with a NUL;
- * `string`: it stood in quotes, its escapes are resolved; numbers, true, false and null come as they
- * are written. FIRN_EFORMAT: not JSON, or beyond JSON_PATH_MAX or JSON_TEXT_MAX; `each` may have
- * seen what stands before. */
+ * {"latency":{"p99":7},"ids":["a"]} gives latency.p99 = 7 and ids.0 = a. `value` ends with a
+ * NUL; `string`: it stood in quotes, its escapes are resolved; numbers, true, false and null
+ * come as they are written. FIRN_EFORMAT: not JSON, or beyond JSON_PATH_MAX or JSON_TEXT_MAX;
+ * `each` may have seen what stands before. */
 typedef void json_each_fn(void *user, const char *path, const char *value, bool string);
 FIRN_MUSTUSE int json_each(const char *p, size_t len, json_each_fn *each, void *user);
 

@@ -1,9 +1,10 @@
 /*
- * The request side of the Redis protocol: an array of bulk strings ("*2\r\n$4\r\nINCR\r\n$1\r\na\r\n")
- * or a line of words. Lengths are believed only up to their bounds, and nothing is allocated for
- * them, so a request that announces gigabytes costs nothing. Arrays do not nest.
- * Like http.c nothing is remembered between calls; an unfinished request is read again from its
- * start, which RESP_ARGS_MAX keeps cheap: bulk strings are skipped over, not read.
+ * The request side of the Redis protocol: an array of bulk strings
+ * ("*2\r\n$4\r\nINCR\r\n$1\r\na\r\n") or a line of words. Lengths are believed only up to their
+ * bounds, and nothing is allocated for them, so a request that announces gigabytes costs nothing.
+ * Arrays do not nest. Like http.c nothing is remembered between calls; an unfinished request is
+ * read again from its start, which RESP_ARGS_MAX keeps cheap: bulk strings are skipped over, not
+ * read.
  */
 #include "wire/resp.h"
 #include "firn/text.h"
@@ -13,9 +14,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum {
-    NUMBER_BYTES_MAX = 20
-}; /* of a length line: more is an attempt to make us look for its end */
+enum { NUMBER_BYTES_MAX = 20 }; /* of a length line: it must not cost a search for its end */
 
 __attribute__((format(printf, 2, 3))) static int refuse(char err[RESP_ERROR_BUF], const char *fmt,
                                                         ...)
@@ -120,7 +119,7 @@ static const char *read_word(const char *q, const char *end, char *to, struct sl
     char quote = 0;
     word->p = to;
     while (q < end && (quote || !is_space(*q))) {
-        if (quote && *q == quote) { /* a closing quote ends the word, and must be seen to */
+        if (quote && *q == quote) { /* a closing quote must end the word */
             q++;
             if (q < end && !is_space(*q))
                 return NULL;
@@ -208,7 +207,7 @@ int resp_i64(struct slice arg, int64_t *out)
     return 0;
 }
 
-/* kind, number, CRLF: the shape of most of the protocol. */
+/* Type, number, CRLF. */
 static void add_number(struct buf *b, char kind, int64_t v)
 {
     char *start = buf_room(b, 2 + FIRN_U64_TEXT_BUF + 2), *to = start;

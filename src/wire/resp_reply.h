@@ -1,6 +1,6 @@
 /*
- * resp_reply.h - reads replies of the Redis protocol, RESP2 and RESP3, out of bytes, value by value.
- * Knows no socket and keeps no state. Any thread.
+ * resp_reply.h - reads replies of the Redis protocol, RESP2 and RESP3, out of bytes, value by
+ * value. Knows no socket and keeps no state. Any thread.
  */
 #ifndef FIRN_WIRE_RESP_REPLY_H
 #define FIRN_WIRE_RESP_REPLY_H

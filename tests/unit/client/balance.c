@@ -8,6 +8,12 @@ static size_t pick(const struct health *h, size_t n, uint64_t tried, uint64_t no
     return balance_pick(h, n, tried, now, t_random());
 }
 
+static void attempt(struct health *h, enum verdict v, uint64_t took_us, uint64_t now)
+{
+    balance_begin(h);
+    balance_end(h, v, took_us, now);
+}
+
 T_TEST(all_of_equal_servers_are_asked)
 {
     struct health h[5] = { 0 };
@@ -87,7 +93,7 @@ T_TEST(the_time_out_has_an_end)
     struct health h = { 0 };
     uint64_t now = 1000;
     for (int i = 0; i < 100; i++) {
-        balance_end(&h, SERVER_DOWN, 0, now);
+        attempt(&h, SERVER_DOWN, 0, now);
         T_OK(h.out_until_ms <= now + OUT_MAX_MS);
         now = h.out_until_ms;
     }
@@ -105,12 +111,12 @@ T_TEST(calls_that_were_under_way_teach_one_lesson)
 T_TEST(one_slip_is_chance)
 {
     struct health h = { 0 };
-    balance_end(&h, SERVER_SLIPPED, 0, 1000);
+    attempt(&h, SERVER_SLIPPED, 0, 1000);
     T_OK(!balance_is_out(&h, 1000));
-    balance_end(&h, SERVER_FINE, 10, 1000);
-    balance_end(&h, SERVER_SLIPPED, 0, 1000);
+    attempt(&h, SERVER_FINE, 10, 1000);
+    attempt(&h, SERVER_SLIPPED, 0, 1000);
     T_OK(!balance_is_out(&h, 1000));
-    balance_end(&h, SERVER_SLIPPED, 0, 1000);
+    attempt(&h, SERVER_SLIPPED, 0, 1000);
     T_OK(balance_is_out(&h, 1000));
 }
 

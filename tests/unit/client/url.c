@@ -1,3 +1,4 @@
+/* The URL of a client: servers, options, and the errors about them. */
 #include "client/url.h"
 #include "t.h"
 

@@ -1,3 +1,4 @@
+/* Buffers: growth up to the bound, failure that stays, numbers. */
 #include "t.h"
 
 #include "wire/buf.h"

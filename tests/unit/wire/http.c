@@ -1,3 +1,4 @@
+/* HTTP/1 requests: targets, headers, bodies, every split point, and what is refused. */
 #include "t.h"
 
 #include "guard.h"

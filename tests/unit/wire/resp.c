@@ -1,3 +1,4 @@
+/* Requests and replies of the Redis protocol: every split point, and what is refused. */
 #include "t.h"
 
 #include "guard.h"

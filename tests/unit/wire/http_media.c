@@ -9,7 +9,7 @@ static struct slice slice(const char *text)
     return (struct slice){ guard_copy(text, strlen(text)), strlen(text) };
 }
 
-T_TEST(uri_u64)
+T_TEST(u64)
 {
     uint64_t v = 7;
     T_EQ(http_u64(slice("18446744073709551615"), UINT64_MAX, &v), 0);
@@ -25,7 +25,7 @@ T_TEST(uri_u64)
     T_EQ(v, 7);
 }
 
-T_TEST(uri_media_types)
+T_TEST(media_types)
 {
     static const struct {
         const char *value;

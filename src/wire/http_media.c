@@ -1,4 +1,4 @@
-/* Reads numbers and lists of media types out of a request's text. */
+/* Lists of media types in Accept and Content-Type. */
 #include "wire/http.h"
 
 #include <strings.h>
