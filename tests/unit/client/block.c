@@ -66,7 +66,8 @@ T_TEST(two_blocks_one_behind_the_other)
     block_pool_done(&p);
 }
 
-/* No number comes twice, none is too old, none but stale ones is lost: whatever the order of events. */
+/* No number comes twice, none is too old, none but stale ones is lost: whatever the order of
+ * events. */
 T_TEST(every_number_once_and_fresh)
 {
     enum { N = 200000 };

@@ -1,4 +1,4 @@
-/* Trips to servers that refuse, are silent, cut their answers or are not ready: who is asked, and what is said. */
+/* Trips to servers that refuse, are silent, truncate their responses or are not ready. */
 #include "client/core.h"
 #include "t.h"
 
@@ -145,7 +145,9 @@ static void end(void)
     begin(options, sizeof((enum behaviour[]){ __VA_ARGS__ }) / sizeof(enum behaviour), \
           (enum behaviour[]){ __VA_ARGS__ })
 
-static const char quick[] = "timeout=100ms&retry_delay=5ms&deadline=30s";
+/* Where an attempt must not time out, however busy the machine is; and where it must. */
+static const char quick[] = "timeout=10s&retry_delay=5ms&deadline=30s";
+static const char impatient[] = "timeout=1s&retry_delay=5ms&deadline=30s";
 
 T_TEST(connections_are_kept)
 {
@@ -161,8 +163,7 @@ T_TEST(a_connection_that_the_server_closed_is_not_used)
     BEGIN(quick, FINE_AND_CLOSES);
     for (int i = 0; i < 20; i++) {
         T_EQ(ask(false), 0, "%s", trip.why);
-        usleep(
-            2000); /* most ends have come by then; those that come later cost a retry, no error */
+        usleep(2000); /* most ends have arrived by then; a later one costs a retry, no error */
     }
     end();
 }
@@ -182,13 +183,13 @@ T_TEST(who_cannot_be_reached_costs_no_retry)
 
 T_TEST(another_server_is_asked_after_a_time_out)
 {
-    BEGIN(quick, SILENT, FINE);
-    for (int i = 0; i < 10; i++) {
+    BEGIN(impatient, SILENT, FINE);
+    for (int i = 0; i < 3; i++) {
         core->health[0] = (struct health){ 0 };
         T_EQ(ask(false), 0, "%s", trip.why);
     }
     T_OK(stub[0].asked > 0 && core->stats.retries == stub[0].asked, "%u", stub[0].asked);
-    T_EQ(stub[1].asked, 10);
+    T_EQ(stub[1].asked, 3);
     end();
 }
 
@@ -220,7 +221,7 @@ T_TEST(what_may_have_been_taken_is_not_taken_again)
 {
     static const enum behaviour unclear[] = { CUTS, HALF, SILENT, GARBAGE };
     for (size_t i = 0; i < T_LEN(unclear); i++) {
-        BEGIN(quick, unclear[i], unclear[i], unclear[i]);
+        BEGIN(unclear[i] == SILENT ? impatient : quick, unclear[i], unclear[i], unclear[i]);
         T_EQ(ask(true), FIRN_EUNKNOWN, "%s", trip.why);
         T_EQ(asked(), 1);
         T_OK(strstr(trip.why, "firn_client_next_keyed"));
@@ -236,7 +237,7 @@ T_TEST(what_may_have_been_taken_is_not_taken_again)
 
 T_TEST(the_deadline_ends_it)
 {
-    BEGIN("timeout=10s&retries=50&deadline=150ms", SILENT, SILENT);
+    BEGIN("timeout=10s&retries=50&deadline=1s", SILENT, SILENT);
     T_EQ(ask(false), FIRN_EIO);
     T_OK(strstr(trip.why, "until the deadline"), "%s", trip.why);
     T_EQ(asked(), 1);

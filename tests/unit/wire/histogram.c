@@ -1,4 +1,5 @@
-/* Buckets of the histogram: no gap, no overlap, the promised precision; percentiles against sorting. */
+/* Buckets of the histogram: no gap, no overlap, the promised precision; percentiles against
+ * sorting. */
 #include "wire/histogram.h"
 #include "wire/histogram.c"
 #include "t.h"
