@@ -202,13 +202,13 @@ class Raft:
             time.sleep(0.02)
         return said
 
-    def glance(self, i):
+    def glance(self, i, own=False):
         """The leader's view by way of member i, or that member's own; None where it does not answer."""
         if not self.process[i] or self._state(self.process[i].pid) in "Tt":
             return None
         try:
             with Link(self.endpoints[i], tls=self.tls) as c:
-                return c.status()
+                return c.status(own=own)
         except (OSError, RaftError, struct.error):
             return None
 
@@ -326,14 +326,21 @@ class Raft:
             return False
 
     def members(self, voters, by=0):
+        """So many have a vote, and know that they have one: libraft does not vote, and so elects no leader, before that."""
         end = time.monotonic() + LIMIT
-        while sum(m["role"] == "voter" for m in (self.glance(by) or {}).get("members", [])) != voters:
+        while not self._voting(voters, by):
             if time.monotonic() > end:
                 raise RaftError(f"there are not {voters} voters\n{self.logs()}")
             for i, p in enumerate(self.process):
                 if p and p.poll() is not None:
                     raise RaftError(f"member {i} ended with {p.returncode}\n{self.logs()}")
             time.sleep(0.02)
+
+    def _voting(self, voters, by):
+        seen = {m["address"] for m in (self.glance(by) or {}).get("members", []) if m["role"] == "voter"}
+        return len(seen) == voters and all(
+            any(m["address"] == e and m["role"] == "voter" for m in (self.glance(i, True) or {}).get("members", []))
+            for i, e in enumerate(self.endpoints) if e in seen and self.process[i] and self._state(self.process[i].pid) not in "Tt")
 
     def _ask(self, what, body=b""):
         """Of any member that answers well; a cluster that looks for a leader is asked again."""
