@@ -6,14 +6,16 @@
 #include <time.h>
 #include <unistd.h>
 
-void metric_head(struct buf *out, const char *name, const char *type, const char *help)
+void metric_head(struct buf *out, const char *name, const char *help)
 {
-    buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    size_t len = strlen(name);
+    bool total = len > 6 && memcmp(name + len - 6, "_total", 6) == 0;
+    buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, total ? "counter" : "gauge");
 }
 
-void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+void metric(struct buf *out, const char *name, const char *help, double value)
 {
-    metric_head(out, name, type, help);
+    metric_head(out, name, help);
     buf_addf(out, "%s %.15g\n", name, value);
 }
 
@@ -34,10 +36,9 @@ void metrics_process(struct buf *out, uint64_t started_ms)
             resident = 0;
         fclose(f);
     }
-    metric(out, "process_start_time_seconds", "gauge", "Unix time of the start.",
-           (double)started_ms / 1000);
-    metric(out, "process_cpu_seconds_total", "counter", "CPU time used.",
+    metric(out, "process_start_time_seconds", "Unix time of the start.", (double)started_ms / 1000);
+    metric(out, "process_cpu_seconds_total", "CPU time used.",
            (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
-    metric(out, "process_resident_memory_bytes", "gauge", "Memory in use.",
+    metric(out, "process_resident_memory_bytes", "Memory in use.",
            (double)resident * (double)sysconf(_SC_PAGESIZE));
 }

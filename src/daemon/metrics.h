@@ -7,11 +7,11 @@
 
 #include "wire/buf.h"
 
-/* A metric with its one value. `type` is "counter" or "gauge". */
-void metric(struct buf *out, const char *name, const char *type, const char *help, double value);
+/* A metric with its one value: a counter if its name ends with "_total", else a gauge. */
+void metric(struct buf *out, const char *name, const char *help, double value);
 
 /* A metric with several values, told apart by a label: the head once, then each value. */
-void metric_head(struct buf *out, const char *name, const char *type, const char *help);
+void metric_head(struct buf *out, const char *name, const char *help);
 void metric_value(struct buf *out, const char *name, const char *label, const char *is,
                   uint64_t value);
 

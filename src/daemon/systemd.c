@@ -33,13 +33,11 @@ static bool env_number(const char *name, uint64_t *out)
     return true;
 }
 
-/* Whether the environment speaks to this process, not to one that started it. */
-static bool for_us(const char *pid_name, bool required)
+/* Whether LISTEN_* is meant for this process, not for one that started it. */
+static bool for_us(void)
 {
     uint64_t pid;
-    if (!getenv(pid_name))
-        return !required;
-    return env_number(pid_name, &pid) && pid == (uint64_t)getpid();
+    return env_number("LISTEN_PID", &pid) && pid == (uint64_t)getpid();
 }
 
 struct ports { /* the program's, by name */
@@ -122,7 +120,7 @@ int systemd_sockets(const char *const *names, size_t names_n,
     struct ports ports = { names, names_n };
     uint64_t n = 0;
     int r = 0;
-    if (for_us("LISTEN_PID", true) && env_number("LISTEN_FDS", &n)) {
+    if (for_us() && env_number("LISTEN_FDS", &n)) {
         const char *given = getenv("LISTEN_FDNAMES");
         if (n > SYSTEMD_SOCKETS_MAX)
             r = firn__diag(diag, FIRN_EINVAL, 0,
@@ -205,12 +203,4 @@ int systemd_status(const char *fmt, ...)
     vsnprintf(status, sizeof status, fmt, args);
     va_end(args);
     return notify_status("", status);
-}
-
-uint64_t systemd_watchdog_ms(void)
-{
-    uint64_t us;
-    if (!for_us("WATCHDOG_PID", false) || !env_number("WATCHDOG_USEC", &us) || us == 0)
-        return 0;
-    return us < 2000 ? 1 : us / 2000;
 }

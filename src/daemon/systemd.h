@@ -36,7 +36,4 @@ int systemd_stopping(const char *status);
 int systemd_watchdog(void);
 __attribute__((format(printf, 1, 2))) int systemd_status(const char *fmt, ...);
 
-/* How often systemd_watchdog() should be called: half of what systemd allows. 0: no watchdog. */
-uint64_t systemd_watchdog_ms(void);
-
 #endif

@@ -180,6 +180,10 @@ void http_wait_free(struct http_wait *w);
 /* Defers the reply and submits the job; `done` gets the wait. False: the problem is answered. */
 bool http_wait_submit(struct call *c, struct http_wait *w, void (*done)(struct http_wait *w));
 
+/* The same for a list, called `name` where the guard refuses it. */
+void http_wait_list(struct call *c, enum job_what what, const char *name,
+                    void (*done)(struct http_wait *w));
+
 /* Answers an error of the coordinator. */
 void http_wait_fail(struct http_wait *w, struct reply *r);
 

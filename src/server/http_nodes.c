@@ -44,11 +44,5 @@ static void listed(struct http_wait *w)
 
 void route_nodes(struct call *c)
 {
-    if (!call_allowed(c, GUARD_LIST, "the list of nodes", 17))
-        return;
-    struct http_wait *w = http_wait_new(c, "", 0);
-    if (!w)
-        return;
-    w->ticket.job.what = JOB_NODES;
-    http_wait_submit(c, w, listed);
+    http_wait_list(c, JOB_NODES, "the list of nodes", listed);
 }

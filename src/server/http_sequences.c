@@ -105,13 +105,7 @@ static void listed(struct http_wait *w)
 
 void route_sequences(struct call *c)
 {
-    if (!call_allowed(c, GUARD_LIST, "the list of sequences", 21))
-        return;
-    struct http_wait *w = http_wait_new(c, "", 0);
-    if (!w)
-        return;
-    w->ticket.job.what = JOB_LIST;
-    http_wait_submit(c, w, listed);
+    http_wait_list(c, JOB_LIST, "the list of sequences", listed);
 }
 
 /* --- describe --- */

@@ -114,3 +114,14 @@ void http_wait_done(struct http_wait *w)
     reply_done(w->reply);
     http_wait_free(w);
 }
+
+void http_wait_list(struct call *c, enum job_what what, const char *name,
+                    void (*done)(struct http_wait *w))
+{
+    struct http_wait *w = call_allowed(c, GUARD_LIST, name, strlen(name)) ? http_wait_new(c, "", 0)
+                                                                          : NULL;
+    if (!w)
+        return;
+    w->ticket.job.what = what;
+    http_wait_submit(c, w, done);
+}

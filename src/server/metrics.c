@@ -6,7 +6,7 @@ static void ids(struct app *app, struct buf *out)
 {
     size_t n;
     const struct firn_kind *kind = firn_kinds(&n);
-    metric_head(out, "firn_ids_total", "counter", "IDs handed out, by kind.");
+    metric_head(out, "firn_ids_total", "IDs handed out, by kind.");
     for (size_t k = 0; k < n; k++) {
         uint64_t sum = 0;
         if (!(kind[k].flags & FIRN_KIND_MAKES))
@@ -20,45 +20,32 @@ static void ids(struct app *app, struct buf *out)
 static void network(struct app *app, struct buf *out)
 {
     struct loop_stats sum = { 0 }, s;
+    uint64_t *to = (uint64_t *)&sum;
+    const uint64_t *from = (const uint64_t *)&s; /* a struct of uint64_t only */
     for (size_t i = 0; i < app->loops; i++) {
         loop_stats(app->ctx[i].loop, &s);
-        sum.conns += s.conns;
-        sum.accepted += s.accepted;
-        sum.refused += s.refused;
-        sum.http_requests += s.http_requests;
-        sum.resp_requests += s.resp_requests;
-        sum.http_errors += s.http_errors;
-        sum.resp_errors += s.resp_errors;
-        sum.timeouts += s.timeouts;
-        sum.overruns += s.overruns;
-        sum.deferred += s.deferred;
-        sum.bytes_in += s.bytes_in;
-        sum.bytes_out += s.bytes_out;
-        sum.tls_handshakes += s.tls_handshakes;
-        sum.tls_errors += s.tls_errors;
+        for (size_t k = 0; k < sizeof s / sizeof *to; k++)
+            to[k] += from[k];
     }
-    metric(out, "firn_connections", "gauge", "Connections open now.", (double)sum.conns);
-    metric(out, "firn_connections_accepted_total", "counter", "Connections accepted.",
-           (double)sum.accepted);
-    metric(out, "firn_connections_refused_total", "counter", "Connections refused: too many.",
+    metric(out, "firn_connections", "Connections open now.", (double)sum.conns);
+    metric(out, "firn_connections_accepted_total", "Connections accepted.", (double)sum.accepted);
+    metric(out, "firn_connections_refused_total", "Connections refused: too many.",
            (double)sum.refused);
-    metric_head(out, "firn_requests_total", "counter", "Requests, by protocol.");
+    metric_head(out, "firn_requests_total", "Requests, by protocol.");
     metric_value(out, "firn_requests_total", "protocol", "http", sum.http_requests);
     metric_value(out, "firn_requests_total", "protocol", "resp", sum.resp_requests);
-    metric_head(out, "firn_protocol_errors_total", "counter", "Requests that the parsers refused.");
+    metric_head(out, "firn_protocol_errors_total", "Requests that the parsers refused.");
     metric_value(out, "firn_protocol_errors_total", "protocol", "http", sum.http_errors);
     metric_value(out, "firn_protocol_errors_total", "protocol", "resp", sum.resp_errors);
-    metric(out, "firn_timeouts_total", "counter", "Connections closed by a deadline.",
-           (double)sum.timeouts);
-    metric(out, "firn_overruns_total", "counter", "Connections closed because they did not read.",
+    metric(out, "firn_timeouts_total", "Connections closed by a deadline.", (double)sum.timeouts);
+    metric(out, "firn_overruns_total", "Connections closed because they did not read.",
            (double)sum.overruns);
-    metric(out, "firn_requests_waiting", "gauge", "Requests that wait for the store.",
-           (double)sum.deferred);
-    metric(out, "firn_received_bytes_total", "counter", "Bytes received.", (double)sum.bytes_in);
-    metric(out, "firn_sent_bytes_total", "counter", "Bytes sent.", (double)sum.bytes_out);
-    metric(out, "firn_tls_handshakes_total", "counter", "TLS handshakes that succeeded.",
+    metric(out, "firn_requests_waiting", "Requests that wait for the store.", (double)sum.deferred);
+    metric(out, "firn_received_bytes_total", "Bytes received.", (double)sum.bytes_in);
+    metric(out, "firn_sent_bytes_total", "Bytes sent.", (double)sum.bytes_out);
+    metric(out, "firn_tls_handshakes_total", "TLS handshakes that succeeded.",
            (double)sum.tls_handshakes);
-    metric(out, "firn_tls_errors_total", "counter",
+    metric(out, "firn_tls_errors_total",
            "Connections with a TLS error, or plaintext on a TLS port.", (double)sum.tls_errors);
 }
 
@@ -67,7 +54,7 @@ static void routes(struct app *app, struct buf *out)
 {
     static const char *const names[] = { "firn_http_requests_total", "firn_http_errors_total" };
     for (int which = 0; which < 2; which++) {
-        metric_head(out, names[which], "counter",
+        metric_head(out, names[which],
                     which ? "HTTP answers that were problems, by route."
                           : "HTTP requests, by route.");
         for (size_t k = 0; http_route_name(k); k++) {
@@ -96,67 +83,63 @@ static void lease(struct app *app, struct buf *out)
     const char *why;
     board_copy(&app->board, &v);
     double until = (double)firn_layout_unix_us(&app->plan.lease, v.grant.until) / 1e6;
-    metric(out, "firn_ready", "gauge",
-           "1 while IDs can be minted and the store extends the window.", app_ready(app, &why));
-    metric(out, "firn_slot", "gauge", "The worker slot that this process holds.", v.grant.slot);
-    metric(out, "firn_window_seconds", "gauge",
-           "Seconds of timestamps left if the store stays away.",
+    metric(out, "firn_ready", "1 while IDs can be minted and the store extends the window.",
+           app_ready(app, &why));
+    metric(out, "firn_slot", "The worker slot that this process holds.", v.grant.slot);
+    metric(out, "firn_window_seconds", "Seconds of timestamps left if the store stays away.",
            v.grant.gen ? until - f_seconds(app) : 0);
-    metric_head(out, "firn_slot_state", "gauge", "1 for the state that the slot is in.");
+    metric_head(out, "firn_slot_state", "1 for the state that the slot is in.");
     for (int s = SLOT_START; s <= SLOT_CLOSED; s++)
         metric_value(out, "firn_slot_state", "state", slot_state_name((enum slot_state)s),
                      (int)v.state == s);
-    metric_head(out, "firn_clock_state", "gauge", "1 for the state that the clock is in.");
+    metric_head(out, "firn_clock_state", "1 for the state that the clock is in.");
     for (int s = CLOCK_WAIT; s <= CLOCK_SUSPECT; s++)
         metric_value(out, "firn_clock_state", "state", clocks[s], (int)v.clock == s);
-    metric(out, "firn_clock_behind_seconds", "gauge",
-           "System clock minus firn's clock at the last look.", (double)v.behind_ns / 1e9);
-    metric(out, "firn_fenced_total", "counter",
+    metric(out, "firn_clock_behind_seconds", "System clock minus firn's clock at the last look.",
+           (double)v.behind_ns / 1e9);
+    metric(out, "firn_fenced_total",
            "Times that the slot was fenced, by another process or by this one.",
            (double)v.fenced_count);
-    metric(out, "firn_twin_total", "counter", "Times that a copy of this process was seen.",
+    metric(out, "firn_twin_total", "Times that a copy of this process was seen.",
            (double)v.twin_count);
-    metric(out, "firn_store_errors_total", "counter", "Store calls that failed.",
-           (double)v.store_errors);
+    metric(out, "firn_store_errors_total", "Store calls that failed.", (double)v.store_errors);
 }
 
 static void tickets(struct app *app, struct buf *out)
 {
     const struct coordinator_stats *s = coordinator_stats(app->coordinator);
-    metric(out, "firn_tickets_committed_total", "counter", "Ticket numbers committed to the store.",
+    metric(out, "firn_tickets_committed_total", "Ticket numbers committed to the store.",
            (double)atomic_load(&s->tickets));
-    metric(out, "firn_commits_total", "counter", "Group commits.",
-           (double)atomic_load(&s->commits));
-    metric(out, "firn_commit_errors_total", "counter", "Sequences of a commit that failed.",
+    metric(out, "firn_commits_total", "Group commits.", (double)atomic_load(&s->commits));
+    metric(out, "firn_commit_errors_total", "Sequences of a commit that failed.",
            (double)atomic_load(&s->commit_errors));
-    metric(out, "firn_commit_conflicts_total", "counter",
+    metric(out, "firn_commit_conflicts_total",
            "Sequences of a commit that another server was faster on; they went into the next one.",
            (double)atomic_load(&s->conflicts));
-    metric(out, "firn_keys_kept_total", "counter", "Clients' keys that got numbers or IDs.",
+    metric(out, "firn_keys_kept_total", "Clients' keys that got numbers or IDs.",
            (double)atomic_load(&s->keys_kept));
-    metric(out, "firn_keys_replayed_total", "counter",
+    metric(out, "firn_keys_replayed_total",
            "Requests that were answered with what their key has stood for before.",
            (double)atomic_load(&s->keys_replayed));
-    metric(out, "firn_keys_removed_total", "counter",
-           "Keys that were forgotten after the retention.", (double)atomic_load(&s->keys_removed));
+    metric(out, "firn_keys_removed_total", "Keys that were forgotten after the retention.",
+           (double)atomic_load(&s->keys_removed));
 }
 
 static void leases(struct app *app, struct buf *out)
 {
     const struct leases_stats *s = coordinator_leases(app->coordinator);
-    metric(out, "firn_leases", "gauge", "Slots held for clients now.",
-           (double)atomic_load(&s->held));
-    metric(out, "firn_leases_max", "gauge", "Slots that may be.", (double)app->config.leases.max);
-    metric(out, "firn_leases_granted_total", "counter", "Slots lent to clients.",
+    metric(out, "firn_leases", "Slots held for clients now.", (double)atomic_load(&s->held));
+    metric(out, "firn_leases_max", "Slots that may be.", (double)app->config.leases.max);
+    metric(out, "firn_leases_granted_total", "Slots lent to clients.",
            (double)atomic_load(&s->granted));
-    metric(out, "firn_leases_extended_total", "counter", "Windows of clients extended.",
+    metric(out, "firn_leases_extended_total", "Windows of clients extended.",
            (double)atomic_load(&s->extended));
-    metric(out, "firn_leases_refused_total", "counter", "Clients that got no slot.",
+    metric(out, "firn_leases_refused_total", "Clients that got no slot.",
            (double)atomic_load(&s->refused));
-    metric(out, "firn_leases_returned_total", "counter", "Slots that clients gave back.",
+    metric(out, "firn_leases_returned_total", "Slots that clients gave back.",
            (double)atomic_load(&s->returned));
-    metric(out, "firn_leases_expired_total", "counter",
-           "Leases that expired without being extended.", (double)atomic_load(&s->expired));
+    metric(out, "firn_leases_expired_total", "Leases that expired without being extended.",
+           (double)atomic_load(&s->expired));
 }
 
 void metrics_write(struct app *app, struct buf *out)

@@ -9,42 +9,39 @@
 
 static void positions(const struct node_view *v, struct buf *out)
 {
-    metric(out, "firn_raft_term", "gauge", "The term that this member is in.", (double)v->term);
-    metric(out, "firn_raft_last_index", "gauge", "The last entry in this member's log.",
+    metric(out, "firn_raft_term", "The term that this member is in.", (double)v->term);
+    metric(out, "firn_raft_last_index", "The last entry in this member's log.",
            (double)v->last_index);
-    metric(out, "firn_raft_commit_index", "gauge",
+    metric(out, "firn_raft_commit_index",
            "The last entry that this member knows to be on a quorum.", (double)v->commit_index);
-    metric(out, "firn_raft_applied_index", "gauge",
-           "The last entry that is in this member's registers.", (double)v->applied_index);
-    metric(out, "firn_raft_snapshot_index", "gauge", "The last entry in this member's snapshot.",
+    metric(out, "firn_raft_applied_index", "The last entry that is in this member's registers.",
+           (double)v->applied_index);
+    metric(out, "firn_raft_snapshot_index", "The last entry in this member's snapshot.",
            (double)v->snapshot_index);
-    metric(out, "firn_raft_registers", "gauge", "Registers that this member has.",
-           (double)v->registers);
+    metric(out, "firn_raft_registers", "Registers that this member has.", (double)v->registers);
 }
 
 static void roles(const struct node_view *v, struct buf *out)
 {
     static const char *const states[] = { "unavailable", "follower", "candidate", "leader" };
     static const char *const kinds[] = { "voter", "standby", "spare" };
-    metric_head(out, "firn_raft_state", "gauge", "1 for what this member is now.");
+    metric_head(out, "firn_raft_state", "1 for what this member is now.");
     for (int i = NODE_UNAVAILABLE; i <= NODE_LEADER; i++)
         metric_value(out, "firn_raft_state", "state", states[i], (int)v->state == i);
-    metric(out, "firn_raft_is_leader", "gauge", "1 while this member leads.",
-           v->state == NODE_LEADER);
-    metric(out, "firn_raft_has_leader", "gauge", "1 while this member knows of a leader.",
-           v->has_leader);
-    metric(out, "firn_raft_log_writable", "gauge",
+    metric(out, "firn_raft_is_leader", "1 while this member leads.", v->state == NODE_LEADER);
+    metric(out, "firn_raft_has_leader", "1 while this member knows of a leader.", v->has_leader);
+    metric(out, "firn_raft_log_writable",
            "0 after the log could not be written: make room, restart firnd.", !v->stalled);
-    metric(out, "firn_raft_leader_silent", "gauge",
+    metric(out, "firn_raft_leader_silent",
            "1 while this member follows and has heard nothing from a leader for seconds.",
            v->silent);
-    metric(out, "firn_raft_registers_differ", "gauge",
+    metric(out, "firn_raft_registers_differ",
            "1 while this member's registers are not those of its leader: it does not acknowledge "
            "anything then.",
            v->differs);
-    metric(out, "firn_raft_removed", "gauge",
+    metric(out, "firn_raft_removed",
            "1 while this member still runs, though it was removed from the cluster.", v->removed);
-    metric_head(out, "firn_raft_members", "gauge", "Members of the cluster, by role.");
+    metric_head(out, "firn_raft_members", "Members of the cluster, by role.");
     for (int i = 0; i < NODE_ROLES; i++)
         metric_value(out, "firn_raft_members", "role", kinds[i], v->count[i]);
 }
@@ -54,12 +51,12 @@ static void peers(const struct node_view *v, struct buf *out)
 {
     if (v->peers == 0)
         return;
-    metric_head(out, "firn_raft_peer_lag", "gauge",
+    metric_head(out, "firn_raft_peer_lag",
                 "Entries that another member lacks; the leader alone knows.");
     for (unsigned i = 0; i < v->peers; i++)
         buf_addf(out, "firn_raft_peer_lag{member=\"%016" PRIx64 "\"} %" PRIu64 "\n", v->peer[i].id,
                  v->peer[i].lag);
-    metric_head(out, "firn_raft_peer_seen", "gauge",
+    metric_head(out, "firn_raft_peer_seen",
                 "1 if the leader heard of that member within a second.");
     for (unsigned i = 0; i < v->peers; i++)
         buf_addf(out, "firn_raft_peer_seen{member=\"%016" PRIx64 "\"} %d\n", v->peer[i].id,
@@ -74,16 +71,16 @@ void metrics_cluster(struct node *n, struct buf *out)
     node_view(n, &v);
     roles(&v, out);
     positions(&v, out);
-    metric(out, "firn_raft_leader_changes_total", "counter",
+    metric(out, "firn_raft_leader_changes_total",
            "Leaders, and terms of the same one, that this member saw begin.",
            (double)v.leader_changes);
-    metric(out, "firn_raft_snapshots_total", "counter",
-           "Snapshots that this member took or received.", (double)v.snapshots);
-    metric(out, "firn_raft_entries_total", "counter",
+    metric(out, "firn_raft_snapshots_total", "Snapshots that this member took or received.",
+           (double)v.snapshots);
+    metric(out, "firn_raft_entries_total",
            "Entries of writes that this member proposed as the leader.", (double)v.entries);
-    metric(out, "firn_raft_writes_total", "counter",
-           "Requests to write in those entries: how many share one.", (double)v.writes);
-    metric_head(out, "firn_raft_forwarded_total", "counter",
+    metric(out, "firn_raft_writes_total", "Requests to write in those entries: how many share one.",
+           (double)v.writes);
+    metric_head(out, "firn_raft_forwarded_total",
                 "Requests that this member passed on to the leader.");
     metric_value(out, "firn_raft_forwarded_total", "kind", "read", v.forwarded[0]);
     metric_value(out, "firn_raft_forwarded_total", "kind", "write", v.forwarded[1]);

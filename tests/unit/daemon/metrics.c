@@ -7,8 +7,8 @@ T_TEST(metrics_text)
 {
     struct buf b;
     buf_init(&b, 4096);
-    metric(&b, "a", "gauge", "One value.", 1.5);
-    metric_head(&b, "b_total", "counter", "By kind.");
+    metric(&b, "a", "One value.", 1.5);
+    metric_head(&b, "b_total", "By kind.");
     metric_value(&b, "b_total", "kind", "x", UINT64_MAX);
     buf_add(&b, "", 1);
     T_STR(b.p, "# HELP a One value.\n# TYPE a gauge\na 1.5\n"

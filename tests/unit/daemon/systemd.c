@@ -95,40 +95,6 @@ T_TEST(systemd_notify_without_systemd)
     unsetenv("NOTIFY_SOCKET");
 }
 
-T_TEST(systemd_watchdog_interval)
-{
-    static const struct {
-        const char *usec, *pid;
-        uint64_t ms;
-    } cases[] = {
-        { NULL, NULL, 0 },
-        { "10000000", NULL, 5000 },
-        { "10000000", "self", 5000 },
-        { "10000000", "1", 0 },
-        { "10000000", "x", 0 },
-        { "0", NULL, 0 },
-        { "1000", NULL, 1 },
-        { "-5", NULL, 0 },
-        { "12x", NULL, 0 },
-        { "", NULL, 0 },
-        { "99999999999999999999", NULL, 0 },
-    };
-    char self[16];
-    snprintf(self, sizeof self, "%d", (int)getpid());
-    for (size_t i = 0; i < T_LEN(cases); i++) {
-        const char *pid = cases[i].pid && strcmp(cases[i].pid, "self") == 0 ? self : cases[i].pid;
-        unsetenv("WATCHDOG_USEC");
-        unsetenv("WATCHDOG_PID");
-        if (cases[i].usec)
-            setenv("WATCHDOG_USEC", cases[i].usec, 1);
-        if (pid)
-            setenv("WATCHDOG_PID", pid, 1);
-        T_EQ(systemd_watchdog_ms(), cases[i].ms, "case %zu", i);
-    }
-    unsetenv("WATCHDOG_USEC");
-    unsetenv("WATCHDOG_PID");
-}
-
 enum what { TCP_LISTENING, TCP_BOUND, UDP, A_FILE };
 
 static int open_one(enum what what)
