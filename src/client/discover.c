@@ -6,6 +6,7 @@
 #include "client/internal.h"
 #include "platform/mono.h"
 #include "wire/json_read.h"
+#include "wire/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,30 +15,19 @@
 enum { DISCOVER_MS = 30000, DISCOVER_RETRY_MS = 5000 };
 
 /* "home,snowflake,ticket": every port serves everything; the second is the usual one. */
-static bool read_address(const char *p, size_t len, struct server_name *out)
+static bool read_address(struct slice list, struct server_name *out)
 {
-    const char *comma = memchr(p, ',', len), *end = p + len;
-    if (comma && comma + 1 < end && comma[1] != ',') {
-        p = comma + 1;
-        comma = memchr(p, ',', (size_t)(end - p));
-    }
-    if (comma)
-        end = comma;
-    const char *colon = memrchr(p, ':', (size_t)(end - p));
-    if (!colon || colon == p || end - colon < 2 || end - colon > 6)
+    struct slice first, second;
+    struct host_port at;
+    if (!url_host_next(&list, &first))
         return false;
-    unsigned long port = strtoul(colon + 1, NULL, 10);
-    if (*p == '[' && colon[-1] == ']') {
-        p++;
-        colon--;
-    }
-    size_t host = (size_t)(colon - p);
-    if (port == 0 || port > 65535 || host >= sizeof out->host)
+    if (!url_host_next(&list, &second) || second.len == 0)
+        second = first;
+    if (host_port_read(second, &at) != HOST_OK || at.port == 0)
         return false;
-    memcpy(out->host, p, host);
-    out->host[host] = '\0';
-    out->port = (uint16_t)port;
-    return strcmp(out->host, "0.0.0.0") != 0 && strcmp(out->host, "::") != 0;
+    snprintf(out->host, sizeof out->host, "%s", at.host);
+    out->port = at.port;
+    return strcmp(at.host, "0.0.0.0") != 0 && strcmp(at.host, "::") != 0;
 }
 
 static void add(struct core *c, const struct server_name *name)
@@ -71,7 +61,7 @@ static int read_node(struct json_reader *j, struct core *c)
             r = json_skip(j);
     }
     if (r == 0 && slice_is(kind, "firnd") && slice_is(state, "up") && address.p &&
-        read_address(address.p, address.len, &server))
+        read_address(address, &server))
         add(c, &server);
     return r;
 }
