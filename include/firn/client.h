@@ -7,19 +7,17 @@
  *     firn_client_close(c);
  *
  * Three modes behind one call:
- *   remote    one request a call, over connections that are kept: every ID is as fresh as can be
- *   prefetch  blocks of Snowflake IDs or of range tickets, fetched ahead and handed out in
- *             nanoseconds
+ *   remote    one request per call, over kept connections: an ID is made when it is asked for
+ *   prefetch  blocks of Snowflake IDs or range tickets, fetched ahead: a call takes nanoseconds
  *   leased    a server lends this process a worker slot and a window of timestamps: IDs are made
- *             here
- * A server that dies is not noticed as long as another one answers: calls go on with the next,
- * servers that fail are left alone for a while and come back by themselves. No ID is ever given out
- * twice, whatever servers, networks, clocks and fork() do (docs/client.md has the argument).
+ *             in the process
+ * A server may die as long as another one answers: calls continue on the next, and servers that
+ * fail are avoided for a while. No ID is ever returned twice, whatever servers, networks, clocks
+ * and fork() do (docs/client.md has the argument).
  *
  * Every function but firn_client_close() may be called from any thread. The library starts no
  * thread unless the URL says background=1: blocks and windows are renewed by the calls that use
- * them. In the child of a fork() the handle works on, with connections, blocks and a lease of its
- * own.
+ * them. In a child of fork() the handle keeps working, with its own connections, blocks and lease.
  *
  * The URL: firn://HOST[:PORT][,HOST[:PORT]...][/][?OPTION=VALUE[&...]], or firns:// for TLS. PORT
  * is 9001 unless said otherwise. libfirn-client(3) lists the options.
@@ -38,32 +36,32 @@ extern "C" {
 
 struct firn_client; /* opaque */
 
-/* Understands the URL; nobody is asked yet, so a server may be started later. FIRN_EINVAL,
- * FIRN_EFORMAT, FIRN_ERANGE: the URL; diag says what and where. FIRN_EIO: a file of the URL cannot
- * be read. */
+/* Reads the URL; no server is asked yet, so one may be started later. FIRN_EINVAL, FIRN_EFORMAT,
+ * FIRN_ERANGE: the URL; diag says what is wrong and where. FIRN_EIO: a file that the URL names
+ * cannot be read. */
 FIRN_API FIRN_MUSTUSE int firn_client_open(const char *url, struct firn_client **out,
                                            struct firn_diag *diag);
 
-/* Gives a lease back if it can be done in a moment. No other thread may be in a call. NULL does
- * nothing. */
+/* Gives a lease back if a server answers within half a second. No other thread may be in a call.
+ * NULL does nothing. */
 FIRN_API void firn_client_close(struct firn_client *c);
 
 /* --- calls that wait --- */
 
 /* The next ID, in any mode. Errors come after all retries, or at the deadline; diag (may be NULL)
  * says which servers were tried and what each answered:
- * FIRN_EIO        no server could be reached, or none gave an answer in time
+ * FIRN_EIO        no server could be reached, or none answered in time
  * FIRN_EUNKNOWN   a server may have taken a number of a gapless sequence, and the answer is lost:
- *                 asking again would leave a hole that nobody sees. Use firn_client_next_keyed()
+ *                 another request could leave a hole. Use firn_client_next_keyed()
  * FIRN_EAGAIN     the servers answer, but cannot make an ID at the moment
  * FIRN_EAUTH      the token, or its scope
  * FIRN_ENOENT     no such kind or sequence;  FIRN_EOVERFLOW  the sequence has no number left
  * FIRN_ENOSLOT    leased: all slots are taken
- * FIRN_ENOTSUP    this kind is no number: use firn_client_next_text() */
+ * FIRN_ENOTSUP    this kind is not a number: use firn_client_next_text() */
 FIRN_API FIRN_MUSTUSE int firn_client_next(struct firn_client *c, uint64_t *out_id,
                                            struct firn_diag *diag);
 
-/* `n` of them, all or none. */
+/* The next `n` IDs, all or none. */
 FIRN_API FIRN_MUSTUSE int firn_client_next_n(struct firn_client *c, uint64_t *ids, size_t n,
                                              struct firn_diag *diag);
 
@@ -100,37 +98,37 @@ struct firn_client_answer {
     char text[FIRN_CLIENT_TEXT_BUF];
 };
 
-/* Ask for one ID. FIRN_EAGAIN: too many are under way, take some first. */
+/* Asks for one ID. FIRN_EAGAIN: too many calls are under way, take answers first. */
 FIRN_API FIRN_MUSTUSE int firn_client_submit(struct firn_client *c,
                                              const struct firn_client_ask *ask,
                                              struct firn_diag *diag);
 
-/* An answer that is there, in no order. FIRN_EAGAIN: none is at the moment. */
+/* Takes an answer that is ready, in no particular order. FIRN_EAGAIN: none is. */
 FIRN_API FIRN_MUSTUSE int firn_client_take(struct firn_client *c, struct firn_client_answer *out);
 
-/* A descriptor for poll(), epoll, libuv ...: when it shows firn_client_events(), call
- * firn_client_pump(), then take. It stays the same until firn_client_close(); in a forked child ask
- * for it again. Negative: FIRN_E... */
+/* A descriptor for poll(), epoll, libuv ...: when it has firn_client_events(), call
+ * firn_client_pump(), then take. It stays the same until firn_client_close(); a child of fork() gets
+ * another one. Negative: FIRN_E... */
 FIRN_API int firn_client_fd(struct firn_client *c);
 FIRN_API short firn_client_events(const struct firn_client *c);
 
-/* Do what can be done without waiting. Returns how many answers there are to take, or FIRN_E... */
+/* Does what needs no waiting. Returns how many answers are ready, or FIRN_E... */
 FIRN_API int firn_client_pump(struct firn_client *c);
 
-/* --- what is going on --- */
+/* --- statistics --- */
 
 struct firn_client_stats {         /* counters since the handle was opened, and the state now */
     uint32_t size;                 /* set it before the call */
-    uint32_t servers, servers_out; /* known; left alone at the moment */
+    uint32_t servers, servers_out; /* known; avoided at the moment */
     uint64_t requests, retries, failures; /* attempts; of those not the first; calls that failed */
-    uint64_t blocks, block_ids,
-        stale_ids;               /* prefetch: fetched; thrown away because they were too old */
-    uint64_t leases, extensions; /* leased: slots lent; windows extended */
-    uint32_t slot;               /* leased: the slot now, or UINT32_MAX */
-    uint32_t window_ms;          /* leased: what is left of the window */
+    uint64_t blocks, block_ids;           /* prefetch: fetched */
+    uint64_t stale_ids;                   /* prefetch: discarded because they were too old */
+    uint64_t leases, extensions;          /* leased: slots lent; windows extended */
+    uint32_t slot;                        /* leased: the slot now, or UINT32_MAX */
+    uint32_t window_ms;                   /* leased: what is left of the window */
 };
 
-/* Fills what both sides know of the struct. */
+/* Fills the first out->size bytes of the struct. */
 FIRN_API void firn_client_stats(struct firn_client *c, struct firn_client_stats *out);
 
 #ifdef __cplusplus

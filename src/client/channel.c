@@ -191,7 +191,7 @@ int channel_open(const struct server_name *to, struct tls_context *tls, struct c
     snprintf(port, sizeof port, "%u", to->port);
     int r = getaddrinfo(to->host, port, &hints, &c->found);
     if (r) {
-        snprintf(why, WHY_BUF, "the name is not known: %s", gai_strerror(r));
+        snprintf(why, WHY_BUF, "cannot resolve the name: %s", gai_strerror(r));
         free(c);
         return FIRN_EIO;
     }

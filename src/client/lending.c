@@ -368,7 +368,7 @@ int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_
             return firn__diag(d, r, 0,
                               "the layout has no timestamps left: choose one with a later epoch");
         if (now >= end_ms)
-            return firn__diag(d, FIRN_EAGAIN, 0, "no window came before the deadline");
+            return firn__diag(d, FIRN_EAGAIN, 0, "no lease was granted before the deadline");
         if (r == FIRN_EWINDOW && l->gen && soft_end(l) > l->gen->until_)
             continue; /* the clock has moved on since */
         if (r == FIRN_EWINDOW && !l->trip)

@@ -105,7 +105,7 @@ int prefetch_take(struct core *c, uint64_t most, uint64_t end_ms, struct run *ou
         if (c->fetched.count != failures)
             return firn__diag(d, c->fetched.error, 0, "%s", c->fetched.why);
         if (mono_ms() >= end_ms)
-            return firn__diag(d, FIRN_EAGAIN, 0, "no block of IDs came before the deadline");
+            return firn__diag(d, FIRN_EAGAIN, 0, "no block of IDs arrived before the deadline");
         await_trip(c, c->fetch, end_ms);
     }
 }

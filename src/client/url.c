@@ -60,7 +60,7 @@ static int unknown_option(const char *url, struct slice name, struct firn_diag *
         }
     }
     return firn__diag(d, FIRN_EINVAL, (size_t)(name.p - url) + 1,
-                      "there is no option '%.*s'; the nearest is %s (libfirn-client(3) lists all)",
+                      "unknown option '%.*s': did you mean %s? (libfirn-client(3) lists all)",
                       (int)(name.len < NAME_MAX_ ? name.len : NAME_MAX_), name.p, near);
 }
 
@@ -167,13 +167,13 @@ static int read_option(const char *url, struct slice name, struct slice raw, str
         if (!slice_is(name, o->name))
             continue;
         if (*seen >> i & 1)
-            return firn__diag(d, FIRN_EINVAL, column, "%s is there twice", o->name);
+            return firn__diag(d, FIRN_EINVAL, column, "%s is given twice", o->name);
         *seen |= UINT32_C(1) << i;
         int r = decode(raw, value, sizeof value);
         if (r == 0)
             r = set(o, value, c, &want);
         if (r == FIRN_ERANGE)
-            return firn__diag(d, r, column, "the value of %s is too large or too small", o->name);
+            return firn__diag(d, r, column, "the value of %s is out of range", o->name);
         return r ? firn__diag(d, r, column, "%s must be %s", o->name, want) : 0;
     }
     return unknown_option(url, name, d);
@@ -185,18 +185,18 @@ static int not_in_a_host(char c, size_t column, struct firn_diag *d)
 {
     return firn__diag(
         d, FIRN_EFORMAT, column,
-        "a host has no '%c' in its name; a token is given as ?token=", c > ' ' ? c : ' ');
+        "'%c' is not allowed in a host name; give a token as ?token=", c > ' ' ? c : ' ');
 }
 
 static int read_server(const char *url, struct slice t, struct server_name *out,
                        struct firn_diag *d)
 {
     static const char *const trouble[] = {
-        [HOST_OPEN_BRACKET] = "a bracket is open: [::1]:9001",
+        [HOST_OPEN_BRACKET] = "']' is missing: write [::1]:9001",
         [HOST_AFTER_BRACKET] = "after ']' comes a port: [::1]:9001",
         [HOST_BAD_PORT] = "a port is a number from 1 to 65535",
         [HOST_LONG] = "a server is HOST or HOST:PORT, as in a:9001",
-        [HOST_COLONS] = "an IPv6 address stands in brackets: [::1]:9001",
+        [HOST_COLONS] = "an IPv6 address needs brackets: [::1]:9001",
         [HOST_EMPTY] = "a server is HOST or HOST:PORT, as in a:9001",
     };
     struct host_port h;
@@ -220,8 +220,8 @@ static int read_servers(const char *url, struct slice hosts, struct client_opts 
     struct slice one;
     while (url_host_next(&hosts, &one)) {
         if (c->servers == SERVERS_MAX)
-            return firn__diag(d, FIRN_ERANGE, (size_t)(one.p - url) + 1, "at most %d servers",
-                              SERVERS_MAX);
+            return firn__diag(d, FIRN_ERANGE, (size_t)(one.p - url) + 1,
+                              "too many servers (at most %d)", SERVERS_MAX);
         int r = read_server(url, one, &c->server[c->servers], d);
         if (r)
             return r;
@@ -260,18 +260,17 @@ static int check(struct client_opts *c, struct firn_diag *d)
                           "kind=%.40s with mode=remote, or with libfirn",
                           c->kind);
     if (c->token[0] && c->token_file[0])
-        return firn__diag(d, FIRN_EINVAL, 0, "either token or token_file, not both");
+        return firn__diag(d, FIRN_EINVAL, 0, "token and token_file exclude each other: give one");
     if (!c->tls && (c->ca[0] || c->cert[0] || c->key[0]))
-        return firn__diag(d, FIRN_EINVAL, 0,
-                          "ca, cert and key are for TLS: say firns://, or tls=1");
+        return firn__diag(d, FIRN_EINVAL, 0, "ca, cert and key need TLS: use firns://, or tls=1");
     if (!c->cert[0] != !c->key[0])
-        return firn__diag(d, FIRN_EINVAL, 0, "cert and key belong together");
+        return firn__diag(d, FIRN_EINVAL, 0, "cert and key need each other: give both");
     if (c->proto == PROTO_RESP && c->block > RESP_BLOCK_MAX)
         c->block = RESP_BLOCK_MAX;
     if (c->fresh_ms && c->fresh_ms < FRESH_MIN_MS)
         return firn__diag(d, FIRN_ERANGE, 0,
-                          "fresh is at least %d ms, or 0s for any age; for fresher IDs there is "
-                          "mode=remote",
+                          "fresh must be at least %d ms, or 0s for any age; for fresher IDs "
+                          "use mode=remote",
                           FRESH_MIN_MS);
     if (c->deadline_ms == 0)
         c->deadline_ms = c->timeout_ms + c->retries * (c->timeout_ms + c->retry_delay_ms);
@@ -300,7 +299,7 @@ int client_url_parse(const char *url, struct client_opts *out, struct firn_diag 
         return r;
     if (p.path.len > 0 || (p.path.p && *p.path.p == '#'))
         return firn__diag(d, FIRN_EFORMAT, (size_t)(p.path.p - url) + 1,
-                          "there is no path: options follow the servers as /?OPTION=VALUE");
+                          "a path is not allowed: options follow the servers as /?OPTION=VALUE");
     while (url_query_next(&p.query, &name, &value))
         if ((r = read_option(url, name, value, &c, &seen, d)) != 0)
             return r;

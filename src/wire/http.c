@@ -145,7 +145,7 @@ static int keep_header(struct slice name, struct slice value, struct http_reques
         if (!to->p)
             *to = value;
         else if (!(k->flags & REPEATS))
-            return refuse(err, 400, "a header that may be there once is there twice");
+            return refuse(err, 400, "a header that may occur once occurs twice");
         return 0;
     }
     return 0;
@@ -176,7 +176,7 @@ static const char *scan_method(const char *q, const char *end, struct http_reque
             req->method = (enum http_method)m;
             return q + 1;
         }
-    *r = refuse(err, 501, "the method is not known here");
+    *r = refuse(err, 501, "unknown method");
     return NULL;
 }
 
@@ -196,7 +196,7 @@ static int split_absolute(struct slice target, struct http_request *req, struct 
         q++;
     *authority = (struct slice){ target.p + at, (size_t)(q - target.p) - at };
     if (authority->len == 0 || (q < end && *q != '/' && *q != '?'))
-        return refuse(err, 400, "the request target has no proper host");
+        return refuse(err, 400, "the request target has no valid host");
     req->path = q < end && *q == '/' ? (struct slice){ q, (size_t)(end - q) }
                                      : (struct slice){ "/", 1 };
     if (q < end && *q == '?')
@@ -236,7 +236,7 @@ static const char *scan_version(const char *q, const char *end, struct http_requ
     size_t have = (size_t)(end - q);
     if (memcmp(q, expect, have < 7 ? have : 7) != 0) {
         bool other = have >= 6 && memcmp(q, expect, 5) == 0 && q[5] >= '0' && q[5] <= '9';
-        *r = other ? refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here")
+        *r = other ? refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are supported")
                    : refuse(err, 400, "the request line does not end with an HTTP version");
         return NULL;
     }
@@ -244,7 +244,7 @@ static const char *scan_version(const char *q, const char *end, struct http_requ
     if (have < 8)
         return NULL;
     if (q[7] != '0' && q[7] != '1') {
-        *r = refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+        *r = refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are supported");
         return NULL;
     }
     req->minor = (uint8_t)(q[7] - '0');
@@ -274,7 +274,7 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
         if (end - q < 2)
             return FIRN_EAGAIN;
         if (q[1] != '\n')
-            return refuse(err, 400, "a CR stands without LF");
+            return refuse(err, 400, "a CR is not followed by LF");
         q += 2;
     }
     h->begin = (size_t)(q - p);
@@ -310,7 +310,7 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
             break;
         }
         if (n == HTTP_HEADERS_MAX)
-            return refuse(err, 431, "there are more than 100 headers");
+            return refuse(err, 431, "more than 100 headers");
         struct slice name, value;
         const char *why;
         q = http_field(q, end, &name, &value, &why);
@@ -373,7 +373,7 @@ static int judge(const char *p, const struct head *h, const struct http_request 
     }
     if (!v->complete || v->url.p != h->target.p || v->url.len != h->target.len ||
         v->parser.http_major != 1 || v->parser.http_minor != req->minor)
-        return refuse(err, 400, "the request can be read in two ways");
+        return refuse(err, 400, "the request is ambiguous");
     return 0;
 }
 
@@ -405,11 +405,11 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
     struct verdict v = { 0 };
     bool coded = h->transfer_encoding.p != NULL;
     if (coded && h->content_length.p)
-        return refuse(err, 400, "both Content-Length and Transfer-Encoding are there");
+        return refuse(err, 400, "Content-Length and Transfer-Encoding exclude each other");
     if (coded && req->minor == 0)
         return refuse(err, 400, "HTTP/1.0 has no Transfer-Encoding");
     if (coded && !http_word_is(h->transfer_encoding, "chunked"))
-        return refuse(err, 501, "the only transfer coding known here is chunked");
+        return refuse(err, 501, "the only supported transfer coding is chunked");
     uint64_t length = 0;
     int r = h->content_length.p ? http_u64(h->content_length, UINT64_MAX, &length) : 0;
     if (r == FIRN_EFORMAT)
@@ -420,12 +420,12 @@ static ssize_t parse_framed(char *p, size_t len, const struct head *h, struct ht
     if (r < 0)
         return r;
     if (v.chunked != coded || v.length != length || v.has_length != (h->content_length.p != NULL))
-        return refuse(err, 400, "the request can be read in two ways");
+        return refuse(err, 400, "the request is ambiguous");
     req->keep_alive = v.keep_alive;
 
     if (h->expect.p && req->minor == 1) {
         if (!http_word_is(h->expect, "100-continue"))
-            return refuse(err, 417, "the only expectation known here is 100-continue");
+            return refuse(err, 417, "the only supported expectation is 100-continue");
         req->expect_continue = len == h->end; /* not when the first bytes of the body are there */
     }
     req->in_body = true;
@@ -497,6 +497,6 @@ ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct ht
 
     ssize_t used = parse(p, len, req, err, true); /* last: it may join chunks */
     if (used > 0 && (!w.complete || end != p + used || w.body_len != req->body.len))
-        return refuse(err, 400, "the request can be read in two ways");
+        return refuse(err, 400, "the request is ambiguous");
     return used;
 }

@@ -186,7 +186,7 @@ static int trailers(struct walk *w)
             return 0;
         }
         if (n == HTTP_FIELDS_MAX)
-            return refuse(w, HTTP_CHUNK_TRAILERS, "there are more than 100 trailers");
+            return refuse(w, HTTP_CHUNK_TRAILERS, "more than 100 trailers");
         const char *why, *next = http_field(w->q, w->end, &name, &value, &why);
         if (!next)
             return why ? refuse(w, HTTP_CHUNK_BAD, why) : FIRN_EAGAIN;

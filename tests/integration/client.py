@@ -223,7 +223,7 @@ def honest_errors(t, cluster):
         code, lines, err = run(t, mixed, "--count", 1)
         t.equal((code, len(lines)), (0, 1), f"a dead one beside a living one costs no retry: {err}")
     code, _, err = run(t, "firn://a?tokn=x")
-    t.check(code == 1 and "nearest is token" in err, f"an option that there is not: {err}")
+    t.check(code == 1 and "did you mean token" in err, f"an option that there is not: {err}")
     code, _, err = run(t, cluster.url("proto=resp&token=x"), "--count", 1)
     t.check(code == 1 and "AUTH" in err, f"a token where there are none: {err}")
     # A gapless number whose answer is lost must not be asked for again behind the caller's back.
