@@ -1,5 +1,12 @@
+/*
+ * Clock F (clock_f.h): starts when the wall clock is plausible, then follows it without going back.
+ * Tests: tests/unit/coord/clock_f.c.
+ */
 #include "coord/clock_f.h"
 #include "coord/mutant.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
 
 void clock_f_init(struct clock_f *c, const struct clock_f_params *params)
 {
@@ -13,7 +20,7 @@ static bool near(int64_t a, int64_t b, int64_t by)
     return a - b <= by && b - a <= by;
 }
 
-/* Does anything speak for R? The store's clock, or the age of what the store holds. */
+/* Does anything confirm R? The store's clock, or the age of the last ID in the store. */
 static bool plausible(const struct clock_f *c, const struct clock_reading *r, int64_t highest_until)
 {
     if (FIRN_MUTANT(follows_bad_clock))
@@ -45,24 +52,32 @@ static void follow(struct clock_f *c, const struct clock_reading *r, int64_t hig
         target = expected;
         c->state = CLOCK_SUSPECT;
     }
-    /* Small steps need no leave, but many of them would walk away from the store's clock. */
+    /* Small steps need no confirmation, but many of them would drift away from the store's
+     * clock. */
     if (r->store != 0 && !c->params.accept && target > r->store + skew)
         target = r->store + skew;
-    /* A clock that stands never falls behind by more than F ran ahead of it, so it shows only here. */
+    /* A clock that stands still never falls behind by more than F ran ahead of it: it shows only
+     * here. */
     c->stood_ns_ = r->real > c->last_real_ ? 0 : c->stood_ns_ + (r->boot - c->last_boot_);
     if (target < now - skew || c->stood_ns_ >= STOOD_S * INT64_C(1000000000))
         c->state = CLOCK_HELD;
     c->off_ns = target - r->mono;
     c->floor_ns = now > target ? now : target;
+    firn_assert(clock_f_at(c, r->mono) >= now, "F %" PRId64 " to %" PRId64, now,
+                clock_f_at(c, r->mono));
 }
 
 enum clock_state clock_f_update(struct clock_f *c, const struct clock_reading *r,
                                 int64_t highest_until_ns)
 {
+    int64_t floor = c->floor_ns;
     if (c->state == CLOCK_WAIT)
         start(c, r, highest_until_ns);
     else
         follow(c, r, highest_until_ns);
+    firn_assert(c->floor_ns >= floor || floor == 0, "floor %" PRId64 " to %" PRId64, floor,
+                c->floor_ns);
+    firn_assert(c->state == CLOCK_WAIT || c->floor_ns >= c->params.epoch_ns);
     c->behind_ns = c->state == CLOCK_WAIT ? 0 : r->real - clock_f_at(c, r->mono);
     c->last_mono_ = r->mono;
     c->last_boot_ = r->boot;

@@ -1,6 +1,6 @@
 /*
- * clock_f.h - clock F (docs/protocol.md 4.1): the wall clock, kept from going back and from leaping.
- * Pure: readings come in, two numbers come out, with which any thread computes
+ * clock_f.h - clock F (docs/protocol.md 4.1): the wall clock, kept from going back and from
+ * leaping. Pure: readings come in, two numbers come out, with which any thread computes
  *     F = max(floor_ns, CLOCK_MONOTONIC + off_ns)          Unix time in ns
  * Call clock_f_update() about once a second with fresh readings. Uniqueness does not rest on it; it
  * keeps timestamps honest and slots from being poisoned by a wrong date.
@@ -46,7 +46,8 @@ struct clock_f {
 /* Not started: clock_f_update() starts it when R is plausible. */
 void clock_f_init(struct clock_f *c, const struct clock_f_params *params);
 
-/* `highest_until_ns`: the highest until known of any slot as Unix ns, 0 for none (a fresh store). */
+/* `highest_until_ns`: the highest until known of any slot as Unix ns, 0 for none (a fresh
+ * store). */
 enum clock_state clock_f_update(struct clock_f *c, const struct clock_reading *r,
                                 int64_t highest_until_ns);
 

@@ -4,6 +4,7 @@
  */
 #include "coord/lease.h"
 #include "id/diag.h"
+#include "id/minmax.h"
 #include "platform/assert.h"
 
 #include <inttypes.h>
@@ -67,11 +68,6 @@ uint64_t lease_tick_at(const struct lease_params *p, int64_t unix_ns)
 }
 
 /* ---- the node ---- */
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 void lease_slot_params(const struct lease_params *p, const struct meta_record *m, bool shared,
                        bool lock, struct slot_params *out)

@@ -1,10 +1,16 @@
 /*
- * OUT: scan, choose, read, claim. UP: a beat every third of the ttl, and, for whoever keeps house, a
- * scan every ttl and a dead member freed. After any write that is not plainly answered: read, and the
- * request's nonce tells (the outcome rule, docs/protocol.md sections 5 and 11).
+ * One process's membership: claim a register, beat, free it. OUT: scan, choose, read, claim. UP: a
+ * beat every third of the ttl, and, with keep_house, a scan every ttl and a dead member freed.
+ * After a write whose answer is missing or a conflict: read, and the request's nonce tells (the
+ * outcome rule, docs/protocol.md sections 5 and 11). Tests: tests/unit/drive/member.c,
+ * tests/property/drive/queue_world.c.
  */
 #include "coord/membership.h"
 #include "id/diag.h"
+#include "id/minmax.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
 
 enum { CHOICE_MAX = 64 };
 
@@ -45,8 +51,8 @@ static void succeeded(struct membership *m)
 static void failed(struct membership *m, const struct membership_now *now)
 {
     m->due_ms_ = now->ms + m->backoff_ms_;
-    m->backoff_ms_ = m->backoff_ms_ * 2 < m->params.backoff_max_ms ? m->backoff_ms_ * 2
-                                                                   : m->params.backoff_max_ms;
+    m->backoff_ms_ = min64(m->backoff_ms_ * 2, m->params.backoff_max_ms);
+    firn_assert(m->backoff_ms_ >= m->params.backoff_min_ms);
 }
 
 static void lose(struct membership *m, const struct membership_now *now)
@@ -80,6 +86,12 @@ static void build(struct membership *m, enum membership_write what,
                                              ? &m->own_
                                              : &m->other_;
     struct member_record r = base->record;
+    firn_assert(now->ms > 0); /* 0 marks an empty entry of mine_ */
+    firn_assert(what == MEMBERSHIP_CLAIM || (base->len > 0 && r.state == MEMBER_UP), "write %d",
+                (int)what);
+    firn_assert(base == &m->other_ || r.epoch == m->epoch, "epoch %" PRIu64 " of %" PRIu64, r.epoch,
+                m->epoch);
+    firn_assert(base == &m->own_ || m->target_ < MEMBERS_MAX);
     switch (what) {
     case MEMBERSHIP_CLAIM:
         r = (struct member_record){ .epoch = base->len ? base->record.epoch + 1 : 1,
@@ -97,6 +109,7 @@ static void build(struct membership *m, enum membership_write what,
         break;
     }
     r.req = *req;
+    firn_assert(base->len == 0 || !nonce_eq(req, &base->record.req)); /* no value comes back */
     m->value_len_ = member_encode(&r, m->value_);
     m->doing_ = what;
     m->at_ = MEMBERSHIP_AT_WRITE;
@@ -123,6 +136,7 @@ static bool is_free(const struct roster_seen *s)
 
 static void look_at(struct membership *m, uint32_t number, bool outcome)
 {
+    firn_assert(number < MEMBERS_MAX);
     m->target_ = number;
     m->outcome_ = outcome;
     m->at_ = MEMBERSHIP_AT_READ;
@@ -152,7 +166,7 @@ static void choose(struct membership *m, const struct membership_now *now)
     rest(m, soonest > now->ms ? soonest : now->ms + m->params.backoff_min_ms);
 }
 
-/* After a scan while UP: the lowest live member frees the lowest dead one, one a scan. */
+/* After a scan while UP: the lowest live member frees the lowest dead one, one per scan. */
 static void keep_house(struct membership *m, const struct membership_now *now)
 {
     m->house_due_ms_ = now->ms + m->params.ttl_ms;
@@ -237,12 +251,13 @@ void membership_next(struct membership *m, const struct membership_now *now,
         out->old_len = base->len;
         out->value = m->value_;
         out->value_len = m->value_len_;
+        firn_assert(out->value_len > 0 && out->number < MEMBERS_MAX);
     }
 }
 
 /* ---- outcomes ---- */
 
-/* A scan, or a look at somebody else's register. Keeping house must not hold up the beats. */
+/* A scan, or a read of another member's register. Keeping house must not hold up the beats. */
 static void errand_failed(struct membership *m, const struct membership_now *now)
 {
     if (m->state != MEMBERSHIP_OUT) {
@@ -272,6 +287,8 @@ static void confirmed(struct membership *m, const struct membership_now *now, ui
                       const char *p, size_t len)
 {
     struct member_record r;
+    firn_assert(sent_ms > 0 && sent_ms <= now->ms, "sent at %" PRIu64 ", now %" PRIu64, sent_ms,
+                now->ms);
     succeeded(m);
     if (member_parse(p, len, &r, NULL) != 0 || r.state != MEMBER_UP) {
         lose(m, now); /* cannot be: we wrote it */
@@ -287,19 +304,22 @@ static void confirmed(struct membership *m, const struct membership_now *now, ui
         m->house_due_ms_ = now->ms + m->params.ttl_ms;
     }
     if (m->state == MEMBERSHIP_UP) {
+        firn_assert(r.epoch == m->epoch, "epoch %" PRIu64 " of %" PRIu64, r.epoch, m->epoch);
         if (now->ms >= m->valid_until_ms)
             m->unbroken++;
-        if (sent_ms + m->params.ttl_ms > m->valid_until_ms)
-            m->valid_until_ms = sent_ms + m->params.ttl_ms;
+        m->valid_until_ms = max64(m->valid_until_ms, sent_ms + m->params.ttl_ms);
         m->beat_due_ms_ = sent_ms + m->params.ttl_ms / 3;
+        firn_assert(m->beat_due_ms_ < m->valid_until_ms);
     }
+    firn_assert(len <= sizeof m->own_.text);
     m->own_.record = r;
     m->own_.len = len;
     memmove(m->own_.text, p, len);
     rest(m, now->ms);
 }
 
-/* A write of our own register that was not plainly answered; this is what stands there now. */
+/* A write of our own register whose answer was missing or a conflict; p is the register's
+ * content. */
 static void outcome(struct membership *m, const struct membership_now *now, int result,
                     const char *p, size_t len)
 {
@@ -314,7 +334,7 @@ static void outcome(struct membership *m, const struct membership_now *now, int 
             rest(m, now->ms);
         }
     } else if (!readable) {
-        lose(m, now); /* deleted or overwritten behind our back */
+        lose(m, now); /* deleted, or overwritten by a stranger */
     } else if (r.state == MEMBER_FREE && r.epoch == m->epoch && sent_ms != 0) {
         m->state = MEMBERSHIP_LEFT;
         rest(m, now->ms);
@@ -331,7 +351,7 @@ static void outcome(struct membership *m, const struct membership_now *now, int 
     }
 }
 
-/* Somebody else's register, to be claimed or freed. */
+/* Another member's register, or a free one, to be claimed or freed. */
 static void looked(struct membership *m, const struct membership_now *now, int result,
                    const char *p, size_t len)
 {
@@ -343,6 +363,7 @@ static void looked(struct membership *m, const struct membership_now *now, int r
             rest(m, now->ms + m->params.backoff_min_ms);
             return;
         }
+        firn_assert(len <= sizeof m->other_.text); /* or it had not been parsed */
         memcpy(m->other_.text, p, len);
         m->other_.len = len;
     }
@@ -352,7 +373,7 @@ static void looked(struct membership *m, const struct membership_now *now, int r
         m->at_ = MEMBERSHIP_AT_STRIKE;
     } else if (m->state == MEMBERSHIP_OUT && !up) {
         m->at_ = MEMBERSHIP_AT_CLAIM;
-    } else { /* it came back to life, or somebody was quicker */
+    } else { /* its member lives after all, or another process was faster */
         m->conflicts_ += m->state == MEMBERSHIP_OUT;
         rest(m, now->ms);
     }
@@ -379,7 +400,7 @@ void membership_cas_done(struct membership *m, const struct membership_now *now,
 {
     bool own = m->doing_ == MEMBERSHIP_BEAT || m->doing_ == MEMBERSHIP_FREE;
     if (m->doing_ == MEMBERSHIP_STRIKE) {
-        rest(m, now->ms); /* whatever came of it: the next scan shows */
+        rest(m, now->ms); /* freed or not: the next scan shows */
         if (result == 0 || result == FIRN_ECONFLICT)
             m->roster_->seen[m->target_].since_ms = now->ms; /* so that it is looked at anew */
         else
@@ -388,6 +409,7 @@ void membership_cas_done(struct membership *m, const struct membership_now *now,
         m->state = MEMBERSHIP_LEFT;
         rest(m, now->ms);
     } else if (result == 0) {
+        firn_assert(m->mine_next_ > 0);
         uint32_t last = (m->mine_next_ + MEMBERSHIP_MINE - 1) % MEMBERSHIP_MINE;
         confirmed(m, now, m->mine_[last].sent_ms, m->value_, m->value_len_);
     } else if (result == FIRN_ECONFLICT || result == FIRN_EUNKNOWN) {
@@ -400,7 +422,7 @@ void membership_cas_done(struct membership *m, const struct membership_now *now,
     }
 }
 
-/* ---- wishes ---- */
+/* ---- requests of the process ---- */
 
 static bool put(char *to, size_t size, const char *text)
 {
@@ -431,7 +453,7 @@ void membership_leave(struct membership *m)
         m->state = MEMBERSHIP_LEAVING;
     m->valid_until_ms = 0;
     m->due_ms_ = 0;
-    if (m->state == MEMBERSHIP_OUT) { /* a claim in the air may still land; it dies of silence */
+    if (m->state == MEMBERSHIP_OUT) { /* a claim under way may still land; its silence ends it */
         m->state = MEMBERSHIP_LEFT;
         m->at_ = MEMBERSHIP_AT_REST;
     }

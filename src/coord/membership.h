@@ -1,19 +1,21 @@
 /*
- * membership.h - one process's own register member/<n>, as a state machine.
- * Pure, like slot.h: the driver (member.h, or a simulation) asks membership_next() what to do, does it
- * and tells the outcome. One write is outstanding at a time.
+ * membership.h - one process's own register member/<n>, as a state machine. Pure, like slot.h: the
+ * driver (member.h, or a simulation) asks membership_next() what to do, does it and tells the
+ * outcome. One write is outstanding at a time.
  *
- * Claiming takes the lowest register that is absent or free, or, when none is, one whose member is dead
- * by the roster. A dead one is first freed and then claimed like any other, so that "free, or another
- * epoch" is the one sign of a membership that is over. After a conflict the choice widens to the lowest
- * 2, 4, 8 ... so that many that start at once do not chase each other from number to number.
+ * Claiming takes the lowest register that is absent or free, or, when none is, one whose member is
+ * dead by the roster. A dead one is first freed and then claimed like any other, so that "free, or
+ * another epoch" is the one sign of a membership that is over. After a conflict the choice widens
+ * to the lowest 2, 4, 8 ... so that many that start at once do not chase each other from number to
+ * number.
  *
- * What the owner may believe: its membership holds until `valid_until_ms`, one ttl after the *sending*
- * of the last write known to have landed. Why that is safe: an observer frees the register by a
- * compare-and-swap that names the very record j which it has seen unchanged for 1.5 ttl. If that
- * succeeds, no later record landed before or can land after; so the last confirmed write is j or
- * older, was sent before the observer first saw j, and expired half a ttl before it was freed. Neither
- * fresh reads nor equal clocks are needed: only clock *rates* within a factor 1.5 of each other.
+ * What the owner may believe: its membership holds until `valid_until_ms`, one ttl after the
+ * *sending* of the last write known to have landed. Why that is safe: an observer frees the
+ * register by a compare-and-swap that names the very record j which it has seen unchanged for 1.5
+ * ttl. If that succeeds, no later record landed before or can land after; so the last confirmed
+ * write is j or older, was sent before the observer first saw j, and expired half a ttl before it
+ * was freed. Neither fresh reads nor equal clocks are needed: only clock *rates* within a factor
+ * 1.5 of each other.
  */
 #ifndef FIRN_COORD_MEMBERSHIP_H
 #define FIRN_COORD_MEMBERSHIP_H
@@ -104,8 +106,8 @@ struct membership {
     uint32_t mine_next_;
 };
 
-/* The roster is borrowed; the driver may show it around. FIRN_EINVAL: no ttl, or texts that a record
- * cannot hold. */
+/* The roster is borrowed; the driver may show it around. FIRN_EINVAL: no ttl, or texts that a
+ * record cannot hold. */
 FIRN_MUSTUSE int membership_init(struct membership *m, const struct membership_params *p,
                                  struct roster *roster, struct firn_diag *d);
 
@@ -117,8 +119,8 @@ void membership_read_done(struct membership *m, const struct membership_now *now
                           const char *p, size_t len);
 void membership_cas_done(struct membership *m, const struct membership_now *now, int result);
 
-/* New texts for address and slots (NULL: as it is); the next beat, which is soon, carries them. Texts
- * that a record cannot hold are left out. */
+/* New texts for address and slots (NULL: as it is); the next beat, which is soon, carries them.
+ * Texts that a record cannot hold are left out. */
 void membership_describe(struct membership *m, const char *address, const char *slots);
 
 /* Beat now: it wakes whoever watches this register. */

@@ -1,7 +1,8 @@
 /*
  * mutant.h - rules of the protocol that can be switched off, one at a time, so that the simulator
- * (sim/) can show that it would notice. In every build but the simulator's own FIRN_MUTANT() is 0 and
- * nothing of this is there. Names that begin with px_ are of worlds of a quorum. Rules whose place is outside src/coord are listed, too: the list is the gate.
+ * (sim/) can show that it would notice. In every build but the simulator's own FIRN_MUTANT() is 0
+ * and nothing of this is there. Names that begin with px_ are of worlds of a quorum. Rules whose
+ * place is outside src/coord are listed, too: the list is the gate.
  */
 #ifndef FIRN_COORD_MUTANT_H
 #define FIRN_COORD_MUTANT_H

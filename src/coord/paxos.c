@@ -1,7 +1,12 @@
-/* The steps of acceptor and proposer; paxos.h has the argument. */
+/*
+ * CASPaxos: the steps of acceptor and proposer; paxos.h has the argument.
+ * Tests: tests/unit/coord/paxos.c; the simulator's worlds of a quorum.
+ */
 #include "coord/paxos.h"
 #include "coord/mutant.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { LEAP_BITS_MAX = 12 };
@@ -25,11 +30,12 @@ bool paxos_acceptor_step(struct paxos_acceptor *a, const struct paxos_message *m
                          struct paxos_answer *out)
 {
     bool changed = false;
+    struct ballot promised = a->promised, accepted = a->accepted;
     switch (m->ask) {
     case PAXOS_LOOK:
         out->ok = true;
         break;
-    case PAXOS_PREPARE: /* a ballot is promised once: its proposer may have forgotten what it did with it */
+    case PAXOS_PREPARE: /* a ballot is promised once: its proposer may have forgotten its use */
         out->ok = ballot_cmp(m->ballot, a->promised) > (FIRN_MUTANT(px_ballot_reused) ? -1 : 0);
         if (out->ok) {
             a->promised = m->ballot;
@@ -50,6 +56,12 @@ bool paxos_acceptor_step(struct paxos_acceptor *a, const struct paxos_message *m
         }
         break;
     }
+    firn_assert(ballot_cmp(a->promised, promised) >= 0 || FIRN_MUTANT(px_promise_ignored),
+                "promised %" PRIu64 " to %" PRIu64, promised.round, a->promised.round);
+    firn_assert(ballot_cmp(a->accepted, accepted) >= 0 || FIRN_MUTANT(px_promise_ignored),
+                "accepted %" PRIu64 " to %" PRIu64, accepted.round, a->accepted.round);
+    firn_assert(ballot_cmp(a->accepted, a->promised) <= 0, "accepted %" PRIu64 " of %" PRIu64,
+                a->accepted.round, a->promised.round);
     out->promised = a->promised;
     out->accepted = a->accepted;
     if (m->ask != PAXOS_ACCEPT)
@@ -80,6 +92,8 @@ static bool in_chain(const struct paxos_value *v, struct ballot tag)
 static void change(struct paxos_value *v, struct ballot tag, struct paxos_text new)
 {
     uint32_t n = v->before_n < PAXOS_BEFORE_MAX ? v->before_n : PAXOS_BEFORE_MAX - 1;
+    firn_assert(new.len <= PAXOS_VALUE_MAX, "%zu bytes", new.len);
+    firn_assert(!in_chain(v, tag) || FIRN_MUTANT(px_ballot_reused), "tag %" PRIu64, tag.round);
     memmove(&v->before[1], &v->before[0], n * sizeof v->before[0]);
     v->before[0] = v->tag;
     v->before_n = n + 1;
@@ -99,6 +113,7 @@ static unsigned count(unsigned set)
 
 static enum paxos_do finish(struct paxos *p, int result)
 {
+    firn_assert(p->phase != PAXOS_ENDED);
     p->phase = PAXOS_ENDED;
     p->doubting = false;
     p->result = result;
@@ -109,6 +124,7 @@ static struct ballot new_ballot(struct paxos *p)
 {
     if (*p->round < p->highest)
         *p->round = p->highest;
+    firn_assert(*p->round < UINT64_MAX);
     return (struct ballot){ ++*p->round, FIRN_MUTANT(px_ballot_reused) ? 1 : p->id };
 }
 
@@ -128,14 +144,15 @@ static enum paxos_do look(struct paxos *p)
     return send(p, PAXOS_LOOKING, PAXOS_LOOK);
 }
 
-/* Each time from farther above the others, or one who needs one round trip would always be ahead of one who
- * needs two. */
+/* Each time from farther above the other proposers, or one that needs one round trip would always
+ * be ahead of one that needs two. */
 static enum paxos_do prepare(struct paxos *p)
 {
     p->highest += (UINT64_C(1) << (p->rests < LEAP_BITS_MAX ? p->rests : LEAP_BITS_MAX)) - 1;
     p->best = no_ballot;
     p->value = (struct paxos_value){ 0 };
     p->message.ballot = new_ballot(p);
+    firn_assert(p->message.ballot.round > p->highest);
     p->message.next = no_ballot;
     return send(p, PAXOS_PREPARING, PAXOS_PREPARE);
 }
@@ -159,6 +176,9 @@ static enum paxos_do accept(struct paxos *p, struct ballot ballot, bool changing
     }
     p->message.next = new_ballot(p);
     p->message.value = p->value;
+    firn_assert(ballot_cmp(p->message.next, ballot) > 0, "next %" PRIu64 " ballot %" PRIu64,
+                p->message.next.round, ballot.round);
+    firn_assert(p->value.before_n <= PAXOS_BEFORE_MAX && p->value.len <= PAXOS_VALUE_MAX);
     return send(p, PAXOS_ACCEPTING, PAXOS_ACCEPT);
 }
 
@@ -182,6 +202,7 @@ static unsigned agreed(const struct paxos *p)
 /* A majority promised: p->value is what the register holds, or is about to. */
 static enum paxos_do propose(struct paxos *p)
 {
+    firn_assert(count(p->yes) >= p->majority || FIRN_MUTANT(px_half), "yes %#x", p->yes);
     bool mine = p->proposed && in_chain(&p->value, p->tag);
     bool lost_track = p->proposed && !mine && !in_chain(&p->value, p->base) &&
                       !in_chain(&p->value, p->past);
@@ -193,15 +214,15 @@ static enum paxos_do propose(struct paxos *p)
         return PAXOS_WAIT;
     if (p->write && !mine && holds(&p->value, p->old))
         return accept(p, p->message.ballot, true);
-    /* What is chosen already need not be again. But with a change of ours under way, only a ballot above
-     * all of ours ends what they could still become. */
+    /* A chosen value need not be chosen again. But with a change of ours under way, only a ballot
+     * above all of ours ends what they could still become. */
     bool settled = agreed(p) >= p->majority && !p->proposed;
     if (!p->renew && (settled || FIRN_MUTANT(px_minority_told)))
         return decided(p);
     return accept(p, p->message.ballot, false);
 }
 
-/* A majority looked, as far as it goes. */
+/* A majority has answered the look. */
 static enum paxos_do looked(struct paxos *p, bool hurry)
 {
     unsigned agree = agreed(p), open = p->n - count(p->yes | p->lost);
@@ -239,6 +260,7 @@ static void note(struct paxos *p, unsigned from, const struct paxos_answer *a)
 enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
                              const struct paxos_answer *a)
 {
+    firn_assert(from < p->n, "acceptor %u of %u", from, p->n);
     unsigned bit = 1u << from;
     if (a && !a->ok && a->firm && p->proposed &&
         attempt == p->change_attempt) { /* also when it comes late */
@@ -257,6 +279,8 @@ enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
         note(p, from, a);
     else
         p->lost |= bit;
+    firn_assert(count(p->yes) + count(p->no) + count(p->lost) == count(p->yes | p->no | p->lost),
+                "yes %#x no %#x lost %#x", p->yes, p->no, p->lost);
     unsigned majority = FIRN_MUTANT(px_half) ? p->n / 2 : p->majority;
     if (count(p->yes) >= majority) {
         switch (p->phase) {
@@ -272,7 +296,8 @@ enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
             break;
         }
     }
-    /* A refusal means that somebody is ahead; too few that are left mean that it cannot work this time. */
+    /* A refusal means that another proposer is ahead; too few acceptors left, that this attempt
+     * cannot succeed. */
     if ((p->no != 0 && count(p->yes | p->no) >= p->majority) || p->n - count(p->lost) < p->majority)
         return rest(p);
     return PAXOS_WAIT;
@@ -294,6 +319,7 @@ enum paxos_do paxos_again(struct paxos *p)
 
 static void begin(struct paxos *p, unsigned n, uint64_t id, uint64_t *round)
 {
+    firn_assert(n > 0 && n <= PAXOS_ACCEPTORS_MAX && id != 0, "%u acceptors", n);
     *p = (struct paxos){ .n = n, .majority = n / 2 + 1, .id = id, .round = round };
 }
 

@@ -1,5 +1,5 @@
 /*
- * What an acceptor remembers, as text:
+ * An acceptor's memory as text:
  *     firn=px 1
  *     promised=12.00f1e2d3c4b5a697
  *     accepted=11.00f1e2d3c4b5a697
@@ -11,7 +11,9 @@
  */
 #include "coord/paxos.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { DIGITS_MAX = 19, ID_DIGITS = 16, BALLOT_MAX = DIGITS_MAX + 1 + ID_DIGITS };
@@ -56,6 +58,10 @@ static char *put_ballot(char *p, struct ballot b)
 size_t paxos_encode(const struct paxos_acceptor *a, char out[PAXOS_TEXT_MAX])
 {
     const struct paxos_value *v = &a->value;
+    firn_assert(ballot_cmp(a->promised, a->accepted) >= 0 && ballot_cmp(v->tag, a->accepted) <= 0,
+                "promised %" PRIu64 " accepted %" PRIu64 " tag %" PRIu64, a->promised.round,
+                a->accepted.round, v->tag.round);
+    firn_assert(v->before_n <= PAXOS_BEFORE_MAX && v->len <= PAXOS_VALUE_MAX);
     char *p = put_text(out, head);
     p = put_ballot(put_text(p, "promised="), a->promised);
     p = put_ballot(put_text(p, "\naccepted="), a->accepted);
@@ -71,10 +77,12 @@ size_t paxos_encode(const struct paxos_acceptor *a, char out[PAXOS_TEXT_MAX])
     *p++ = '\n';
     if (v->present && v->len > 0)
         memcpy(p, v->bytes, v->len);
-    return (size_t)(p - out) + (v->present ? v->len : 0);
+    size_t len = (size_t)(p - out) + (v->present ? v->len : 0);
+    firn_assert(len <= PAXOS_TEXT_MAX, "%zu bytes", len);
+    return len;
 }
 
-struct text { /* what is left of it */
+struct text { /* the bytes that are not read yet */
     const char *p, *end;
 };
 
@@ -87,7 +95,8 @@ static bool skip(struct text *t, const char *word)
     return true;
 }
 
-/* Digits as put_number() writes them, at most DIGITS_MAX - 1: far above any round that is ever reached. */
+/* Digits as put_number() writes them, at most DIGITS_MAX - 1: far above any round that is ever
+ * reached. */
 static bool get_number(struct text *t, uint64_t *out)
 {
     const char *from = t->p;

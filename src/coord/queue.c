@@ -1,17 +1,23 @@
 /*
- * A candidate's round: read the queue; not in line: append; head: lead; else watch the one before,
- * free its register when it is dead, take it out of the line when its register says that it is gone,
- * and read the queue again. Whatever a write's answer was, reading the queue tells where one stands:
- * a membership is in line at most once, so no nonce need be remembered.
+ * Election and lock: the queue's record, and one candidate's way through it. A candidate's round:
+ * read the queue; not in line: append; head: lead; else watch the candidate before it, free that
+ * member's register when it is dead, remove it from the line when its register says that it is
+ * gone, and read the queue again. Whatever the answer to a write was, reading the queue tells the
+ * candidate's place: a membership is in line at most once, so no nonce need be remembered. Tests:
+ * tests/unit/drive/election.c, tests/property/drive/queue_world.c; models/queue.pml.
  */
 #include "coord/queue.h"
 #include "coord/record_form.h"
 #include "id/diag.h"
+#include "id/minmax.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
 
 enum {
     BACKOFF_MIN_MS = 50,
     BACKOFF_MAX_MS = 1000,
-    WATCH_MS = 5000, /* then the queue is looked at, should the one before have left unnoticed */
+    WATCH_MS = 5000, /* then the queue is read, should the one before have left unnoticed */
 };
 
 /* ---- the record ---- */
@@ -40,7 +46,13 @@ size_t queue_encode(const struct queue_record *r, char out[RECORD_TEXT_MAX])
     char *p = out + record_encode(&queue_form, &head, out);
     memcpy(p, LINE, sizeof LINE - 1);
     p += sizeof LINE - 1;
+    firn_assert(r->count <= QUEUE_MAX && r->next > 0, "%u in line, next %" PRIu64, r->count,
+                r->next);
     for (uint32_t i = 0; i < r->count; i++) {
+        firn_assert(r->place[i].token < r->next &&
+                        (i == 0 || r->place[i].token > r->place[i - 1].token),
+                    "place %u token %" PRIu64 " next %" PRIu64, i, r->place[i].token, r->next);
+        firn_assert(r->place[i].number < MEMBERS_MAX && r->place[i].epoch > 0);
         if (i > 0)
             *p++ = ',';
         p += record_put_number(p, r->place[i].number);
@@ -50,6 +62,7 @@ size_t queue_encode(const struct queue_record *r, char out[RECORD_TEXT_MAX])
         p += record_put_number(p, r->place[i].token);
     }
     *p++ = '\n';
+    firn_assert(p - out <= RECORD_TEXT_MAX);
     return (size_t)(p - out);
 }
 
@@ -88,7 +101,7 @@ int queue_parse(const char *p, size_t len, struct queue_record *out, struct firn
         last = place->token;
         place->number = (uint32_t)number;
         if (queue_find(&q, place->number, place->epoch) >= 0)
-            return firn__diag(d, FIRN_EFORMAT, 0, "somebody stands twice in the queue record");
+            return firn__diag(d, FIRN_EFORMAT, 0, "a member is in the queue record twice");
         q.count++;
     }
     if (head.next == 0 || head.next > (uint64_t)QUEUE_TOKEN_MAX + 1)
@@ -118,12 +131,14 @@ int queue_append(struct queue_record *r, uint32_t number, uint64_t epoch)
         return FIRN_ENOSLOT;
     if (r->next > QUEUE_TOKEN_MAX)
         return FIRN_EOVERFLOW;
+    firn_assert(queue_find(r, number, epoch) < 0, "member %u.%" PRIu64, number, epoch);
     r->place[r->count++] = (struct queue_place){ number, epoch, r->next++ };
     return 0;
 }
 
 void queue_remove(struct queue_record *r, int at)
 {
+    firn_assert(at >= 0 && (uint32_t)at < r->count, "place %d of %u", at, r->count);
     r->count--;
     memmove(&r->place[at], &r->place[at + 1], (r->count - (uint32_t)at) * sizeof r->place[0]);
 }
@@ -134,8 +149,7 @@ void candidate_init(struct candidate *c, uint64_t next_least)
 {
     memset(c, 0, sizeof *c);
     c->next_seen = next_least;
-    c->led_ = next_least > 0 ? next_least - 1
-                             : 0; /* a place that we left may be seen in old reads */
+    c->led_ = next_least > 0 ? next_least - 1 : 0; /* old reads may show a place that we left */
     c->backoff_ms_ = BACKOFF_MIN_MS;
 }
 
@@ -155,7 +169,7 @@ static void read_queue(struct candidate *c, bool fresh, uint64_t due_ms)
 static uint64_t later(struct candidate *c, const struct membership_now *now)
 {
     uint64_t due = now->ms + c->backoff_ms_;
-    c->backoff_ms_ = c->backoff_ms_ * 2 < BACKOFF_MAX_MS ? c->backoff_ms_ * 2 : BACKOFF_MAX_MS;
+    c->backoff_ms_ = min64(c->backoff_ms_ * 2, BACKOFF_MAX_MS);
     return due;
 }
 
@@ -191,6 +205,7 @@ void candidate_leave(struct candidate *c)
 
 static void watch(struct candidate *c, const struct queue_place *p)
 {
+    firn_assert(p->token > 0);
     if (c->before_.token != p->token) {
         c->before_ = *p;
         c->gone_ = false;
@@ -217,7 +232,7 @@ static void judge(struct candidate *c, const struct membership *m, const struct 
             c->error = FIRN_EOVERFLOW;
             read_queue(c, true, later(c, now));
         } else if (i < 0 && c->queue_.count == QUEUE_MAX) {
-            c->full = true; /* watch the last: if that is a dead one, nobody else does */
+            c->full = true; /* watch the last: if it is dead, no other candidate would notice */
             watch(c, &c->queue_.place[QUEUE_MAX - 1]);
         } else {
             at(c, CANDIDATE_AT_BUILD, 0);
@@ -230,6 +245,9 @@ static void judge(struct candidate *c, const struct membership *m, const struct 
         c->state = CANDIDATE_WAITING;
         watch(c, &c->queue_.place[i - 1]);
     } else if (membership_valid(m, now->ms)) {
+        firn_assert(c->token > c->led_, "token %" PRIu64 " led with %" PRIu64, c->token, c->led_);
+        firn_assert(c->epoch_ == m->epoch && c->number_ == m->number, "%u.%" PRIu64, c->number_,
+                    c->epoch_);
         c->state = CANDIDATE_LEADING;
         c->unbroken_ = m->unbroken;
         c->led_ = c->token;
@@ -240,7 +258,7 @@ static void judge(struct candidate *c, const struct membership *m, const struct 
     }
 }
 
-/* The write that is due: leave, take out the one before who is gone, or join. */
+/* The write that is due: leave, remove the candidate before that is gone, or join. */
 static void build(struct candidate *c, const struct nonce *req)
 {
     struct queue_record q = c->queue_;
@@ -255,23 +273,24 @@ static void build(struct candidate *c, const struct nonce *req)
         me = -1;
     }
     /* A store that was wiped or restored counts from below again; its tokens must not. */
-    if (q.next < c->next_seen)
-        q.next = c->next_seen;
+    q.next = max64(q.next, c->next_seen);
     if (me < 0 && c->state == CANDIDATE_OUT && queue_append(&q, c->number_, c->epoch_) != 0) {
         read_queue(c, true, 0);
         return;
     }
     q.req = *req;
+    firn_assert(q.next >= c->queue_.next && q.count <= c->queue_.count + 1,
+                "next %" PRIu64 " to %" PRIu64, c->queue_.next, q.next);
+    firn_assert(!nonce_eq(req, &c->queue_.req)); /* no value comes back */
     c->value_len_ = queue_encode(&q, c->value_);
     c->at_ = CANDIDATE_AT_CAS;
 }
 
-/* True while the membership with which we stand in line is there. Without it there is nothing to do. */
+/* True while the membership of our place is valid. Without it there is nothing to do. */
 static bool have_membership(struct candidate *c, const struct membership *m, uint64_t now_ms)
 {
-    if (c->state == CANDIDATE_LEAVING) { /* our old place can be given up without it */
+    if (c->state == CANDIDATE_LEAVING) /* our old place can be given up without it */
         return true;
-    }
     if (!membership_valid(m, now_ms))
         return false;
     if (c->epoch_ != m->epoch || c->number_ != m->number) {
@@ -299,6 +318,9 @@ void candidate_next(struct candidate *c, const struct membership *m,
     if (c->at_ == CANDIDATE_AT_BUILD)
         build(c, fresh);
     if (c->at_ == CANDIDATE_AT_STRIKE) {
+        firn_assert(c->seen_.len > 0 && c->seen_.record.state == MEMBER_UP &&
+                        c->seen_.record.epoch == c->before_.epoch,
+                    "member %u.%" PRIu64, c->before_.number, c->before_.epoch);
         member_freed(&c->seen_.record, now->unix_ms, fresh, &freed);
         c->value_len_ = member_encode(&freed, c->value_);
         c->at_ = CANDIDATE_AT_CAS_MEMBER;
@@ -314,8 +336,10 @@ void candidate_next(struct candidate *c, const struct membership *m,
         out->old_len = c->len_;
         out->value = c->value_;
         out->value_len = c->value_len_;
+        firn_assert(out->value_len > 0);
         break;
     case CANDIDATE_AT_WATCH:
+        firn_assert(c->before_.token > 0 && c->before_.number < MEMBERS_MAX);
         out->what = CANDIDATE_DO_WATCH;
         out->number = c->before_.number;
         out->fresh = c->fresh_;
@@ -326,7 +350,7 @@ void candidate_next(struct candidate *c, const struct membership *m,
             uint64_t dead = c->since_ms_ + member_dead_after(c->seen_.record.ttl_ms);
             out->old = c->seen_.text;
             out->old_len = c->seen_.len;
-            out->ms = dead < out->ms ? dead : out->ms;
+            out->ms = min64(dead, out->ms);
         }
         break;
     case CANDIDATE_AT_CAS_MEMBER:
@@ -349,10 +373,10 @@ static void took_queue(struct candidate *c, const struct membership *m,
 {
     succeeded(c);
     c->fresh_ = false;
+    firn_assert(len <= sizeof c->text_); /* or it had not been parsed */
     memmove(c->text_, p, len);
     c->len_ = len;
-    if (c->queue_.next > c->next_seen)
-        c->next_seen = c->queue_.next;
+    c->next_seen = max64(c->next_seen, c->queue_.next);
     judge(c, m, now);
 }
 
@@ -382,16 +406,17 @@ void candidate_cas_done(struct candidate *c, const struct membership *m,
         read_queue(c, true, later(c, now));
 }
 
-/* The one before is no more: out of the line with it. */
+/* The member before is gone: remove it from the line. */
 static void before_gone(struct candidate *c)
 {
     c->gone_ = true;
     at(c, CANDIDATE_AT_BUILD, 0);
 }
 
-/* Since when a record that the watch sees for the first time is as it is: the roster may have seen it
- * before. So a line of many that died together is cleared in one ttl, not in one ttl each. A record
- * that changed under the watch counts from now, even if an older form is back (a restored store). */
+/* Since when a record that the watch sees for the first time has been unchanged: the roster may
+ * have seen it before. So a line of many that died together is cleared in one ttl, not in one ttl
+ * each. A record that changed under the watch counts from now, even if it is an older one (a
+ * restored store). */
 static uint64_t first_seen(const struct membership *m, uint32_t number,
                            const struct member_record *r, uint64_t now_ms)
 {
@@ -412,7 +437,7 @@ void candidate_watch_done(struct candidate *c, const struct membership *m,
         result = 0;
     }
     if (result == 0 && member_parse(p, len, &r, NULL) != 0) {
-        c->error = FIRN_EFORMAT; /* nobody can tell whether that one lives: an operator must look */
+        c->error = FIRN_EFORMAT; /* whether that member lives is unknown: an operator must look */
         read_queue(c, true, later(c, now));
         return;
     }
@@ -433,6 +458,7 @@ void candidate_watch_done(struct candidate *c, const struct membership *m,
         before_gone(c);
     } else if (!known || len != c->seen_.len || memcmp(p, c->seen_.text, len) != 0) {
         c->seen_.record = r;
+        firn_assert(len <= sizeof c->seen_.text);
         memmove(c->seen_.text, p, len);
         c->seen_.len = len;
         c->since_ms_ = known ? now->ms : first_seen(m, c->before_.number, &r, now->ms);
@@ -450,7 +476,7 @@ void candidate_strike_done(struct candidate *c, const struct membership_now *now
         before_gone(c);
         return;
     }
-    c->seen_.len = 0; /* it changed, or may have: look anew */
+    c->seen_.len = 0; /* it changed, or may have: read it again */
     c->fresh_ = true;
     at(c, CANDIDATE_AT_WATCH, result == FIRN_ECONFLICT ? now->ms : later(c, now));
 }

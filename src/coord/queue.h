@@ -1,26 +1,28 @@
 /*
  * queue.h - an election or a lock: the record queue/<name>, and one candidate's way through it.
- * Pure, like slot.h and membership.h: candidate_next() says what to do, the driver (election.h, or a
- * simulation) does it and tells the outcome.
+ * Pure, like slot.h and membership.h: candidate_next() says what to do, the driver (election.h, or
+ * a simulation) does it and tells the outcome.
  *
- * The record is the line of candidates, each (number, epoch, token): a membership (roster.h) and the
- * number that it drew on joining. Joining appends with token = next++, by compare-and-swap. The head
- * leads, and its token is the fencing token: whatever the leader writes to should refuse a token below
- * the highest that it has seen.
+ * The record is the line of candidates, each (number, epoch, token): a membership (roster.h) and
+ * the number that it drew on joining. Joining appends with token = next++, by compare-and-swap. The
+ * head leads, and its token is the fencing token: whatever the leader writes to should refuse a
+ * token below the highest that it has seen.
  *
- * Tokens rise from leader to leader. All records of a queue form one chain (each write names the whole
- * value it replaces) and every write appends with a token above all before it, or removes. So the line
- * is sorted by token in every record, and when a head goes, its successor's token is higher, as is
- * every one that comes later. Only heads lead, and a candidate never leads twice with one token.
+ * Tokens rise from leader to leader. All records of a queue form one chain (each write names the
+ * whole value it replaces) and every write appends with a token above all before it, or removes. So
+ * the line is sorted by token in every record, and when a head goes, its successor's token is
+ * higher, as is every one that comes later. Only heads lead, and a candidate never leads twice with
+ * one token.
  *
  * At most one believes to lead. A candidate is removed by itself, after its work has stopped, or by
- * its successor when its member register is free or of another epoch; the register gets so only after
- * the candidate's own validity ended (membership.h has that argument). Both facts stay true for ever,
- * so reads may be stale. A head stays the head until it is removed, so that reading it once is enough.
+ * its successor when its member register is free or of another epoch; the register gets so only
+ * after the candidate's own validity ended (membership.h has that argument). Both facts stay true
+ * for ever, so reads may be stale. A head stays the head until it is removed, so that reading it
+ * once is enough.
  *
  * No herd: a candidate watches the member register of the one before it, and nothing else wakes it.
- * Whoever leaves the line touches or frees that register, which wakes one successor. The queue itself
- * is read when that register changes, which is every third of a ttl, or after five seconds.
+ * Whoever leaves the line touches or frees that register, which wakes one successor. The queue
+ * itself is read when that register changes, which is every third of a ttl, or after five seconds.
  */
 #ifndef FIRN_COORD_QUEUE_H
 #define FIRN_COORD_QUEUE_H
@@ -29,8 +31,8 @@
 
 /*
  * How many fit into a record of 1,024 bytes: the lines without candidates take at most 68, and one
- * candidate number.epoch.token with its comma 4 + 1 + 11 + 1 + 11 + 1 = 29, as tokens and epochs have
- * at most eleven digits (a thousand claims a second for three years). (1024 - 68) / 29 = 32.
+ * candidate number.epoch.token with its comma 4 + 1 + 11 + 1 + 11 + 1 = 29, as tokens and epochs
+ * have at most eleven digits (a thousand claims a second for three years). (1024 - 68) / 29 = 32.
  */
 #define QUEUE_MAX       32
 #define QUEUE_TOKEN_MAX 99999999999u
@@ -120,8 +122,9 @@ struct candidate {
     uint64_t since_ms_; /* since when */
 };
 
-/* Tokens begin at `next_least` or above: 0 at the first time; after candidate_leave(), or when the store
- * was opened anew, what `next_seen` said before, so that an old read cannot bring back an old place. */
+/* Tokens begin at `next_least` or above: 0 at the first time; after candidate_leave(), or when the
+ * store was opened anew, what `next_seen` said before, so that an old read cannot bring back an old
+ * place. */
 void candidate_init(struct candidate *c, uint64_t next_least);
 
 void candidate_next(struct candidate *c, const struct membership *m,
@@ -139,11 +142,12 @@ void candidate_strike_done(struct candidate *c, const struct membership_now *now
 /* It leads now, and until m->valid_until_ms unless renewed. Asking is what makes it LOST. */
 bool candidate_leads(struct candidate *c, const struct membership *m, uint64_t now_ms);
 
-/* After LOST, or when LEADING and tired of it, when everything done under the token has stopped: stand at
- * the end of the line, for a new token. */
+/* After LOST, or when LEADING and tired of it, when everything done under the token has stopped:
+ * stand at the end of the line, for a new token. */
 void candidate_again(struct candidate *c);
 
-/* Give up the place; when LEADING, the work has stopped. Done when LEFT: then membership_touch(). */
+/* Give up the place; when LEADING, the work has stopped. Done when LEFT: then
+ * membership_touch(). */
 void candidate_leave(struct candidate *c);
 
 #endif

@@ -1,10 +1,13 @@
 /*
- * The records of the lease and of the sequences, and the walker over tables of fields that all records
- * share (record_form.h).
+ * Records as text: meta, slot, seq and idem, and the encoder and parser that all records share
+ * (record_form.h).
+ * Tests: tests/unit/coord/record.c; tests/fuzz/record.c.
  */
 #include "coord/record_form.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static const char *const hold_name[] = { "free", "held", "retired", NULL };
@@ -99,6 +102,13 @@ static size_t put_nonce(char *out, const struct nonce *v)
     return put_hex(out, v->b, sizeof v->b);
 }
 
+static const char *choice_name(const struct record_field *f, unsigned value)
+{
+    for (unsigned i = 0; i <= value; i++)
+        firn_assert(f->choice[i], "%s=%u", f->name, value);
+    return f->choice[value];
+}
+
 size_t record_encode(const struct record_form *form, const void *record, char *out)
 {
     char *p = out + put_text(out, form->head);
@@ -116,18 +126,20 @@ size_t record_encode(const struct record_form *form, const void *record, char *o
             break;
         case TEXT:
         case NOTE:
+            firn_assert(strnlen(v, f->max + 1) <= f->max, "%s", f->name);
             p += put_text(p, v);
             break;
         case CHOICE:
-            p += put_text(p, f->choice[*(const unsigned *)v]);
+            p += put_text(p, choice_name(f, *(const unsigned *)v));
             break;
         }
         *p++ = '\n';
     }
+    firn_assert((size_t)(p - out) <= RECORD_TEXT_MAX, "%zu bytes", (size_t)(p - out));
     return (size_t)(p - out);
 }
 
-/* Each takes the bytes of one value; false: not the text that encode() would write. */
+/* Each reads the bytes of one value; false: not the text that encode() would write. */
 bool record_get_number(const char *p, size_t len, uint64_t *out)
 {
     uint64_t v = 0;
@@ -226,6 +238,7 @@ int record_parse_head(const struct record_form *form, const char *p, size_t len,
             return firn__diag(d, FIRN_EFORMAT, (size_t)(value - p) + 1, "bad value of '%s'",
                               f->name);
         at = (size_t)(end - p) + 1;
+        firn_assert(at <= len, "%zu of %zu", at, len);
     }
     *out_used = at;
     return 0;
@@ -243,11 +256,16 @@ int record_parse(const struct record_form *form, const char *p, size_t len, void
 
 size_t meta_encode(const struct meta_record *r, char out[RECORD_TEXT_MAX])
 {
+    firn_assert(r->slot_lo < r->slot_hi && r->window > 0, "slots %" PRIu64 " to %" PRIu64,
+                r->slot_lo, r->slot_hi);
     return record_encode(&meta_form, r, out);
 }
 
 size_t slot_encode(const struct slot_record *r, char out[RECORD_TEXT_MAX])
 {
+    static const struct nonce none;
+    firn_assert(r->from <= r->until, "from %" PRIu64 " until %" PRIu64, r->from, r->until);
+    firn_assert((r->state == SLOT_HELD) != nonce_eq(&r->owner, &none), "state %d", (int)r->state);
     return record_encode(&slot_form, r, out);
 }
 
@@ -257,8 +275,8 @@ size_t seq_encode(const struct seq_record *r, char out[RECORD_TEXT_MAX])
     return seq_encode_keyed(r, &none, out);
 }
 
-/* Behind the lines of a sequence "writers=" with 16 hex digits each, then "at=1700000000", "keys=" with
- * entries "key:args:first:count"; a space between two of them. */
+/* Behind the lines of a sequence "writers=" with 16 hex digits each, then "at=1700000000", "keys="
+ * with entries "key:args:first:count"; a space between two of them. */
 enum { KEY_BYTES_MAX = 32 + 1 + 15 + 1 + 19 + 1 + 7 + 1, KEY_COUNT_MAX = 9999999 };
 
 size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
@@ -266,6 +284,11 @@ size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
 {
     int parts = (r->writers ? SEQ_WRITTEN : 0) + (keys->n ? SEQ_KEYED : 0);
     char *p = out + record_encode(&seq_form[parts], r, out), *end = out + RECORD_TEXT_MAX;
+    firn_assert(r->step > 0 && r->offset < r->step && r->next % r->step == r->offset &&
+                    r->next >= r->start,
+                "next %" PRIu64 " step %" PRIu64 " offset %" PRIu64, r->next, r->step, r->offset);
+    firn_assert(r->writers <= SEQ_WRITERS && keys->n <= SEQ_KEYS_MAX, "%u writers, %u keys",
+                r->writers, keys->n);
     if (r->writers)
         p += put_text(p, "writers=");
     for (uint32_t i = 0; i < r->writers; i++) {
@@ -281,6 +304,9 @@ size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
         const struct seq_keyed *k = &keys->key[i];
         if (end - p < KEY_BYTES_MAX)
             return 0;
+        firn_assert(k->args <= RECORD_ARGS_MAX && k->count > 0 && k->count <= KEY_COUNT_MAX);
+        firn_assert(k->first + k->count * r->step <= r->next, "key %" PRIu64 " next %" PRIu64,
+                    k->first, r->next);
         p += put_nonce(p, &k->key);
         *p++ = ':';
         p += record_put_number(p, k->args);
@@ -290,11 +316,14 @@ size_t seq_encode_keyed(const struct seq_record *r, const struct seq_keys *keys,
         p += record_put_number(p, k->count);
         *p++ = i + 1 < keys->n ? ' ' : '\n';
     }
+    firn_assert(p <= end, "%zu bytes", (size_t)(p - out));
     return (size_t)(p - out);
 }
 
 size_t idem_encode(const struct idem_record *r, char out[RECORD_TEXT_MAX])
 {
+    firn_assert(r->count > 0 && r->args <= RECORD_ARGS_MAX);
+    firn_assert((r->step == 0) == (r->ids[0] != '\0'), "step %" PRIu64, r->step);
     return record_encode(&idem_form, r, out);
 }
 
@@ -323,12 +352,12 @@ int slot_parse(const char *p, size_t len, struct slot_record *out, struct firn_d
     return 0;
 }
 
-struct piece { /* of a line */
+struct piece { /* a piece of a line */
     const char *p;
     size_t len;
 };
 
-/* Takes the bytes up to `stop` off, with it; false: it is not there. */
+/* Consumes the bytes up to `stop`, and `stop`; false: it is not there. */
 static bool until(const char **p, const char *end, char stop, struct piece *out)
 {
     const char *at = memchr(*p, stop, (size_t)(end - *p));
@@ -451,7 +480,9 @@ int idem_parse(const char *p, size_t len, struct idem_record *out, struct firn_d
 
 size_t record_number_key(const char *prefix, uint32_t n, char out[RECORD_KEY_BUF])
 {
-    return (size_t)snprintf(out, RECORD_KEY_BUF, "%s%05u", prefix, n);
+    int len = snprintf(out, RECORD_KEY_BUF, "%s%05u", prefix, n);
+    firn_assert(len > 0 && len < RECORD_KEY_BUF);
+    return (size_t)len;
 }
 
 int record_number_key_parse(const char *prefix, const char *p, size_t len, uint32_t *out)
@@ -472,11 +503,13 @@ int record_number_key_parse(const char *prefix, const char *p, size_t len, uint3
 
 size_t record_name_key(const char *prefix, const char *name, size_t len, char out[RECORD_KEY_BUF])
 {
-    size_t at = strlen(prefix), n = len < RECORD_NAME_MAX ? len : RECORD_NAME_MAX;
+    size_t at = strlen(prefix);
+    firn_assert(len <= RECORD_NAME_MAX && at + len < RECORD_KEY_BUF, "%s and %zu bytes", prefix,
+                len);
     memcpy(out, prefix, at);
-    memcpy(out + at, name, n);
-    out[at + n] = '\0';
-    return at + n;
+    memcpy(out + at, name, len);
+    out[at + len] = '\0';
+    return at + len;
 }
 
 size_t slot_key(uint32_t slot, char out[RECORD_KEY_BUF])

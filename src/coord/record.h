@@ -61,9 +61,9 @@ struct slot_record {
 
 enum seq_mode { SEQ_GAPLESS, SEQ_RANGE };
 
-/* The last write of each of the latest writers, so that one whose answer was lost can tell whether its write
- * landed, also after others have written: the first 8 bytes of the request's nonce, of which the first 4
- * name the writer (sequence.h). */
+/* The last write of each of the latest writers, so that one whose answer was lost can tell whether
+ * its write landed, also after others have written: the first 8 bytes of the request's nonce, of
+ * which the first 4 name the writer (sequence.h). */
 #define SEQ_WRITERS     16
 #define SEQ_WRITER_NAME 4
 struct seq_writer {
@@ -82,16 +82,16 @@ struct seq_record {
     struct seq_writer writer[SEQ_WRITERS]; /* the latest first */
 };
 
-/* Numbers that a client asked for with a key of its own (keyed.h says what for). The key is known by
- * 128 bits of a hash, and so is what was asked for besides, by 48. */
+/* Numbers that a client asked for with a key of its own (keyed.h says what for). The key is known
+ * by 128 bits of a hash, and so is what was asked for besides, by 48. */
 struct seq_keyed {
     struct nonce key;
     uint64_t args;
     uint64_t first, count;
 };
 
-/* The keyed numbers that the last write to a sequence gave out: the last line of its record. The record's
- * version tells what it has: 1 neither writers nor keys, 2 keys, 3 writers, 4 both. */
+/* The keyed numbers that the last write to a sequence gave out: the last line of its record. The
+ * record's version tells what it has: 1 neither writers nor keys, 2 keys, 3 writers, 4 both. */
 #define SEQ_KEYS_MAX    16 /* fewer where long numbers leave no room for so many */
 #define RECORD_ARGS_MAX ((UINT64_C(1) << 48) - 1)
 struct seq_keys {
@@ -132,8 +132,8 @@ FIRN_MUSTUSE int seq_parse_keyed(const char *p, size_t len, struct seq_record *o
 FIRN_MUSTUSE int idem_parse(const char *p, size_t len, struct idem_record *out,
                             struct firn_diag *d);
 
-/* Keys: "meta", "slot/00012" (so that byte order is slot order), "seq/<name>", "idem/<32 hex digits>".
- * Returns the length. */
+/* Keys: "meta", "slot/00012" (so that byte order is slot order), "seq/<name>", "idem/<32 hex
+ * digits>". Returns the length. */
 #define META_KEY     "meta"
 #define META_KEY_LEN 4
 size_t slot_key(uint32_t slot, char out[RECORD_KEY_BUF]);
@@ -142,8 +142,9 @@ size_t idem_key(const struct nonce *key, char out[RECORD_KEY_BUF]);
 FIRN_MUSTUSE int slot_key_parse(const char *p, size_t len, uint32_t *out_slot);
 
 /* A name for a node or a sequence: 1..RECORD_NAME_MAX of A-Z a-z 0-9 . _ : - and not more; a
- * sequence is a path segment in URLs, so nothing that would need escaping. RECORD_INNER is for names that
- * firn makes of them (the counter of a dated sequence's period), so that no user's name can be one. */
+ * sequence is a path segment in URLs, so nothing that would need escaping. RECORD_INNER is for
+ * names that firn makes of them (the counter of a dated sequence's period), so that no user's name
+ * can be one. */
 #define RECORD_INNER '@'
 bool record_name_ok(const char *p, size_t len);
 bool record_user_name_ok(const char *p, size_t len);

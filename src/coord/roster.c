@@ -1,6 +1,13 @@
+/*
+ * Member records, and how long each has been seen unchanged (roster.h).
+ * Tests: tests/unit/drive/member.c, tests/property/drive/queue_world.c; tests/fuzz/members.c.
+ */
 #include "coord/roster.h"
 #include "coord/record_form.h"
 #include "id/diag.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
 
 static const char *const hold_name[] = { "free", "up", NULL };
 
@@ -25,6 +32,10 @@ _Static_assert(14 + 13 * 9 + 3 * 32 + 4 + 4 * 19 + MEMBER_KIND_MAX + RECORD_NAME
 
 size_t member_encode(const struct member_record *r, char out[RECORD_TEXT_MAX])
 {
+    static const struct nonce none;
+    firn_assert((r->state == MEMBER_UP) != nonce_eq(&r->owner, &none), "state %d", (int)r->state);
+    firn_assert(r->epoch > 0 && r->ttl_ms > 0 && r->ttl_ms <= MEMBER_TTL_MS_MAX,
+                "epoch %" PRIu64 " ttl %" PRIu64, r->epoch, r->ttl_ms);
     return record_encode(&member_form, r, out);
 }
 
@@ -55,7 +66,7 @@ int member_key_parse(const char *p, size_t len, uint32_t *out_number)
 void member_freed(const struct member_record *old, uint64_t unix_ms, const struct nonce *req,
                   struct member_record *out)
 {
-    *out = *old; /* name and kind stay: people want to know who it was */
+    *out = *old; /* name and kind stay, for people who look at the list */
     out->state = MEMBER_FREE;
     memset(&out->owner, 0, sizeof out->owner);
     memset(out->address, 0, sizeof out->address);
@@ -91,5 +102,8 @@ void roster_add(struct roster *r, uint32_t number, const char *p, size_t len, ui
 bool roster_dead(const struct roster *r, uint32_t number, uint64_t now_ms)
 {
     const struct roster_seen *s = &r->seen[number];
+    firn_assert(number < MEMBERS_MAX);
+    firn_assert(s->state != ROSTER_UP || now_ms >= s->since_ms, "seen at %" PRIu64 ", now %" PRIu64,
+                s->since_ms, now_ms);
     return s->state == ROSTER_UP && now_ms - s->since_ms >= member_dead_after(s->ttl_ms);
 }

@@ -1,10 +1,11 @@
 /*
- * roster.h - who is there: the records member/<n>, and how long each has been silent. Pure functions.
+ * roster.h - who is there: the records member/<n>, and how long each has been silent. Pure
+ * functions.
  *
- * A process that takes part claims one register and rewrites it every third of its ttl (a beat). Nobody
- * compares clocks: an observer notes on its own steady clock when it first saw a record in the form
- * that it has now, and calls the member dead when it still has that form one and a half ttl later.
- * `at`, the writer's own idea of the time, is shown to people and decides nothing.
+ * A process that takes part claims one register and rewrites it every third of its ttl (a beat).
+ * Nobody compares clocks: an observer notes on its own steady clock when it first saw a record in
+ * the form that it has now, and calls the member dead when it still has that form one and a half
+ * ttl later. `at`, the writer's own idea of the time, is shown to people and decides nothing.
  *
  * epoch counts the claims of a register. It and the register are never reset or removed, so
  * (number, epoch) names one membership for good, in a tenth of the bytes of a nonce: the queues
@@ -54,8 +55,8 @@ void member_freed(const struct member_record *old, uint64_t unix_ms, const struc
                   struct member_record *out);
 
 /* How long a record must stay as it is before its member is dead. The owner gives up after one ttl,
- * counted from before its last write was sent, so between the two lies half a ttl: clocks may differ
- * in rate by half and nobody is replaced while he still believes to be there. */
+ * counted from before its last write was sent, so between the two lies half a ttl: clocks may
+ * differ in rate by half and nobody is replaced while he still believes to be there. */
 static inline uint64_t member_dead_after(uint64_t ttl_ms)
 {
     return ttl_ms + ttl_ms / 2;
@@ -74,8 +75,8 @@ struct roster {
     struct roster_seen seen[MEMBERS_MAX];
 };
 
-/* A look at all registers: begin, then add each one that is there. `now_ms` is a time after the store
- * answered: a form is counted from when it was surely there. */
+/* A look at all registers: begin, then add each one that is there. `now_ms` is a time after the
+ * store answered: a form is counted from when it was surely there. */
 void roster_begin(struct roster *r);
 void roster_add(struct roster *r, uint32_t number, const char *p, size_t len, uint64_t now_ms);
 

@@ -1,10 +1,16 @@
 /*
- * Numbers of a sequence are offset modulo step, from start up to max. `next` is always the next number
- * to give, so a record says everything; once it passes max the sequence is exhausted.
- * Nothing overflows: a number is at most SEQ_NUMBER_MAX, and the one after the last is one step more.
+ * Ticket numbers: records, one write in flight, and the blocks of a range sequence. Numbers of a
+ * sequence are offset modulo step, from start up to max. `next` is always the next number to give,
+ * so a record says everything; once it passes max the sequence is exhausted. Nothing overflows: a
+ * number is at most SEQ_NUMBER_MAX, and the one after the last is one step more. Tests:
+ * tests/unit/coord/sequence.c, tests/unit/coord/batch.c.
  */
 #include "coord/sequence.h"
 #include "id/diag.h"
+#include "id/minmax.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
 
 int seq_new(const struct seq_spec *spec, const struct nonce *req, struct seq_record *out,
             struct firn_diag *d)
@@ -36,6 +42,7 @@ int seq_new(const struct seq_spec *spec, const struct nonce *req, struct seq_rec
     r.next = r.start + (r.offset + r.step - r.start % r.step) % r.step;
     if (r.next > r.max)
         return firn__diag(d, FIRN_EINVAL, 0, "no number fits between start and max");
+    firn_assert(r.next >= r.start && r.next % r.step == r.offset, "next %" PRIu64, r.next);
     *out = r;
     return 0;
 }
@@ -53,23 +60,25 @@ int seq_take(const struct seq_record *old, uint64_t want, const struct nonce *re
     uint64_t left = seq_left(old);
     if (left == 0)
         return FIRN_EOVERFLOW;
-    uint64_t count = want < SEQ_TAKE_MAX ? want : SEQ_TAKE_MAX;
-    if (count > left)
-        count = left;
+    uint64_t count = min64(min64(want, SEQ_TAKE_MAX), left);
     *out = (struct seq_range){ .first = old->next, .step = old->step, .count = count };
     struct seq_record r = *old;
     r.next = seq_range_last(out) + old->step;
     r.req = *req;
+    firn_assert(r.next > old->next && seq_range_last(out) <= old->max,
+                "%" PRIu64 " from %" PRIu64 ", max %" PRIu64, count, old->next, old->max);
+    firn_assert(r.next - old->next == count * old->step);
     *out_next = r;
     return 0;
 }
 
 bool seq_skip(struct seq_record *r, uint64_t n, const struct nonce *req)
 {
-    uint64_t left = seq_left(r), count = n < left ? n : left;
+    uint64_t left = seq_left(r), count = min64(n, left);
     if (count == 0)
         return false;
     r->next += count * r->step;
+    firn_assert(seq_left(r) == left - count, "next %" PRIu64 " max %" PRIu64, r->next, r->max);
     r->req = *req;
     return true;
 }
@@ -90,6 +99,7 @@ static void set_base(struct seq_op *op, const struct seq_record *r, const struct
     op->base = *r;
     op->keys = *keys;
     op->kept = false;
+    firn_assert(len > 0 && len <= sizeof op->base_text, "%zu bytes", len);
     memmove(op->base_text, p, len);
     op->base_len = len;
 }
@@ -102,7 +112,8 @@ static bool has_written(const struct seq_record *r, const struct nonce *req)
     return nonce_eq(&r->req, req);
 }
 
-/* The request becomes its writer's last one, and that writer the latest; the earliest may drop out. */
+/* The request becomes its writer's last one, and that writer the latest; the earliest may drop
+ * out. */
 static void note_writer(struct seq_record *r, const struct nonce *req)
 {
     uint32_t i = 0;
@@ -112,6 +123,7 @@ static void note_writer(struct seq_record *r, const struct nonce *req)
         r->writers++;
     else if (i == r->writers)
         i--;
+    firn_assert(i < SEQ_WRITERS && r->writers <= SEQ_WRITERS);
     memmove(r->writer + 1, r->writer, i * sizeof r->writer[0]);
     memcpy(r->writer[0].b, req->b, sizeof r->writer[0].b);
 }
@@ -165,9 +177,7 @@ const struct seq_keyed *seq_op_find(const struct seq_op *op, const struct nonce 
 static bool give(struct seq_op *op, struct seq_record *next, struct seq_ask *a)
 {
     struct seq_keys *keys = &op->next_keys;
-    uint64_t left = seq_left(next), count = a->want < left ? a->want : left;
-    if (count > SEQ_TAKE_MAX)
-        count = SEQ_TAKE_MAX;
+    uint64_t left = seq_left(next), count = min64(min64(a->want, left), SEQ_TAKE_MAX);
     if (count == 0 || (count < a->want && !a->partial) || find_key(keys, &a->key))
         return true;
     if (keys->n == SEQ_KEYS_MAX)
@@ -180,6 +190,7 @@ static bool give(struct seq_op *op, struct seq_record *next, struct seq_ask *a)
         keys->n--;
         return false;
     }
+    firn_assert(seq_left(&after) == left - count);
     *next = after;
     a->listed = true;
     return true;
@@ -212,8 +223,14 @@ int seq_op_build_keyed(struct seq_op *op, uint64_t want, struct seq_ask *const *
         room = give(op, &next, ask[i]);
     if (range.count == 0 && op->next_keys.n == 0)
         return FIRN_EOVERFLOW;
+    uint64_t taken = range.count;
+    for (uint32_t k = 0; k < op->next_keys.n; k++)
+        taken += op->next_keys.key[k].count;
+    firn_assert(next.next - op->base.next == taken * next.step,
+                "next %" PRIu64 " to %" PRIu64 " for %" PRIu64, op->base.next, next.next, taken);
     op->next = next;
     op->value_len = seq_encode_keyed(&next, &op->next_keys, op->value);
+    firn_assert(op->value_len > 0); /* give() lists only what fits */
     uint32_t i = op->mine_count++ % SEQ_MINE;
     op->mine[i].req = *req;
     op->mine[i].range = range;
@@ -222,6 +239,7 @@ int seq_op_build_keyed(struct seq_op *op, uint64_t want, struct seq_ask *const *
 
 enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *out)
 {
+    firn_assert(op->mine_count > 0 && op->base_len > 0);
     if (result == 0) {
         struct seq_range range = op->mine[(op->mine_count - 1) % SEQ_MINE].range;
         set_base(op, &op->next, &op->next_keys, op->value, op->value_len);
@@ -242,16 +260,14 @@ void seq_cache_init(struct seq_cache *c)
     *c = (struct seq_cache){ .want = SEQ_BLOCK_MIN };
 }
 
-/* The current block is used up: the spare takes its place, and how long it lasted says how large the
- * next should be. */
+/* The current block is used up: the spare takes its place, and how long it lasted says how large
+ * the next should be. */
 static void turn(struct seq_cache *c, uint64_t now_ms)
 {
     uint64_t ms = now_ms > c->began_ms ? now_ms - c->began_ms : 1;
     if (c->block > 0) {
         uint64_t want = c->block * DEMAND_MS / ms; /* block is at most 1e6: no overflow */
-        c->want = want < SEQ_BLOCK_MIN   ? SEQ_BLOCK_MIN
-                  : want > SEQ_BLOCK_MAX ? SEQ_BLOCK_MAX
-                                         : want;
+        c->want = min64(max64(want, SEQ_BLOCK_MIN), SEQ_BLOCK_MAX);
     }
     c->cur = c->spare;
     c->block = c->cur.count;
@@ -262,6 +278,7 @@ static void turn(struct seq_cache *c, uint64_t now_ms)
 static struct seq_range cut(struct seq_range *from, uint64_t count)
 {
     struct seq_range piece = { from->first, from->step, count };
+    firn_assert(count > 0 && count <= from->count, "%" PRIu64 " of %" PRIu64, count, from->count);
     from->first += count * from->step;
     from->count -= count;
     return piece;
@@ -275,7 +292,7 @@ int seq_cache_some(struct seq_cache *c, uint64_t max, uint64_t now_ms, struct se
         turn(c, now_ms);
     if (c->cur.count == 0)
         return FIRN_EAGAIN;
-    *out = cut(&c->cur, max < c->cur.count ? max : c->cur.count);
+    *out = cut(&c->cur, min64(max, c->cur.count));
     return 0;
 }
 
@@ -283,11 +300,12 @@ int seq_cache_exactly(struct seq_cache *c, uint64_t n, uint64_t now_ms, struct s
 {
     if (n == 0 || n > SEQ_TAKE_MAX)
         return FIRN_EINVAL;
-    bool joined = c->cur.count > 0 && c->spare.count > 0 &&
+    bool joined = c->cur.count > 0 && c->spare.count > 0 && c->cur.step == c->spare.step &&
                   c->cur.first + c->cur.count * c->cur.step == c->spare.first;
     if (c->cur.count < n && joined && c->cur.count + c->spare.count >= n) {
         struct seq_range piece = { c->cur.first, c->cur.step, n };
         cut(&c->spare, n - c->cur.count);
+        firn_assert(seq_range_last(&piece) + piece.step == c->spare.first);
         c->cur.count = 0;
         turn(c, now_ms);
         *out = piece;
@@ -296,7 +314,7 @@ int seq_cache_exactly(struct seq_cache *c, uint64_t n, uint64_t now_ms, struct s
     if (c->cur.count < n && c->spare.count >= n)
         turn(c, now_ms); /* the rest of the current block is skipped */
     if (c->cur.count < n) {
-        c->need = n > c->need ? n : c->need; /* the next block will hold it */
+        c->need = max64(n, c->need); /* the next block will hold it */
         return FIRN_EAGAIN;
     }
     *out = cut(&c->cur, n);
@@ -309,7 +327,8 @@ uint64_t seq_cache_ask(struct seq_cache *c)
     if (c->asked || (enough && c->need == 0))
         return 0;
     c->asked = true;
-    return c->need > c->want ? c->need : c->want;
+    firn_assert(c->want >= SEQ_BLOCK_MIN && c->want <= SEQ_BLOCK_MAX && c->need <= SEQ_TAKE_MAX);
+    return max64(c->need, c->want);
 }
 
 void seq_cache_put(struct seq_cache *c, const struct seq_range *r, uint64_t now_ms)

@@ -1,10 +1,11 @@
 /*
- * sequence.h - ticket numbers (docs/protocol.md section 8). Pure: the next record from the old one, and
- * which numbers that grants.
+ * sequence.h - ticket numbers (docs/protocol.md section 8). Pure: the next record from the old one,
+ * and which numbers that grants.
  *
- * seq_op is one write in flight on one sequence: build it on the text that was read, send it, tell the
- * outcome. n numbers are one compare-and-set next -> next + n * step. seq_cache is the double buffer of
- * a range sequence: it belongs to one thread, which asks the coordinator for the next block in time.
+ * seq_op is one write in flight on one sequence: build it on the text that was read, send it, tell
+ * the outcome. n numbers are one compare-and-set next -> next + n * step. seq_cache is the double
+ * buffer of a range sequence: it belongs to one thread, which asks the coordinator for the next
+ * block in time.
  *
  * A write may also give numbers to keys (keyed.h). They come behind those without a key, and the
  * record lists them: so who knows the record knows them, whoever wrote it.
@@ -88,21 +89,22 @@ enum seq_verdict {
 
 void seq_op_init(struct seq_op *op);
 
-/* Take in the text of the record. FIRN_EFORMAT. With a write open: SEQ_GRANTED when the record is the
- * work of one of them, SEQ_LATE when one landed and others wrote after it (the record names the last
- * write of each writer), else SEQ_TRY_AGAIN. Numbers of a write that landed are lost only if SEQ_WRITERS
- * other processes wrote before this read: a hole, never a repeat. */
+/* Take in the text of the record. FIRN_EFORMAT. With a write open: SEQ_GRANTED when the record is
+ * the work of one of them, SEQ_LATE when one landed and others wrote after it (the record names the
+ * last write of each writer), else SEQ_TRY_AGAIN. Numbers of a write that landed are lost only if
+ * SEQ_WRITERS other processes wrote before this read: a hole, never a repeat. */
 FIRN_MUSTUSE int seq_op_read(struct seq_op *op, const char *p, size_t len,
                              enum seq_verdict *out_verdict, struct seq_range *out,
                              struct firn_diag *d);
 
 /* Build the write (base_text -> value) for up to `want` numbers. FIRN_EOVERFLOW: none left;
- * FIRN_EAGAIN: base is not known, read first. The request's nonce is `fresh` with the writer's name. */
+ * FIRN_EAGAIN: base is not known, read first. The request's nonce is `fresh` with the writer's
+ * name. */
 FIRN_MUSTUSE int seq_op_build(struct seq_op *op, uint64_t want, const struct nonce *fresh);
 
-/* The same with numbers for keys, as many of `ask` as fit into a record; `want` may be 0. None of them
- * may be among op->keys. One that is not `listed` afterwards found no room in the record, no numbers left,
- * or its key taken by another of them. */
+/* The same with numbers for keys, as many of `ask` as fit into a record; `want` may be 0. None of
+ * them may be among op->keys. One that is not `listed` afterwards found no room in the record, no
+ * numbers left, or its key taken by another of them. */
 FIRN_MUSTUSE int seq_op_build_keyed(struct seq_op *op, uint64_t want, struct seq_ask *const *ask,
                                     size_t n, uint64_t at_s, const struct nonce *fresh);
 

@@ -1,17 +1,20 @@
 /*
+ * The window lease of one node, as a state machine.
  * The life of a node: scan, choose a slot, lock its byte, read it, ACQUIRE; then EXTEND every
  * renew_every; at the end RELEASE. Each write draws a new nonce and replaces one known text.
  *
- * The subtle part is a write whose answer is missing. It is decided by the next read, and only by the
- * nonce in the record: a nonce of ours is a grant of ours, with the ticks of *that* request. "The owner
- * is me" proves nothing (an abandoned ACQUIRE may land late, after another node's grant). Twin, fenced
- * and regressed are told apart only on a read that is ordered after the write.
+ * The subtle part is a write whose answer is missing. It is decided by the next read, and only by
+ * the nonce in the record: a nonce of ours is a grant of ours, with the ticks of *that* request.
+ * "The owner is me" proves nothing (an abandoned ACQUIRE may land late, after another node's
+ * grant). Twin, fenced and regressed are told apart only on a read that is ordered after the write.
  */
 #include "coord/slot.h"
 #include "coord/mutant.h"
 #include "id/diag.h"
 #include "id/minmax.h"
+#include "platform/assert.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char *const state_name[] = {
@@ -25,6 +28,7 @@ static const char *const state_name[] = {
 
 const char *slot_state_name(enum slot_state s)
 {
+    firn_assert((unsigned)s < sizeof state_name / sizeof state_name[0]);
     return state_name[s];
 }
 
@@ -45,15 +49,16 @@ int slot_init(struct slot_node *n, const struct slot_params *p, const struct non
     return 0;
 }
 
-/* A new store's floor is the clock plus window and max_drift, so that it lies above all that a lost one
- * may have granted. For that to hold nobody may ever stamp further ahead than that: the floor counts only
- * as far as the clock's own reach, and time passes at its pace until the clock has caught up. */
+/* A new store's floor is the clock plus window and max_drift, so that it lies above all that a lost
+ * store may have granted. For that to hold no node may ever stamp further ahead than that: the
+ * floor counts only as far as the clock's own reach, and time passes at its pace until the clock
+ * has caught up. */
 uint64_t slot_floor(const struct slot_node *n, uint64_t f)
 {
     uint64_t reach = 2 * (n->params.window + n->params.max_drift);
     if (n->floor <= f || n->floor - f > reach)
         return 0;
-    return n->floor < f + n->params.window ? n->floor : f + n->params.window;
+    return min64(n->floor, f + n->params.window);
 }
 
 uint64_t slot_limit(const struct slot_node *n, uint64_t f)
@@ -65,6 +70,8 @@ uint64_t slot_left(const struct slot_node *n, const struct slot_now *now)
 {
     const struct slot_grant *g = &n->grant;
     uint64_t begin = max64(max64(now->f, now->last + 1), g->from);
+    firn_assert(g->gen == 0 || g->until <= n->params.ts_end || FIRN_MUTANT(adopt_by_owner),
+                "slot %u until %" PRIu64 " end %" PRIu64, g->slot, g->until, n->params.ts_end);
     return g->gen == 0 || g->closed || begin >= g->until ? 0 : g->until - begin;
 }
 
@@ -80,6 +87,7 @@ static bool holding(const struct slot_node *n)
 
 static struct slot_seen *seen_of(struct slot_node *n, uint32_t slot)
 {
+    firn_assert(slot >= n->params.slot_lo && slot < n->params.slot_hi, "slot %u", slot);
     return &n->seen[slot - n->params.slot_lo];
 }
 
@@ -90,9 +98,10 @@ static void rest(struct slot_node *n, enum slot_state state)
     n->outcome_ = false;
 }
 
-/* What is confirmed stays usable: a grant is irrevocable. */
+/* Confirmed ticks stay usable: a grant is irrevocable. */
 static void halt(struct slot_node *n, int why, const char *text)
 {
+    firn_assert(why != 0);
     rest(n, n->state == SLOT_RELEASING ? SLOT_CLOSED : SLOT_HALTED);
     n->why = why;
     firn__diag(&n->diag, why, 0, "slot %u: %s", n->target_, text);
@@ -103,6 +112,7 @@ static void back_off(struct slot_node *n, const struct slot_now *now)
 {
     uint64_t b = n->backoff_ms_ ? n->backoff_ms_ * 2 : n->params.backoff_min_ms;
     n->backoff_ms_ = min64(b, n->params.backoff_max_ms);
+    firn_assert(n->backoff_ms_ >= n->params.backoff_min_ms);
     n->due_ms_ = now->mono_ms + n->backoff_ms_ / 2 + (n->backoff_ms_ / 2) * n->jitter_ / 65536;
 }
 
@@ -123,7 +133,7 @@ static uint64_t ahead(const struct slot_node *n, const struct slot_now *now, uin
     return from > limit ? from - limit : 0;
 }
 
-/* Held slots: a lock byte tells at once whether the holder lives; without one, time has to. */
+/* Held slots: a lock byte tells at once whether the holder lives; without one, time decides. */
 static uint64_t quarantine_left(const struct slot_node *n, const struct slot_now *now,
                                 enum slot_hold state, uint64_t until)
 {
@@ -131,10 +141,11 @@ static uint64_t quarantine_left(const struct slot_node *n, const struct slot_now
     return state != SLOT_HELD || n->params.use_lock || end <= now->f ? 0 : end - now->f;
 }
 
-/* Sticky first (order over restarts), then the oldest until (longest natural quarantine), else wait
- * for the nearest: a crash loop faster than the window puts every slot ahead of the clock, and time
- * alone mends that. Without lock bytes each node begins to look at another place: slots of one age
- * (a fresh store's, a fenced one's) would otherwise be fought for one by one by all that start. */
+/* The slot last held under this name first (order over restarts), then the oldest until (longest
+ * natural quarantine), else wait for the nearest: a crash loop faster than the window puts every
+ * slot ahead of the clock, and only time repairs that. Without lock bytes each node begins its
+ * search at another place: nodes that start together would otherwise all try slots of one age (a
+ * fresh store's, a fenced one's) in the same order. */
 static void choose(struct slot_node *n, const struct slot_now *now)
 {
     uint32_t count = n->params.slot_hi - n->params.slot_lo, best = count, sticky = count;
@@ -160,6 +171,8 @@ static void choose(struct slot_node *n, const struct slot_now *now)
     }
     if (best != count) {
         n->target_ = n->params.slot_lo + (sticky != count ? sticky : best);
+        firn_assert(n->target_ < n->params.slot_hi);
+        firn_assert(seen_of(n, n->target_)->state != SLOT_RETIRED);
         n->at_ = n->params.use_lock ? SLOT_AT_LOCK : SLOT_AT_READ;
         n->due_ms_ = now->mono_ms;
         return;
@@ -181,7 +194,7 @@ void slot_scan_meta(struct slot_node *n, const struct meta_record *meta)
 {
     if (!nonce_eq(&meta->cluster, &n->params.cluster))
         halt(n, FIRN_ESTORE, "the store belongs to another cluster");
-    n->floor = max64(n->floor, meta->floor);
+    n->floor = max64(n->floor, meta->floor); /* it never falls, whatever a store forgot */
 }
 
 static void see(struct slot_node *n, uint32_t slot, const struct slot_record *r)
@@ -217,6 +230,7 @@ void slot_scan_add(struct slot_node *n, uint32_t slot, const char *p, size_t len
         return;
     n->seen_count_ += !seen_of(n, slot)->present;
     see(n, slot, &r);
+    firn_assert(n->seen_count_ <= n->params.slot_hi - n->params.slot_lo);
 }
 
 void slot_scan_done(struct slot_node *n, const struct slot_now *now, int result)
@@ -270,9 +284,17 @@ static struct slot_write *find_mine(struct slot_node *n, uint32_t slot, const st
     return NULL;
 }
 
-/* The write is remembered before it leaves: its answer may come, or its effect, or neither. */
+/* The write is remembered before it is sent: its answer may arrive, or its effect, or neither. */
 static void prepare(struct slot_node *n, const struct slot_record *r)
 {
+    const struct slot_record *b = &n->base_;
+    bool extend = n->doing_ == SLOT_EXTEND;
+    firn_assert(n->target_ >= n->params.slot_lo && n->target_ < n->params.slot_hi);
+    firn_assert(r->epoch == b->epoch + !extend, "epoch %" PRIu64 " to %" PRIu64, b->epoch,
+                r->epoch);
+    firn_assert(!nonce_eq(&r->req, &b->req)); /* or the value would come back */
+    firn_assert(n->doing_ == SLOT_RELEASE || r->until > b->until,
+                "slot %u until %" PRIu64 " to %" PRIu64, n->target_, b->until, r->until);
     n->value_len_ = slot_encode(r, n->value_);
     n->serial_++;
     n->mine_[n->serial_ % SLOT_MINE] = (struct slot_write){
@@ -311,6 +333,12 @@ static bool build_acquire(struct slot_node *n, const struct slot_now *now, const
     r.until = min64(r.from + n->params.window, n->params.ts_end);
     r.at = now->f;
     r.req = *req;
+    firn_assert(r.from < r.until && r.from >= b->until, "from %" PRIu64 " until %" PRIu64, r.from,
+                r.until);
+    firn_assert(r.from > now->last || FIRN_MUTANT(same_tick_slot_change),
+                "from %" PRIu64 " last %" PRIu64, r.from, now->last);
+    firn_assert(r.from <= max64(slot_limit(n, now->f), 1), "from %" PRIu64 " F %" PRIu64, r.from,
+                now->f);
     prepare(n, &r);
     return true;
 }
@@ -336,6 +364,7 @@ static bool build_extend(struct slot_node *n, const struct slot_now *now, const 
     }
     r.at = now->f;
     r.req = *req;
+    firn_assert(r.until <= n->params.ts_end && r.from == n->base_.from);
     prepare(n, &r);
     return true;
 }
@@ -349,6 +378,8 @@ static bool build_release(struct slot_node *n, const struct slot_now *now, const
     r.owner = none;
     /* Never below what was emitted, even if the store has forgotten some of it. */
     r.until = max64(n->params.give_back ? r.from : r.until, now->last + 1);
+    firn_assert(n->grant.closed && r.until > now->last, "until %" PRIu64 " last %" PRIu64, r.until,
+                now->last);
     r.at = now->f;
     r.req = *req;
     prepare(n, &r);
@@ -373,7 +404,11 @@ static void confirm(struct slot_node *n, const struct slot_now *now, struct slot
 {
     struct slot_grant *g = &n->grant;
     bool same = holding(n) && n->confirmed_.slot == w.slot && n->confirmed_.epoch == w.epoch;
+    firn_assert(w.serial != 0 && w.kind != SLOT_RELEASE && w.from <= w.until,
+                "slot %u from %" PRIu64 " until %" PRIu64, w.slot, w.from, w.until);
+    firn_assert(n->state != SLOT_RELEASING && n->state != SLOT_CLOSED);
     if (same) {
+        firn_assert(g->slot == w.slot && g->gen > 0);
         g->until = max64(g->until, w.until);
     } else {
         /* A grant that turns up late begins above what was emitted since, not at its old from. */
@@ -382,6 +417,7 @@ static void confirm(struct slot_node *n, const struct slot_now *now, struct slot
         g->until = w.until;
         g->from = FIRN_MUTANT(same_tick_slot_change) ? w.from : max64(w.from, now->last + 1);
         g->closed = false;
+        firn_assert(g->from > now->last || FIRN_MUTANT(same_tick_slot_change));
     }
     n->confirmed_ = w;
     n->state = SLOT_ACTIVE;
@@ -401,6 +437,7 @@ void slot_cas_done(struct slot_node *n, const struct slot_now *now, int result)
             halt(n, FIRN_EFORMAT, "its new record cannot be read");
             return;
         }
+        firn_assert(n->value_len_ > 0 && n->value_len_ <= sizeof n->base_text_);
         memcpy(n->base_text_, n->value_, n->value_len_);
         n->base_len_ = n->value_len_;
         if (n->doing_ == SLOT_RELEASE)
@@ -452,6 +489,7 @@ static void outcome_of_acquire(struct slot_node *n, const struct slot_now *now, 
 static void outcome_of_extend(struct slot_node *n, const struct slot_now *now)
 {
     const struct slot_record *b = &n->base_;
+    firn_assert(holding(n) && n->target_ == n->confirmed_.slot);
     struct slot_write *w = find_mine(n, n->target_, &b->req);
     if (w && w->serial > n->confirmed_.serial) {
         confirm(n, now, *w);
@@ -511,6 +549,7 @@ void slot_read_done(struct slot_node *n, const struct slot_now *now, int result,
     bool outcome = n->outcome_,
          unchanged = outcome && len == n->base_len_ && memcmp(p, n->base_text_, len) == 0;
     n->base_ = r;
+    firn_assert(len <= sizeof n->base_text_); /* or it had not been understood */
     memcpy(n->base_text_, p, len);
     n->base_len_ = len;
     n->outcome_ = false;
@@ -545,6 +584,7 @@ static bool step(struct slot_node *n, const struct slot_now *now, const struct n
         bool early = slot_left(n, now) < n->params.window / 2 && extended(n, now) > n->base_.until;
         if (now->mono_ms < n->due_ms_ && !early)
             return true;
+        firn_assert(holding(n) && n->grant.slot == n->confirmed_.slot);
         n->doing_ = SLOT_EXTEND;
         n->target_ = n->confirmed_.slot;
         n->at_ = SLOT_AT_WRITE;
@@ -573,6 +613,7 @@ static bool step(struct slot_node *n, const struct slot_now *now, const struct n
         out->old_len = n->base_len_;
         out->value = n->value_;
         out->value_len = n->value_len_;
+        firn_assert(out->value_len > 0 && out->slot == n->target_);
         return true;
     case SLOT_AT_RENEW:
     case SLOT_AT_REST:
@@ -635,6 +676,8 @@ void slot_fenced_record(const struct nonce *cluster, const struct slot_record *o
     r.until = old ? max64(old->until, floor) : floor;
     r.at = f;
     r.req = *req;
+    firn_assert(r.until >= floor && r.from <= r.until, "until %" PRIu64 " floor %" PRIu64, r.until,
+                floor);
     *out = r;
 }
 
@@ -651,8 +694,11 @@ void slot_retired_record(const struct slot_record *old, uint64_t f, const struct
 
 uint64_t slot_fence_floor(const struct meta_record *m, uint64_t f, uint64_t s)
 {
-    /* No grant reaches further than a window beyond the limit, whatever floors there were: so fences one after
-     * the other do not carry the slots away from the clock. A floor always rises: that tells a fence. */
+    /* No grant reaches further than a window beyond the limit, whatever floors there were: so
+     * fences one after the other do not carry the slots away from the clock. A floor always rises:
+     * that tells a fence. */
     uint64_t now = max64(f, s), span = m->window + m->max_drift + 2 * m->skew_max;
-    return max64(min64(max64(now, m->floor), now + m->window) + span, m->floor + 1);
+    uint64_t floor = max64(min64(max64(now, m->floor), now + m->window) + span, m->floor + 1);
+    firn_assert(floor > m->floor, "floor %" PRIu64 " to %" PRIu64, m->floor, floor);
+    return floor;
 }

@@ -4,9 +4,9 @@
  * Pure: it reads no clock, no entropy, no store. The driver (lease.h, or a simulation) asks
  * slot_next() what to do, does it, and tells the outcome with the matching slot_..._done().
  *
- * What it protects: `grant` only ever holds timestamps that the store confirmed to this incarnation by
- * the nonce of the very request, and nothing confirmed is used twice. A grant is irrevocable; whoever
- * emits needs only `grant`. One write is outstanding at a time.
+ * What it protects: `grant` only ever holds timestamps that the store confirmed to this incarnation
+ * by the nonce of the very request, and nothing confirmed is used twice. A grant is irrevocable;
+ * whoever emits needs only `grant`. One write is outstanding at a time.
  */
 #ifndef FIRN_COORD_SLOT_H
 #define FIRN_COORD_SLOT_H
@@ -52,8 +52,9 @@ struct slot_now {     /* what time it is; given with every call */
 };
 
 /* What may be emitted: ticks [from, until) of `slot`. `gen` changes when the slot does, or `from`:
- * then every generator starts at max(from, its own last + 1). `until` alone only rises. With `closed`
- * nothing may be emitted any more. from >= until is an empty grant, soon to be extended. */
+ * then every generator starts at max(from, its own last + 1). `until` alone only rises. With
+ * `closed` nothing may be emitted any more. from >= until is an empty grant, soon to be
+ * extended. */
 struct slot_grant {
     uint64_t gen; /* 0: none yet */
     uint32_t slot;
@@ -160,9 +161,9 @@ enum slot_state slot_state_at(const struct slot_node *n, const struct slot_now *
 /* Confirmed ticks left from now on: max(F, last+1) .. until. */
 uint64_t slot_left(const struct slot_node *n, const struct slot_now *now);
 
-/* limit = max(F, min(floor, F + window)) + max_drift: no tick above it is emitted, no grant begins above
- * it. The floor counts just after a FENCE only, that is while it is near: to a clock that is months
- * behind it would be a leave to stamp the future. slot_floor is 0 when it does not count. */
+/* limit = max(F, min(floor, F + window)) + max_drift: no tick above it is emitted, no grant begins
+ * above it. The floor counts just after a FENCE only, that is while it is near: to a clock that is
+ * months behind it would be a leave to stamp the future. slot_floor is 0 when it does not count. */
 uint64_t slot_floor(const struct slot_node *n, uint64_t f);
 uint64_t slot_limit(const struct slot_node *n, uint64_t f);
 
@@ -174,8 +175,8 @@ void slot_fenced_record(const struct nonce *cluster, const struct slot_record *o
 void slot_retired_record(const struct slot_record *old, uint64_t f, const struct nonce *req,
                          struct slot_record *out);
 
-/* floor = max(now, old floor), but at most now + window, and then + window + max_drift + 2 * skew_max, where now is
- * max(F, S); always above the old floor (docs/protocol.md section 5). */
+/* floor = max(now, old floor), but at most now + window, and then + window + max_drift + 2 *
+ * skew_max, where now is max(F, S); always above the old floor (docs/protocol.md section 5). */
 uint64_t slot_fence_floor(const struct meta_record *m, uint64_t f, uint64_t s);
 
 #endif

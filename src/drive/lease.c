@@ -9,6 +9,7 @@
 #include "drive/lease.h"
 #include "drive/setup.h"
 #include "id/diag.h"
+#include "id/minmax.h"
 #include "id/rng_take.h"
 #include "store/slotlock.h"
 #include "id/minmax.h"

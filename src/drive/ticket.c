@@ -96,6 +96,8 @@ static int read_sequence(struct tickets *t, const char *name, size_t name_len,
                          struct firn_diag *d)
 {
     char key[RECORD_KEY_BUF];
+    if (!record_name_ok(name, name_len))
+        return FIRN_ENOENT;
     size_t len = seq_key(name, name_len, key);
     int r = firn_store_read(t->store, firn_slice(key, len), true, rec, d);
     return r ? r : seq_parse_keyed(rec->value, rec->len, out, keys, d);
@@ -157,8 +159,6 @@ int ticket_describe(struct tickets *t, const char *name, size_t name_len, struct
 {
     struct firn_record rec;
     struct seq_keys keys;
-    if (!record_name_ok(name, name_len))
-        return FIRN_ENOENT;
     return read_sequence(t, name, name_len, &rec, out, &keys, d);
 }
 
@@ -166,7 +166,6 @@ int ticket_skip(struct tickets *t, const char *name, size_t name_len, uint64_t n
                 struct seq_record *out, struct firn_diag *d)
 {
     char key[RECORD_KEY_BUF], text[RECORD_TEXT_MAX];
-    struct firn_slice k = firn_slice(key, seq_key(name, name_len, key));
     struct firn_record rec;
     struct seq_keys keys;
     struct nonce req;
@@ -179,7 +178,8 @@ int ticket_skip(struct tickets *t, const char *name, size_t name_len, uint64_t n
         draw(t, &req);
         if (!seq_skip(out, n, &req))
             return 0;
-        struct firn_cas cas = { k, firn_slice(rec.value, rec.len),
+        struct firn_cas cas = { firn_slice(key, seq_key(name, name_len, key)),
+                                firn_slice(rec.value, rec.len),
                                 firn_slice(text, seq_encode(out, text)) };
         r = firn_store_cas(t->store, &cas, d);
         if (r != FIRN_ECONFLICT)

@@ -114,6 +114,7 @@ T_TEST(lease_view_of_a_node)
     struct slot_now now = { .f = 100 };
     n.params.window = 40;
     n.params.max_drift = 5;
+    n.params.ts_end = 1000;
     n.state = SLOT_NO_SLOT;
     lease_view_node(&v, &n, &now, true);
     T_EQ(v.error, FIRN_ENOSLOT);

@@ -417,15 +417,20 @@ T_TEST(record_rejects)
     }
 }
 
+static int parse_meta(const char *p, size_t len)
+{
+    struct meta_record m;
+    return meta_parse(p, len, &m, NULL);
+}
+
 T_TEST(record_rejects_contradictions)
 {
-    struct seq_record s = { .start = 1, .step = 2, .offset = 1, .max = 9, .next = 2 };
-    struct meta_record m = { .layout = "x", .slot_lo = 4, .slot_hi = 4, .window = 1 };
-    char text[RECORD_TEXT_MAX];
-    T_EQ(seq_parse(text, seq_encode(&s, text), &s, NULL), FIRN_EFORMAT); /* 2 is not 1 mod 2 */
-    s.step = 0;
-    T_EQ(seq_parse(text, seq_encode(&s, text), &s, NULL), FIRN_EFORMAT);
-    T_EQ(meta_parse(text, meta_encode(&m, text), &m, NULL), FIRN_EFORMAT);
+    reject(seq_text, "next=100011", "next=100012", parse_keyed); /* even, and the offset is 1 */
+    reject(seq_text, "next=100011", "next=99999", parse_keyed);  /* below start */
+    reject(seq_text, "step=2", "step=0", parse_keyed);
+    reject(seq_text, "offset=1", "offset=2", parse_keyed);
+    reject(meta_text, "slot_hi=16", "slot_hi=0", parse_meta);
+    reject(meta_text, "window=3000", "window=0", parse_meta);
 }
 
 T_TEST(record_longest_fits)
