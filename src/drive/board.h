@@ -1,7 +1,8 @@
 /*
- * board.h - what the one who keeps the lease tells those who stamp: the grant, the clock, the state of the store.
- * It is written after each step; who stamps looks at `version` before it stamps and takes a
- * copy when that moved. The clock's two numbers are read on every ID and therefore apart, as atomics.
+ * board.h - state published by the lease thread to the generators: the grant, the clock, the store.
+ * It is written after each step of the lease. A generator compares `version` before it stamps and
+ * takes a copy when that moved. The clock's two numbers are read for every ID and are therefore
+ * atomics of their own.
  */
 #ifndef FIRN_DRIVE_BOARD_H
 #define FIRN_DRIVE_BOARD_H
@@ -22,10 +23,10 @@ struct board {
 void board_init(struct board *b);
 void board_done(struct board *b);
 
-/* By the keeper of the lease. */
+/* By the thread that steps the lease. */
 void board_publish(struct board *b, const struct lease_view *view);
 
-/* By anyone: a consistent copy. */
+/* By any thread: a consistent copy. */
 void board_copy(struct board *b, struct lease_view *out);
 
 /* Clock F as generators read it: the coarse monotonic clock in front, the precise one behind. */

@@ -1,5 +1,13 @@
+/*
+ * Runs a candidate (coord/queue.h) on a store, with the member that stands in line.
+ * Tests: tests/unit/drive/election.c.
+ */
 #include "drive/election.h"
 #include "id/diag.h"
+#include "id/minmax.h"
+#include "platform/assert.h"
+
+#include <inttypes.h>
 
 enum { PAUSE_MS = 20 };
 
@@ -22,7 +30,7 @@ static struct membership_now read_now(const struct member *m)
                                     m->world.unix_ms(m->world.user) };
 }
 
-/* Wait for the one before us, but no longer than our own membership can. */
+/* Wait for the candidate before us, but no longer than our own membership can. */
 static void watch(struct election *e, const struct candidate_action *a, uint64_t wait_ms)
 {
     struct member *m = e->member;
@@ -34,6 +42,7 @@ static void watch(struct election *e, const struct candidate_action *a, uint64_t
     if (a->old) {
         uint64_t left = a->ms > now.ms ? a->ms - now.ms : 0;
         bool whole = left <= wait_ms;
+        firn_assert(a->old_len > 0 && wait_ms <= UINT32_MAX);
         r = firn_store_wait(m->store, k, firn_slice(a->old, a->old_len),
                             (uint32_t)(whole ? left : wait_ms), &rec, &e->diag);
         if (r == FIRN_EAGAIN && !whole)
@@ -58,6 +67,7 @@ static int cas(struct election *e, struct firn_slice key, const struct candidate
 
 static const char *why(int error)
 {
+    firn_assert(error == FIRN_EFORMAT || error == FIRN_EOVERFLOW, "%d", error);
     return error == FIRN_EFORMAT ? "a queue or member record is unreadable: look at it with the "
                                    "store's own client"
                                  : "the queue has used up its tokens: take another name";
@@ -79,15 +89,13 @@ uint64_t election_step(struct election *e, uint32_t wait_ms)
     char key[RECORD_KEY_BUF];
     struct firn_slice queue = firn_slice(e->key_, e->key_len_);
     struct membership_now now = read_now(m);
-    uint64_t wait = due < wait_ms ? due : wait_ms;
+    uint64_t wait = min64(due, wait_ms), led = e->line.led_;
     m->world.random(m->world.user, fresh.b, sizeof fresh.b);
     candidate_next(&e->line, &m->self, &now, &fresh, &a);
     int r;
     switch (a.what) {
     case CANDIDATE_DO_WAIT:
-        if (a.ms < now.ms + wait)
-            wait = a.ms > now.ms ? a.ms - now.ms : 0;
-        return wait;
+        return min64(wait, a.ms > now.ms ? a.ms - now.ms : 0);
     case CANDIDATE_DO_READ:
         r = firn_store_read(m->store, queue, a.fresh, &rec, &e->diag);
         e->error = r == FIRN_ENOENT ? 0 : r;
@@ -108,6 +116,7 @@ uint64_t election_step(struct election *e, uint32_t wait_ms)
         candidate_strike_done(&e->line, &now, r);
         break;
     }
+    firn_assert(e->line.led_ >= led, "led with %" PRIu64 ", then %" PRIu64, led, e->line.led_);
     if (e->line.error)
         e->error = firn__diag(&e->diag, e->line.error, 0, "%s", why(e->line.error));
     return 0;
@@ -135,6 +144,6 @@ int election_leave(struct election *e, uint64_t timeout_ms)
         if (pause > 0)
             m->world.sleep_ms(m->world.user, pause);
     }
-    membership_touch(&m->self); /* wakes the one behind us */
+    membership_touch(&m->self); /* wakes the candidate behind us */
     return 0;
 }

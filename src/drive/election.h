@@ -1,7 +1,7 @@
 /*
- * election.h - an election or a lock over a store: runs queue.h with a member of its own process.
- * For one thread, the one that owns the store and the member. The same code is both: an election is a
- * lock that is held as long as its holder lives.
+ * election.h - an election or a lock over a store: runs coord/queue.h with a member of its own
+ * process. For one thread, the one that owns the store and the member. The same code serves both:
+ * an election is a lock that is held as long as its holder lives.
  *
  *     while (e.line.state != CANDIDATE_LEADING) election_step(&e, 500);
  *     work under e.line.token, and go on calling election_step(); stop at once when
@@ -18,7 +18,7 @@ struct election {
     struct member *member; /* borrowed */
     char key_[RECORD_KEY_BUF];
     size_t key_len_;
-    int error; /* of the last call to the store, or the candidate's; 0 when it gets on */
+    int error; /* of the last call to the store, or the candidate's; 0: it makes progress */
     struct firn_diag diag;
 };
 
@@ -27,15 +27,15 @@ struct election {
 FIRN_MUSTUSE int election_open(struct election *e, struct member *member, const char *name,
                                uint64_t next_least, struct firn_diag *d);
 
-/* Do what is due, for the member too: at most one call to the store, or up to `wait_ms` in a wait for
- * the one before us. Returns in how many ms to call again, at most `wait_ms`. */
+/* Do what is due, for the member too: at most one call to the store, or up to `wait_ms` in a wait
+ * for the candidate before us. Returns in how many ms to call again, at most `wait_ms`. */
 uint64_t election_step(struct election *e, uint32_t wait_ms);
 
 /* It leads at this moment. Once false, it stays so until candidate_again() and a new token. */
 bool election_leads(struct election *e);
 
-/* Until when it leads, on the clock of member_now_ms(), should no beat succeed any more; 0: it does
- * not lead. */
+/* Until when it leads, on the clock of member_now_ms(), if no further beat succeeds; 0: it does not
+ * lead. */
 uint64_t election_valid_until_ms(struct election *e);
 
 /* Leave the line; the work has stopped. Tries for up to `timeout_ms`; FIRN_EAGAIN: it did not land,

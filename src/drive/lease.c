@@ -1,56 +1,40 @@
 /*
- * First the store: read meta, create everything in a fresh store, fence a copied one. Then the node:
- * do what slot_next() says until it says wait. Errors end a step early; the next step tries again.
+ * Runs a window lease (coord/slot.h, coord/lease.h) on a store and a clock. First the store: read
+ * meta, create everything in a fresh store, fence a copied one. Then the node: do what slot_next()
+ * says until it says wait. Errors end a step early; the next step tries again.
  *
- * A shared store may turn out to be another one while the node runs (a replica was promoted, a backup put
- * back). Then the lease goes back to looking at the store as a whole: it fences it, unless somebody else
- * just did, and the node goes on as a new incarnation. What was confirmed stays usable all the while.
+ * A shared store may turn out to be another one while the node runs (a replica was promoted, a
+ * backup restored). Then the lease goes back to looking at the store as a whole: it fences it,
+ * unless another process just did, and the node goes on as a new incarnation. Confirmed ticks stay
+ * usable all the while. Tests: tests/unit/drive/lease.c, tests/unit/drive/lease_shared.c; the
+ * simulator.
  */
 #include "drive/lease.h"
+#include "drive/real.h"
 #include "drive/setup.h"
 #include "id/diag.h"
 #include "id/minmax.h"
-#include "id/rng_take.h"
+#include "platform/assert.h"
 #include "store/slotlock.h"
 #include "id/minmax.h"
 
-#include <time.h>
+#include <inttypes.h>
 
 enum {
     CLOCK_EVERY_MS = 1000, /* docs/protocol.md 4.1 */
     RETRY_MS = 1000,       /* before there is a node, which has a backoff of its own */
     ACTIONS_MAX = 4096,    /* in one step: each slot locked and read twice, and room */
-    HALTED_MS = 5000,      /* an operator may have mended a shared store */
+    HALTED_MS = 5000,      /* an operator may have repaired a shared store */
 };
 
 /* ---- the real world ---- */
 
-static int64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void real_clock(void *user, struct clock_reading *out)
 {
     (void)user;
-    *out = (struct clock_reading){ .real = clock_ns(CLOCK_REALTIME),
-                                   .mono = clock_ns(CLOCK_MONOTONIC),
-                                   .boot = clock_ns(CLOCK_BOOTTIME) };
-}
-
-static void real_random(void *user, void *out, size_t len)
-{
-    (void)user;
-    firn__entropy(out, len);
-}
-
-static void real_sleep(void *user, uint64_t ms)
-{
-    (void)user;
-    struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-    nanosleep(&t, NULL);
+    *out = (struct clock_reading){ .real = real_clock_ns(CLOCK_REALTIME),
+                                   .mono = real_clock_ns(CLOCK_MONOTONIC),
+                                   .boot = real_clock_ns(CLOCK_BOOTTIME) };
 }
 
 static int real_lock(void *user, uint32_t slot)
@@ -174,7 +158,7 @@ static int create_all(struct lease *l, struct firn_diag *d)
                           "the store has no records of firn: make them with `firn admin init`, or "
                           "correct its address");
     int r = setup_init(&e, &spec, d);
-    return r == FIRN_ECONFLICT || r == FIRN_EUNKNOWN ? 0 : r; /* the next read tells who won */
+    return r == FIRN_ECONFLICT || r == FIRN_EUNKNOWN ? 0 : r; /* the next read tells */
 }
 
 static int fence(struct lease *l, uint64_t known_floor, struct firn_diag *d)
@@ -208,7 +192,7 @@ static int need_clock(struct lease *l, const struct clock_reading *reading, uint
     return lease_clock_wrong(&l->params, reading, highest, d);
 }
 
-/* An error that time does not mend. */
+/* An error that an operator has to repair. */
 static int stuck(struct lease *l, int error)
 {
     l->view.state = SLOT_HALTED;
@@ -237,7 +221,7 @@ static int check_meta(struct lease *l, struct firn_diag *d)
     if (r != 0)
         return r;
     bool known = strcmp(id, m->store_inc) == 0;
-    /* By an operator, since it was sane, and above what this node still holds. */
+    /* By an operator, since it was sane, and above all that this node still holds. */
     bool fenced = l->params.manual_fence && l->born_ &&
                   lease_fenced_since(&l->node, m->floor, l->sane_floor_);
     if (known && (!l->changed_ || fenced)) {
@@ -265,8 +249,10 @@ static int start_node(struct lease *l, struct firn_diag *d)
     if (is_shared(l) && m->skew_max > 0) /* a fence reaches as far, and no further */
         l->clock.params.skew_max_ns = (int64_t)(m->skew_max * l->params.tick_ms) * INT64_C(1000000);
     if (l->born_) {
+        uint64_t until = l->node.grant.until;
         slot_reborn(&l->node, &me);
         slot_scan_meta(&l->node, m);
+        firn_assert(l->node.grant.until == until && l->node.floor >= m->floor);
         return 0;
     }
     lease_slot_params(&l->params, m, is_shared(l), l->world.lock != NULL, &s);
@@ -327,7 +313,7 @@ static int scan_one(void *user, struct firn_slice key, struct firn_slice value)
     return 0;
 }
 
-/* The store knows better than the node why it is the wrong one. */
+/* The store's own reason why it is the wrong one says more than the node's. */
 static void explain_halt(struct lease *l, int result, const struct firn_diag *d)
 {
     if (result != FIRN_ESTORE || l->node.state != SLOT_HALTED)
@@ -365,6 +351,7 @@ static void do_lock(struct lease *l, uint64_t last, uint32_t slot)
 {
     struct clock_reading reading;
     int r = 0;
+    firn_assert(l->world.lock != NULL);
     if (l->locked_ != slot) {
         unlock(l);
         r = l->world.lock(l->world.user, slot);
@@ -399,6 +386,8 @@ static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, 
     size_t len = slot_key(a->slot, key);
     struct firn_cas cas = { firn_slice(key, len), firn_slice(a->old, a->old_len),
                             firn_slice(a->value, a->value_len) };
+    firn_assert(!l->world.lock || l->locked_ == a->slot, "slot %u, lock byte %u", a->slot,
+                l->locked_);
     int r = firn_store_cas(l->store, &cas, d);
     if (r == 0)
         l->sane_floor_ = l->node.floor;
@@ -409,10 +398,11 @@ static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, 
     fail(l, r == FIRN_ECONFLICT ? 0 : r);
 }
 
-/* States that the node cannot leave by itself. True: go on. */
-static bool mend(struct lease *l, struct firn_diag *d)
+/* Leave the states that the node cannot leave by itself. True: go on. */
+static bool recover(struct lease *l, struct firn_diag *d)
 {
     struct nonce me;
+    firn_assert(l->born_ && l->phase_ == LEASE_RUN);
     if (l->changed_) {
         l->phase_ = LEASE_META;
         return false;
@@ -447,7 +437,7 @@ static uint64_t run_node(struct lease *l, uint64_t last, struct firn_diag *d)
         struct nonce fresh;
         enum slot_state before = l->node.state;
         now = read_now(l, last, &reading);
-        if (!mend(l, d))
+        if (!recover(l, d))
             return now.mono_ms + (l->changed_ ? 0 : RETRY_MS);
         draw(l, &fresh);
         slot_next(&l->node, &now, &fresh, &a);
@@ -490,6 +480,7 @@ static void look_at_meta(struct lease *l, uint64_t now_ms)
     struct meta_record m;
     if (!is_shared(l) || now_ms < l->meta_due_ms_)
         return;
+    firn_assert(l->born_);
     l->meta_due_ms_ = now_ms + l->node.params.renew_every_ms;
     struct firn_diag d;
     if (read_meta(l, &m, &d) != 0)
@@ -531,7 +522,7 @@ uint64_t lease_step(struct lease *l, uint64_t last)
     if (l->phase_ == LEASE_RUN && is_shared(l) && l->node.state == SLOT_HALTED &&
         l->node.why != FIRN_EEXHAUSTED && now.mono_ms >= l->meta_due_ms_) {
         l->phase_ = LEASE_META;
-        l->changed_ = true; /* mended from a backup, it may be older than what it granted */
+        l->changed_ = true; /* restored from a backup, it may have forgotten grants */
         l->meta_due_ms_ = now.mono_ms + HALTED_MS;
     }
     if (l->phase_ == LEASE_META) {
@@ -539,12 +530,12 @@ uint64_t lease_step(struct lease *l, uint64_t last)
         if (fail(l, open_store(l, &l->view.diag)) != 0) {
             l->view.store_errors += l->view.error == FIRN_EIO || l->view.error == FIRN_EUNKNOWN;
             if (l->born_) {
-                read_now(l, last, &reading); /* the store may have taken its time */
+                read_now(l, last, &reading); /* the store may have blocked for long */
                 clock_f_update(&l->clock, &reading, lease_tick_ns(&l->params, l->highest_until_));
             }
             publish(l, last);
             if (l->view.state == SLOT_HALTED && is_shared(l))
-                next = now.mono_ms + HALTED_MS; /* an operator is needed: many may be waiting */
+                next = now.mono_ms + HALTED_MS; /* an operator is needed: many nodes may wait */
             return l->view.error == FIRN_EAGAIN ? now.mono_ms : next;
         }
     } else {

@@ -1,15 +1,16 @@
 /*
- * lease.h - one slot, kept by one thread: runs slot.h and clock_f.h against a store.
- * The coordinator calls lease_step() when it said so, or earlier; each call may block in the store.
- * Between calls it publishes `view` to the generators; nothing in here is shared with other threads.
+ * lease.h - one slot, kept by one thread: runs coord/slot.h and coord/clock_f.h on a store. The
+ * coordinator calls lease_step() when it is due, or earlier; each call may block in the store.
+ * Between calls it publishes `view` to the generators; nothing in here is shared with other
+ * threads.
  *
  * Emission, in the generators (checked: models/hot_path.pml), from what is published:
  *     F     = max(floor_ns, CLOCK_MONOTONIC + off_ns), in ticks: (F - epoch) / tick
  *     limit = max(F, floor_tick) + max_drift
  *     a tick t may be stamped when from <= t < until, and t <= F or t <= limit
- * When `grant.gen` changes a generator goes on with the new slot at max(from, its own last + 1); with
- * grant.closed it stops. Stopping and reading `last` is one step (Close): never lower until and then
- * look at last.
+ * When `grant.gen` changes a generator goes on with the new slot at max(from, its own last + 1);
+ * with grant.closed it stops. Stopping and reading `last` is one step (Close): never lower until
+ * and then look at last.
  */
 #ifndef FIRN_DRIVE_LEASE_H
 #define FIRN_DRIVE_LEASE_H
@@ -41,12 +42,11 @@ struct lease {
     struct slot_node node;
     enum { LEASE_META, LEASE_RUN } phase_; /* looks at the store as a whole; runs the node */
     bool born_;                            /* there is a node */
-    bool changed_; /* the store said that it is not what it was: fence it, whatever it is called */
+    bool changed_;    /* the store said that it is another one: fence it, whatever its identity */
     uint32_t locked_; /* slot whose lock byte is held, or UINT32_MAX */
     uint64_t highest_until_;
-    uint64_t
-        sane_floor_; /* meta's floor when a write was last confirmed: a higher one is a FENCE since */
-    uint64_t meta_due_ms_;             /* shared: when to look at meta again */
+    uint64_t sane_floor_;  /* meta's floor when a write was last confirmed; higher: a FENCE since */
+    uint64_t meta_due_ms_; /* shared: when to read meta again */
     int64_t store_ns_, store_boot_ns_; /* the store's clock and CLOCK_BOOTTIME then; 0: unknown */
     char name_[RECORD_NAME_MAX + 1], layout_[RECORD_LAYOUT_MAX + 1];
 };
@@ -56,16 +56,16 @@ struct lease {
 FIRN_MUSTUSE int lease_open(struct lease *l, struct firn_store *store, const struct lease_params *p,
                             const struct lease_world *w, struct firn_diag *d);
 
-/* Do what is due: read the clock, create the records of a fresh store, take a slot, extend the window.
- * `last` is the highest tick emitted by any generator so far (0: none). Returns when to call again,
- * CLOCK_MONOTONIC ms; calling earlier does no harm. */
+/* Do what is due: read the clock, create the records of a fresh store, take a slot, extend the
+ * window. `last` is the highest tick emitted by any generator so far (0: none). Returns when to
+ * call again, CLOCK_MONOTONIC ms; calling earlier does no harm. */
 uint64_t lease_step(struct lease *l, uint64_t last);
 
 /* Give the slot back; all generators are closed and `last` is exact. Tries for up to `timeout_ms`.
  * FIRN_EAGAIN: it did not land; the slot's ticks up to until stay unused, nothing else. */
 FIRN_MUSTUSE int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms);
 
-/* Raise every slot above all that may have been granted (FENCE): after a restore. */
+/* Raise every slot above all grants that may have been made (FENCE): after a restore. */
 FIRN_MUSTUSE int lease_fence(struct lease *l, struct firn_diag *d);
 
 /* F now, in ticks since the epoch; 0 while the clock waits. */

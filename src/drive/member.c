@@ -1,8 +1,13 @@
+/*
+ * Runs a membership (coord/membership.h) on a store, and lists the members.
+ * Tests: tests/unit/drive/member.c.
+ */
 #include "drive/member.h"
+#include "drive/real.h"
 #include "id/diag.h"
-#include "id/rng_take.h"
+#include "platform/assert.h"
 
-#include <time.h>
+#include <inttypes.h>
 
 enum {
     TTL_MS_DEFAULT = 45000,
@@ -13,37 +18,17 @@ enum {
 
 /* ---- the real world ---- */
 
-static uint64_t clock_ms(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1; /* never 0 */
-}
-
-/* Not CLOCK_MONOTONIC, which stands while the machine is suspended: others go on without it. */
+/* Not CLOCK_MONOTONIC, which stands while the machine is suspended: other members count on. */
 static uint64_t real_now(void *user)
 {
     (void)user;
-    return clock_ms(CLOCK_BOOTTIME);
+    return (uint64_t)real_clock_ns(CLOCK_BOOTTIME) / 1000000 + 1; /* never 0 */
 }
 
 static uint64_t real_unix(void *user)
 {
     (void)user;
-    return clock_ms(CLOCK_REALTIME) - 1;
-}
-
-static void real_random(void *user, void *out, size_t len)
-{
-    (void)user;
-    firn__entropy(out, len);
-}
-
-static void real_sleep(void *user, uint64_t ms)
-{
-    (void)user;
-    struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-    nanosleep(&t, NULL);
+    return (uint64_t)real_clock_ns(CLOCK_REALTIME) / 1000000;
 }
 
 void member_world_real(struct member_world *w)
@@ -95,16 +80,16 @@ int member_open(struct member *m, struct firn_store *store, const struct member_
     return membership_init(&m->self, &mp, &m->roster, d);
 }
 
-struct look {
+struct listing {
     struct roster *roster;
     const struct member_world *world;
     member_each_fn *each;
     void *user;
 };
 
-static int look_one(void *user, struct firn_slice key, struct firn_slice value)
+static int list_one(void *user, struct firn_slice key, struct firn_slice value)
 {
-    struct look *l = user;
+    struct listing *l = user;
     struct member_record r;
     uint32_t n;
     if (member_key_parse(key.p, key.len, &n) != 0 || n >= MEMBERS_MAX)
@@ -113,6 +98,7 @@ static int look_one(void *user, struct firn_slice key, struct firn_slice value)
     roster_add(l->roster, n, value.p, value.len, now_ms);
     if (!l->each || member_parse(value.p, value.len, &r, NULL) != 0)
         return 0;
+    firn_assert(now_ms >= l->roster->seen[n].since_ms, "member %u", n);
     struct member_view v = { .number = n,
                              .record = &r,
                              .unchanged_ms = now_ms - l->roster->seen[n].since_ms,
@@ -123,9 +109,9 @@ static int look_one(void *user, struct firn_slice key, struct firn_slice value)
 int members_list(struct firn_store *store, struct roster *roster, const struct member_world *w,
                  member_each_fn *each, void *user, struct firn_diag *d)
 {
-    struct look l = { roster, w, each, user };
+    struct listing l = { roster, w, each, user };
     roster_begin(roster);
-    return firn_store_scan(store, firn_slice(MEMBER_PREFIX, MEMBER_PREFIX_LEN), look_one, &l, d);
+    return firn_store_scan(store, firn_slice(MEMBER_PREFIX, MEMBER_PREFIX_LEN), list_one, &l, d);
 }
 
 int member_list(struct member *m, member_each_fn *each, void *user, struct firn_diag *d)
@@ -142,12 +128,13 @@ uint64_t member_step(struct member *m)
     char key[RECORD_KEY_BUF];
     m->world.random(m->world.user, fresh.b, sizeof fresh.b);
     membership_next(&m->self, &now, &fresh, &a);
+    uint64_t unbroken = m->self.unbroken;
     struct firn_slice k = firn_slice(key, member_key(a.number, key));
     switch (a.what) {
     case MEMBERSHIP_DO_WAIT:
         m->error = m->self.full
                        ? firn__diag(&m->diag, FIRN_ENOSLOT, 0,
-                                    "all %d member registers are held by the living", MEMBERS_MAX)
+                                    "all %d member registers are held by live members", MEMBERS_MAX)
                        : m->error;
         return a.ms > now.ms ? a.ms - now.ms : 0;
     case MEMBERSHIP_DO_SCAN:
@@ -170,7 +157,8 @@ uint64_t member_step(struct member *m)
         break;
     }
     if (m->error == FIRN_ENOENT || m->error == FIRN_ECONFLICT)
-        m->error = 0; /* part of the game */
+        m->error = 0; /* the next step reads the register and decides */
+    firn_assert(m->self.unbroken >= unbroken, "%" PRIu64, unbroken);
     return 0;
 }
 

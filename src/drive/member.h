@@ -1,9 +1,10 @@
 /*
- * member.h - this process as a member: runs membership.h against a store, and lists the others.
+ * member.h - this process as a member: runs coord/membership.h on a store, and lists all members.
  * For one thread, the one that owns the store. member_step() makes at most one call to the store.
  *
- * firnd's coordinator: member_open() with kind "firnd", member_step() when it said so, like lease_step();
- * member_describe() when slots or addresses change; member_list() for /v1/nodes; member_leave() at the end.
+ * firnd's coordinator: member_open() with kind "firnd", member_step() when it is due, like
+ * lease_step(); member_describe() when slots or addresses change; member_list() for /v1/nodes;
+ * member_leave() at the end.
  */
 #ifndef FIRN_DRIVE_MEMBER_H
 #define FIRN_DRIVE_MEMBER_H
@@ -25,20 +26,20 @@ struct member_params { /* texts are copied; NULL is "" */
     const char *kind, *name, *address, *slots, *version;
     const struct nonce *cluster; /* NULL: not known */
     uint64_t ttl_ms;             /* 0 means 45000: a beat every 15 s */
-    bool keep_house;             /* for processes that stay: free what the dead have left */
+    bool keep_house;             /* for processes that stay: free the registers of dead members */
 };
 
 struct member {
     struct membership self;
-    struct roster roster; /* as last looked at: by claiming, keeping house, and member_list() */
+    struct roster roster; /* as last scanned: by claiming, keeping house, and member_list() */
     struct member_world world;
     struct firn_store *store;
-    int error; /* of the last call to the store; 0, or what an operator should be told */
+    int error; /* of the last call to the store; 0, or an error for the operator */
     struct firn_diag diag;
 };
 
-/* Nothing is asked of the store yet; it is borrowed. The struct is large (about 70 kB): keep it on the
- * heap or static. FIRN_EINVAL: texts that are too long or not printable. */
+/* Nothing is asked of the store yet; it is borrowed. The struct is large (about 70 kB): keep it on
+ * the heap or static. FIRN_EINVAL: texts that are too long or not printable. */
 FIRN_MUSTUSE int member_open(struct member *m, struct firn_store *store,
                              const struct member_params *p, const struct member_world *w,
                              struct firn_diag *d);
@@ -49,8 +50,8 @@ uint64_t member_step(struct member *m);
 /* New address and slots; NULL: as it is. They are written by the next step. */
 void member_describe(struct member *m, const char *address, const char *slots);
 
-/* Free the register, trying for up to `timeout_ms`. FIRN_EAGAIN: it did not land; then the others find
- * out by its silence. */
+/* Free the register, trying for up to `timeout_ms`. FIRN_EAGAIN: it did not land; then the other
+ * members find out by its silence. */
 FIRN_MUSTUSE int member_leave(struct member *m, uint64_t timeout_ms);
 
 static inline uint64_t member_now_ms(const struct member *m)
@@ -62,14 +63,14 @@ struct member_view { /* a member as the lister sees it */
     uint32_t number;
     const struct member_record *record;
     uint64_t unchanged_ms; /* for how long the lister has seen it as it is; 0: for the first time */
-    bool dead;             /* for longer than a living one would leave it */
+    bool dead;             /* for longer than a live member would leave it */
 };
 
 /* Anything but 0 ends the list, which then returns that. It must not call the store. */
 typedef int member_each_fn(void *user, const struct member_view *v);
 
-/* All registers, free ones too, by number; unreadable ones are left out. One scan. `roster` is kept by
- * the caller between calls (zeroed before the first): it holds since when each is as it is. */
+/* All registers, free ones too, by number; unreadable ones are left out. One scan. `roster` is kept
+ * by the caller between calls (zeroed before the first): it holds since when each is unchanged. */
 FIRN_MUSTUSE int members_list(struct firn_store *store, struct roster *roster,
                               const struct member_world *w, member_each_fn *each, void *user,
                               struct firn_diag *d);

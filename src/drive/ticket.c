@@ -1,18 +1,12 @@
 /* Runs the group commit (coord/batch.h) and the other calls on sequences against a store. */
 #include "drive/ticket.h"
+#include "drive/real.h"
 #include "id/diag.h"
-#include "id/rng_take.h"
 #include "platform/assert.h"
 
 #include <stdlib.h>
 
 enum { ROUNDS_MAX = 16 }; /* other processes that may be faster, one after the other */
-
-static void kernel_random(void *user, void *out, size_t len)
-{
-    (void)user;
-    firn__entropy(out, len);
-}
 
 int tickets_init(struct tickets *t, struct firn_store *store,
                  void (*random)(void *user, void *out, size_t len), void *user)
@@ -21,7 +15,7 @@ int tickets_init(struct tickets *t, struct firn_store *store,
     if (!entry)
         return FIRN_ENOMEM;
     *t = (struct tickets){ .store = store,
-                           .random = random ? random : kernel_random,
+                           .random = random ? random : real_random,
                            .random_user = user,
                            .table = { .entry = entry } };
     return 0;

@@ -1,8 +1,6 @@
 /* Runs the steps of coord/variable.h on a store. */
 #include "drive/variable.h"
-#include "id/rng_take.h"
-
-#include <time.h>
+#include "drive/real.h"
 
 enum { PAUSE_MS = 50 }; /* after a write whose outcome is unknown */
 
@@ -36,7 +34,7 @@ int variable_set(struct firn_store *store, const struct variable_write *w, struc
         return result;
     size_t key_len = variable_key(w->name, strlen(w->name), key);
     for (;;) {
-        firn__entropy(fresh.b, sizeof fresh.b);
+        real_random(NULL, fresh.b, sizeof fresh.b);
         r = read_variable(store, w->name, &rec, d);
         if (!variable_change_read(&c, r, rec.value, r ? 0 : rec.len, &fresh, out, &result, d))
             return result;
@@ -47,7 +45,7 @@ int variable_set(struct firn_store *store, const struct variable_write *w, struc
         if (!variable_change_written(&c, r, out, &result))
             return result;
         if (r == FIRN_EUNKNOWN)
-            nanosleep(&(struct timespec){ 0, PAUSE_MS * 1000000L }, NULL);
+            real_sleep(NULL, PAUSE_MS);
     }
 }
 
