@@ -162,9 +162,13 @@ static void world_resp(struct service_ctx *ctx, const struct resp_request *q, st
     (void)r;
 }
 
-/* The window opens: slot 5, from now on for an hour. */
+/* The window opens: slot 5, from now on for an hour. Not ready: a server that has just started. */
 static void world_open_window(bool ready)
 {
+    if (!ready) { /* a grant is never taken back, so it is another board */
+        board_done(&world.app.board);
+        board_init(&world.app.board);
+    }
     struct timespec real, mono;
     clock_gettime(CLOCK_REALTIME, &real);
     clock_gettime(CLOCK_MONOTONIC, &mono);
