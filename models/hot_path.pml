@@ -1,6 +1,6 @@
 /*
- * Closing a generator against threads that are stamping: docs/protocol.md 4.2. `word` is the last tick stamped,
- * two threads share it, and a closer gives the rest of the window back.
+ * Closing a generator against threads that are stamping: docs/protocol.md 4.2. `word` is the last
+ * tick stamped, two threads share it, and a closer gives the rest of the window back.
  *
  * Claims: no tick is stamped twice; nothing is stamped above the mark that was given back.
  *

@@ -1,17 +1,18 @@
 /*
- * Keyed tickets: the same key always gets the same number, and the numbers have no holes, over registers of
- * which each write changes only one. The sequence's record holds `next` and the (key, number) pairs that
- * its own write allocated. Whoever wants to replace that record first makes sure that idem/<key> exists for
- * each of those pairs. An allocation reads the sequence, then, freshly, idem/<key>; only if both lack the
- * key does it compare and swap the record that it read. What becomes of a write is not looked into: after
- * anything but OK the server begins again, and finds its number if there is one.
+ * Keyed tickets: the same key always gets the same number, and the numbers have no holes, over
+ * registers of which each write changes only one. The sequence's record holds `next` and the (key,
+ * number) pairs that its own write allocated. A server that wants to replace that record first
+ * makes sure that idem/<key> exists for each of those pairs. An allocation reads the sequence,
+ * then, freshly, idem/<key>; only if both lack the key does it compare and swap the record that it
+ * read. The outcome of a write is not examined: after anything but OK the server begins again, and
+ * finds its number if there is one.
  *
- * Claims: one key never gets two numbers, in the store or as an answer; no number goes to two keys; every
- * number below `next` belongs to a key.
+ * Claims: one key never gets two numbers, in the store or as an answer; no number goes to two keys;
+ * every number below `next` belongs to a key.
  *
  * The environment: two servers for two keys, which ask for either or both at once, again and again;
- * crashes at any point (a server begins again and remembers nothing); requests land late, more than once,
- * or never; answers are lost; the read of the sequence may be old.
+ * crashes at any point (a server begins again and remembers nothing); requests land late, more than
+ * once, or never; answers are lost; the read of the sequence may be old.
  *
  * Each switch removes one rule, and spin must then find a violation:
  *   BUG_NO_CAS           the sequence is written whatever it holds

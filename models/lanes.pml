@@ -1,16 +1,17 @@
 /*
- * Lanes: one slot, several loops, each with its own generator and its own part of the sequence range. A loop
- * closes its generator itself, between two IDs, and then tells its exact last tick; the coordinator frees
- * the slot with the highest of them. While they run, loops publish their last tick once a turn only.
+ * Lanes: one slot, several loops, each with its own generator and its own share of the sequence
+ * range. A loop closes its generator itself, between two IDs, and then tells its exact last tick;
+ * the coordinator frees the slot with the highest of them. While they run, loops publish their last
+ * tick once per turn only.
  *
- * Claims: no (tick, seq) is stamped twice; none beyond the window; nothing is stamped above the mark that
- * was given back.
+ * Claims: no (tick, seq) is stamped twice; none beyond the window; nothing is stamped above the
+ * mark that was given back.
  *
  * Each switch removes one rule, and spin must then find a violation:
  *   BUG_ONE_LANE    the coordinator does not wait for every lane
  *   BUG_FIRST_LAST  it takes the last tick of one lane, not the highest
  *   BUG_PUBLISHED   it takes what was published instead of closing the lanes
- *   BUG_SAME_PART   two lanes use the same part of the sequence range
+ *   BUG_SAME_PART   two lanes use the same share of the sequence range
  */
 #ifndef NT
 #define NT 4

@@ -1,14 +1,16 @@
 /*
- * An election or a lock: one register holds the line of candidates, each with the token that it drew on joining,
- * and the head leads (src/coord/queue.c). A candidate stands in line with a membership: a register that it renews,
- * valid for a time by its own clock, and freed by others only when that time is over for sure.
+ * An election or a lock: one register holds the line of candidates, each with the token that it
+ * drew on joining, and the head leads (src/coord/queue.c). A candidate stands in line with a
+ * membership: a register that it renews, valid for a time by its own clock, and freed by other
+ * processes only when that time is over for sure.
  *
- * Claims: at most one believes to lead; tokens rise from leader to leader, so that none leads twice with one.
+ * Claims: at most one candidate believes to lead; tokens rise from leader to leader, so that none
+ * leads twice with one.
  *
- * The environment: reads of the line and of memberships may be old; writes land late, again, or never; answers
- * are lost; memberships run out at any time, are renewed if nobody freed them, or begun anew with another epoch.
- * That a membership is freed only after its holder counts it as over is assumed here: it is the one place where
- * time comes in.
+ * The environment: reads of the line and of memberships may be old; writes land late, again, or
+ * never; answers are lost; memberships run out at any time, are renewed if no process freed them,
+ * or begin again with another epoch. That a membership is freed only after its holder counts it as
+ * over is assumed here: it is the one place where time comes in.
  *
  * Each switch removes one rule, and spin must then find a violation:
  *   BUG_NO_CAS         the line is written whatever it holds
@@ -32,7 +34,7 @@
 #define NC 2   /* candidates */
 #define LINE 3 /* places: a candidate may stand in it with an old epoch and a new one */
 
-typedef record { byte exp; byte next; byte who[LINE]; byte epoch[LINE]; byte token[LINE] }; /* token 0: nobody */
+typedef record { byte exp; byte next; byte who[LINE]; byte epoch[LINE]; byte token[LINE] }; /* token 0: empty */
 record q[MAXQ + 1];
 byte line, reqs;
 byte landed = 1;
@@ -40,7 +42,7 @@ typedef membership { byte epoch; bool free; byte version; bool valid; byte renew
 membership m[NC];
 byte strike[NC];   /* a freeing of m[i] under way, for this version + 1; 0 none */
 bool leads[NC];
-byte highest;      /* token that anybody led with */
+byte highest;      /* token that any candidate led with */
 
 #ifdef BUG_NO_CAS
 #define MATCHES(r) (line != r)
@@ -70,7 +72,7 @@ inline land(r) {
     d_step { reqs >= r && MATCHES(r) -> line = r; landed = landed | (1 << r) }
 }
 
-inline fade(i) { /* its own clock says that the membership is over: whoever leads with it stops */
+inline fade(i) { /* its own clock says that the membership is over: a leader with it stops */
     d_step {
         m[i].valid ->
         m[i].valid = false;
@@ -156,7 +158,7 @@ proctype Candidate(byte me) {
     atomic { m[me].epoch = 1; m[me].valid = true; epoch = 1 }
 end:
     do
-    /* The membership: renewed if nobody freed it, or begun anew. */
+    /* The membership: renewed if no process freed it, or begun again. */
     :: atomic {
         !m[me].valid && !m[me].free && m[me].renewed < MAXR ->
         m[me].renewed++; m[me].version++; m[me].valid = true

@@ -1,14 +1,16 @@
 /*
- * The generator that threads share, as src/id/shared.c has it: (tick, seq) of the next ID is one word. The
- * quick way adds 1 to it and then looks whether the number may be used; if not it is given back when
- * nobody drew since, or burned. The careful way looks first and compares and swaps. Close exchanges the
- * word with CLOSED. Extend raises `until`. The clock shows every thread what it likes.
+ * The generator that threads share, as src/id/shared.c has it: (tick, seq) of the next ID is one
+ * word. The quick way adds 1 to it and then looks whether the number may be used; if not it is
+ * given back when no thread drew since, or burned. The careful way looks first and compares and
+ * swaps. Close exchanges the word with CLOSED. Extend raises `until`. The clock shows every thread
+ * what it likes.
  *
- * Claims: no number is used twice; none lies at or beyond `until`; none lies above the `last` that Close
- * reported, also by a thread that drew before Close and comes back after it; none is CLOSED or above.
+ * Claims: no number is used twice; none lies at or beyond `until`; none lies above the `last` that
+ * Close reported, also by a thread that drew before Close and comes back after it; none is CLOSED
+ * or above.
  *
  * Each switch removes one rule, and spin must then find a violation:
- *   BUG_GIVE_BACK_BLIND  a number is given back though others drew since
+ *   BUG_GIVE_BACK_BLIND  a number is given back though another thread drew since
  *   BUG_CLOSE_TWO_STEPS  Close reads the word and then stores CLOSED
  *   BUG_CLOSE_BY_UNTIL   Close lowers `until` and then reads the word
  *   BUG_CHECK_FIRST      the quick way looks at the number before it draws, not after

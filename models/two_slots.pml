@@ -1,12 +1,14 @@
 /*
- * A handle that changes its slot: invariant I5 of docs/protocol.md. One node with one handle, a rival that takes
- * either slot when it likes, two slots. An ID is (tick, slot, seq), so inside one tick the slot decides the
- * order: a change must go to a later tick, also when a grant turns up that was asked for long ago.
+ * A handle that changes its slot: invariant I5 of docs/protocol.md. One node with one handle, a
+ * rival that takes either slot when it likes, two slots. An ID is (tick, slot, seq), so inside one
+ * tick the slot decides the order: a change must go to a later tick, also when a grant turns up
+ * that was asked for long ago.
  *
- * Claims: the handle's IDs rise strictly, over all slot changes and over late grants; no tick of a slot is
- * stamped by both nodes.
+ * Claims: the handle's IDs rise strictly, over all slot changes and over late grants; no tick of a
+ * slot is stamped by both nodes.
  *
- * The environment: as in window_lease.pml (late and repeated requests, lost answers, old reads, any clock).
+ * The environment: as in window_lease.pml (late and repeated requests, lost answers, old reads, any
+ * clock).
  *
  * Each switch removes one rule, and spin must then find a violation:
  *   BUG_SAME_TICK    a new slot goes on in the tick of the last ID

@@ -1,18 +1,18 @@
 /*
- * The window lease, one slot: docs/protocol.md sections 3 and 5, the node's side as in src/coord/slot.c.
+ * The window lease, one slot: docs/protocol.md sections 3 and 5; the node is src/coord/slot.c.
  *
  * Claims, whatever the environment below does:
- *   U   no tick of the slot is stamped twice; with CLONE, none at or beyond what the snapshot held or
- *       had asked for
+ *   U   no tick of the slot is stamped twice; with CLONE, none at or beyond the ticks that the
+ *       snapshot held or had asked for
  *   I2  an ACQUIRE begins at or above the `until` it replaces, and `until` falls only by a RELEASE
  *   I4  nothing is stamped after Close
  *   no false alarm: TWIN needs CLONE, REGRESSED needs ROLLBACK
  *
- * The environment chooses at every step: the clock (so which tick is stamped, how far a window reaches,
- * and whether a slot counts as reclaimable), crashes that lose all memory, requests that are lost, land
- * late, out of order or again, answers that never come, reads from the past. Of a record only its nonce
- * is state, since a nonce is drawn once: what it says never changes. A request that was sent may land at
- * any later time and more than once; one that is lost just never does.
+ * The environment chooses at every step: the clock (so which tick is stamped, how far a window
+ * reaches, and whether a slot counts as reclaimable), crashes that lose all memory, requests that are
+ * lost, land late, out of order or again, answers that never arrive, reads from the past. Of a record
+ * only its nonce is state, since a nonce is drawn once: the record of a nonce never changes. A request
+ * that was sent may land at any later time and more than once; one that is lost just never does.
  *   CLONE     the memory of a node is copied once and resumed in a second process
  *   ROLLBACK  the store forgets its last write once; adapters see that (STORE_CHANGED) and refuse to write
  *             until FENCE; also FENCE without need

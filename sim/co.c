@@ -1,6 +1,6 @@
 /*
- * Coroutines. The first entry needs makecontext(); later switches are setjmp and longjmp, twenty times
- * cheaper because they make no system call. Sanitizers want to see every switch, so they get
+ * Coroutines. The first entry needs makecontext(); later switches are setjmp and longjmp, twenty
+ * times cheaper because they make no system call. Sanitizers want to see every switch, so they get
  * swapcontext().
  */
 #undef _FORTIFY_SOURCE /* its longjmp takes another stack for a smashed one */
@@ -54,7 +54,7 @@ void co_resume(struct world *w, struct proc *p)
 void co_wait(struct region *r)
 {
     struct image *m = r->image;
-    /* Some room below: registers, and the frame of whoever switches. */
+    /* Some room below: registers, and the frame of the switching function. */
     char *low = (char *)__builtin_frame_address(0) - 4096;
     m->low = low < m->stack ? m->stack : low;
 #ifdef CO_SANITIZED

@@ -1,13 +1,14 @@
 /*
  * sim_world - runs the simulated world.
- *   sim_world [--seeds N] [--from SEED] [--jobs J]   regress.txt, then N seeds; checks the sometimes table
+ *   sim_world [--seeds N] [--from SEED] [--jobs J]   regress.txt, then N seeds, then sometimes.h
  *   sim_world --seed SEED [--trace]                  one seed
  *   sim_world --replay FILE [--trace]                a list of faults, as a failure wrote it
  *   sim_world --scale [--nodes N] [--hours H]        one large cluster
- *   sim_world --quorum ...                           the same with worlds of a Paxos quorum (quorum.c)
+ *   sim_world --quorum ...                           the same with worlds of a quorum
  *   sim_mutants [--from SEED]                        the mutation gate
  */
 #include "mutant.h"
+#include "platform/assert.h"
 #include "scale.h"
 #include "shrink.h"
 
@@ -129,6 +130,22 @@ static void report(uint64_t seed)
            plan.count, runs, program, file);
     plan_write(&plan, mutant_now(), stdout);
     fflush(stdout);
+}
+
+/* In place of the library's: a broken invariant of the code names the seed that leads to it. */
+void firn__assert_failed(const char *condition, const char *file, int line, const char *function,
+                         const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    printf("FAIL seed %" PRIu64 " invariant: %s (%s:%d, %s) ", plan.config.seed, condition, file,
+           line, function);
+    vprintf(format, values);
+    va_end(values);
+    printf("\n     replay: %s%s --seed %" PRIu64 " --trace\n", program, quorum ? " --quorum" : "",
+           plan.config.seed);
+    fflush(stdout);
+    abort();
 }
 
 static bool run_seed(uint64_t seed, bool shrink_it)

@@ -1,7 +1,7 @@
 /*
- * mutant.h - rules that can be taken away, one at a time, to see that somebody notices. Those of
- * src/coord are in coord/mutant.h; these are in what the simulator itself does for a process: its
- * generators, its batches, its store.
+ * mutant.h - rules that can be switched off, one at a time, to see that an oracle notices. The list
+ * is in coord/mutant.h; SIM_MUTANT() marks rules that the simulator itself implements for a
+ * process: its generators, its batches, its store.
  */
 #ifndef SIM_MUTANT_H
 #define SIM_MUTANT_H

@@ -1,8 +1,9 @@
 /*
- * What must never happen, judged on what the store really holds and on every ID that was really
- * handed out: the invariants of docs/protocol.md section 7, and the set of all IDs. A repetition is excused
- * only inside a zone: ticks that the store forgot and granted again before a FENCE closed the zone (A1
- * broken), or ticks that a memory held, or had asked for, when it was copied (A2 broken).
+ * The oracles: what must never happen, judged on the store's true content and on every ID that was
+ * handed out: the invariants of docs/protocol.md section 7, and the set of all IDs. A repetition is
+ * excused only inside a zone: ticks that the store forgot and granted again before a FENCE closed
+ * the zone (A1 broken), or ticks that a memory held, or had asked for, when it was copied (A2
+ * broken).
  */
 #include "world.h"
 #include "mutant.h"
@@ -173,7 +174,7 @@ bool oracle_open_zones(const struct world *w)
     return false;
 }
 
-/* What a FENCE of this slot must lie above: the windows of those who live, the stamps of all. */
+/* A FENCE of this slot must lie above this: the windows of live processes, the stamps of all. */
 static uint64_t in_use(struct world *w, uint32_t slot)
 {
     uint64_t end = 0;
@@ -187,8 +188,9 @@ static uint64_t in_use(struct world *w, uint32_t slot)
     return end;
 }
 
-/* A FENCE, or an INIT, of this slot. One that comes soon after another may be made by somebody who never
- * heard of the first: then those who hold more than it covers see to it themselves (check_alarms). */
+/* A FENCE, or an INIT, of this slot. One that comes soon after another may be made by a process
+ * that never heard of the first: then processes that hold more than it covers fence again
+ * themselves (check_alarms). */
 static void fenced(struct world *w, uint32_t slot, uint64_t until)
 {
     const struct config *c = w->config;
@@ -531,8 +533,9 @@ static void check_grant(struct world *w, struct proc *p, const struct image *m)
         violate(w, "I6", "proc %d was granted up to %" PRIu64 " at F %" PRIu64, p->id, g->until, f);
 }
 
-/* A node that goes on as another incarnation has fenced, or found the store fenced. Whatever was forgotten
- * before, and whatever the clock says: what it still holds is covered. */
+/* A node that goes on as another incarnation has fenced, or found the store fenced. Whatever the
+ * store forgot and whatever the clock says, the fence covers the window that the node still
+ * holds. */
 static void check_covered(struct world *w, struct proc *p, const struct image *m)
 {
     const struct slot_grant *g = &m->lease.node.grant;

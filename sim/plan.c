@@ -1,3 +1,4 @@
+/* Makes, writes and reads plans: the faults and the configuration of one run. */
 #include "plan.h"
 #include "rand.h"
 
@@ -16,7 +17,7 @@ static void set_layout(struct config *c, const char *text)
     firn_layout_format(&c->layout, c->layout_text);
 }
 
-/* Eight slots, four numbers a tick, a window of four ticks: a mistake soon meets itself. */
+/* Eight slots, four numbers per tick, a window of four ticks: a bug soon shows. */
 static void tiny(struct config *c, uint64_t *r)
 {
     c->slots = 8;
@@ -90,7 +91,8 @@ static void configure(struct config *c, uint64_t seed)
         c->lanes = 1;
 }
 
-/* How likely each kind is in this run: a swarm of different mixtures finds more than one mixture. */
+/* How likely each kind is in this run: a swarm of different mixtures finds more than one
+ * mixture. */
 static void weigh(const struct config *c, uint64_t *r, unsigned weight[FAULT_KINDS])
 {
     static const unsigned char base[FAULT_KINDS] = {
@@ -214,7 +216,8 @@ void plan_of_seed(struct plan *p, uint64_t seed)
     qsort(p->fault, p->count, sizeof p->fault[0], by_time);
 }
 
-/* ---- worlds of a quorum: emit_ms is the longest way of a message, op_timeout_ms the time of a call ---- */
+/* ---- worlds of a quorum: emit_ms is the longest way of a message, op_timeout_ms the time of a
+ * call ---- */
 
 static void configure_quorum(struct config *c, uint64_t seed)
 {

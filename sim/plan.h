@@ -1,6 +1,7 @@
 /*
- * plan.h - what a seed stands for: a configuration and a list of faults, all of it decided before the
- * run. A fault is a line of text, so a failing list can be shortened (shrink.c), kept and replayed.
+ * plan.h - the plan of a run, made from a seed: a configuration and a list of faults, all decided
+ * before the run. A fault is a line of text, so a failing list can be shortened (shrink.c), kept
+ * and replayed.
  */
 #ifndef SIM_PLAN_H
 #define SIM_PLAN_H
@@ -17,7 +18,7 @@
 
 enum { FAULTS_MAX = 256, NODES_MAX = 12 };
 
-/* name, what it does. `node` says to whom, `arg` how much. */
+/* Name, effect. `node` is the node it happens to, `arg` how much. */
 #define FAULTS(X)                                                             \
     X(lose_request, "the next write is lost on its way; arg: nothing")        \
     X(lose_reply, "the next write lands, its answer is lost")                 \
@@ -26,8 +27,8 @@ enum { FAULTS_MAX = 256, NODES_MAX = 12 };
     X(refuse, "the next call fails: nothing was written")                     \
     X(slow, "the next call takes arg ms")                                     \
     X(stale, "the next read that may be stale is arg ms old")                 \
-    X(cut, "the node is cut off from the store for arg ms")                   \
-    X(store_down, "nobody reaches the store for arg ms")                      \
+    X(cut, "the node is partitioned from the store for arg ms")               \
+    X(store_down, "no node reaches the store for arg ms")                     \
     X(restore, "the store goes back by arg ms and keeps its identity")        \
     X(failover, "the store goes back by arg ms and is another one")           \
     X(replace, "the store is another one, nothing is lost")                   \
@@ -75,8 +76,7 @@ struct fault {
 
 struct config {
     uint64_t seed;
-    bool
-        embedded; /* one machine, a file: lock bytes, give_back, the first to start makes the store */
+    bool embedded;    /* one machine, a file: lock bytes, give_back, the first process makes it */
     bool store_time;  /* the store tells its clock */
     bool lossy;       /* A1 is broken: restore, failover, wipe, deleted keys */
     bool clones;      /* A2 is broken */

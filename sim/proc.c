@@ -1,7 +1,7 @@
 /*
- * A process: its coordinator runs lease.c on the simulated store, its generators stamp from what was
- * published, as a server's loops do (docs/protocol.md 4.2). Here is also what may happen to a process as a
- * whole: start, death, fork, and the same memory resumed twice.
+ * A simulated process: its coordinator runs drive/lease.c on the simulated store, its generators
+ * stamp from the published view, as a server's loops do (docs/protocol.md 4.2). Also the events of
+ * a process as a whole: start, death, fork, and the same memory resumed twice.
  */
 #include "world.h"
 #include "mutant.h"
@@ -295,7 +295,7 @@ void proc_emit(struct world *w, struct proc *p, uint64_t count)
         m->last = proc_last(m, c);
 }
 
-/* The emitter that was between its check and its store when somebody closed by lowering until. */
+/* An emitter that was between its check and its store when the closer lowered until. */
 void proc_slip(struct world *w, struct proc *p, struct firn_gen *copy)
 {
     uint64_t id;
@@ -370,7 +370,7 @@ static void open_lease(struct region *r)
         .max_idle_ms = c->max_idle_ms,
         .quarantine_ms = c->quarantine_ms,
         .keep_unused = !c->give_back,
-        .accept_clock = w->healed, /* an operator who has set the clock says so */
+        .accept_clock = w->healed, /* an operator that has set the clock says so */
     };
     struct firn_diag d = { 0 };
     if (lease_open(&m->lease, &m->handle.base, &lp, &lw, &d) != 0)
@@ -438,7 +438,7 @@ void proc_main(struct region *r)
     publish(w, m);
     struct proc *p = resident(r);
     trace(w, "proc %d released: %s", p->id, firn_error_name(result));
-    p->ended = true; /* the memory is still in use: whoever resumed us ends it */
+    p->ended = true; /* the memory is still in use: the caller of co_resume() ends it */
 }
 
 /* ---- life and death ---- */
@@ -564,8 +564,8 @@ static struct proc *spare(struct world *w)
     return NULL;
 }
 
-/* The child has its parent's memory, but the page of the generators is wiped; it makes a lease of its
- * own on a connection of its own. */
+/* The child has its parent's memory, but the page of the generators is wiped; it makes a lease of
+ * its own on a connection of its own. */
 void proc_fork(struct world *w, struct proc *p)
 {
     struct proc *q = spare(w);

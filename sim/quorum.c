@@ -1,11 +1,12 @@
 /*
- * Worlds of a quorum (coord/paxos.h): proposers read and change one register of three or five acceptors. Messages
- * are lost, late, repeated and overtake each other; proposers give up, crash and duel; acceptors stand still, lose
- * their memory, are refused, and are let in again while the others go on. Everything is in virtual time and
- * from the plan: the same seed is the same run, and a failing plan can be shortened and replayed.
+ * Worlds of a quorum (coord/paxos.h): proposers read and change one register of three or five
+ * acceptors. Messages are lost, late, repeated and overtake each other; proposers give up, crash
+ * and duel; acceptors stand still, lose their memory, are refused, and are admitted again while the
+ * others go on. Everything is in virtual time and from the plan: the same seed is the same run, and
+ * a failing plan can be shortened and replayed.
  *
- * Never: two values in one ballot; a value chosen that was not made from the one chosen before it; a history of
- * calls that is not linearizable; a call without end once the faults are over.
+ * Never: two values in one ballot; a value chosen that was not made from the one chosen before it;
+ * a history of calls that is not linearizable; a call without end once the faults are over.
  */
 #include "quorum_in.h"
 
@@ -105,7 +106,7 @@ static void until(int64_t ms)
     }
 }
 
-/* No more faults: acceptors that are out are let in, and each proposer comes to the end of one more call. */
+/* Faults are over: excluded acceptors are admitted, and each proposer completes one more call. */
 static void heal(void)
 {
     unsigned out;

@@ -1,4 +1,5 @@
-/* quorum.h - worlds of a Paxos quorum: coord/paxos.h, its messages and its acceptors. See quorum.c. */
+/* quorum.h - worlds of a Paxos quorum: coord/paxos.h, its messages and its acceptors. See
+ * quorum.c. */
 #ifndef SIM_QUORUM_H
 #define SIM_QUORUM_H
 

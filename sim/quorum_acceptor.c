@@ -1,9 +1,10 @@
 /*
- * Acceptors, and beside them the truth that nobody in that world knows: what was ever accepted in which ballot.
+ * Acceptors of a quorum's world, and the truth that the oracle keeps: every value accepted in any
+ * ballot.
  *
- * As in store/quorum_acceptor.c the floor of an acceptor is remembered by each proposer, so it may be old. It is
- * read again when the proposer has written a record that had accepted nothing, and where it rose above the
- * ballot the vote does not count, although the record stays.
+ * As in store/quorum_acceptor.c the floor of an acceptor is remembered by each proposer, so it may
+ * be old. It is read again when the proposer has written a record that had accepted nothing, and
+ * where it rose above the ballot the vote does not count, although the record stays.
  */
 #include "quorum_in.h"
 

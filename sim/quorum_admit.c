@@ -1,9 +1,9 @@
-/* Letting an acceptor in again that lost its memory: the steps of store/quorum_admit.c. */
+/* Admits an acceptor again that lost its memory: the steps of store/quorum_admit.c. */
 #include "quorum_in.h"
 
 enum {
     LEAP = 1 << 20,
-    ADMIT_MS = 3000, /* for one; then it is begun anew by whoever wants it */
+    ADMIT_MS = 3000, /* for one admission; then it has to begin again */
 };
 
 static void admission_ends(bool done)
@@ -37,7 +37,7 @@ void q_admit(unsigned x)
     next_step(ADMIT_LOOK);
 }
 
-/* Those of the others that can be asked; a random majority of them counts. 0: too few. */
+/* A random majority of the acceptors in `among`. 0: too few. */
 static unsigned some_majority(unsigned among)
 {
     unsigned set = 0, from = (unsigned)rand_below(&q.rng, q.n);
@@ -131,7 +131,7 @@ void q_admit_step(void)
         }
         x->floor = m->floor;
         x->out = false;
-        for (unsigned i = 0; i < ACTORS; i++) /* they open it anew, and read px-member */
+        for (unsigned i = 0; i < ACTORS; i++) /* they open it again, and read px-member */
             q.actor[i].floor[m->x] = x->floor;
         admission_ends(true);
         break;

@@ -1,4 +1,4 @@
-/* quorum_in.h - a quorum's world from the inside: one at a time, all of it in `q`. */
+/* quorum_in.h - internals of a quorum's world: one at a time, all of it in `q`. */
 #ifndef SIM_QUORUM_IN_H
 #define SIM_QUORUM_IN_H
 
@@ -13,7 +13,7 @@
 
 enum {
     PROPOSERS = 4,
-    ADMIN = PROPOSERS, /* who lets acceptors in again is a proposer, too */
+    ADMIN = PROPOSERS, /* admitting an acceptor takes a proposer, too */
     ACTORS,
     ENVELOPES_MAX = 1024,
     EVENTS_MAX = 4096,
@@ -80,7 +80,7 @@ struct admission {
     int64_t until_ms;
 };
 
-struct ballot_truth { /* what was accepted in it, by whom, ever */
+struct ballot_truth { /* the value accepted in it, and all acceptors that ever did */
     struct ballot ballot;
     unsigned set;
     struct ballot tag, before[PAXOS_BEFORE_MAX];

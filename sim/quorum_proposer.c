@@ -1,3 +1,4 @@
+/* Proposers of a quorum's world: their calls, their crashes, and the history that is checked. */
 #include "quorum_in.h"
 
 enum { HURRY_MS = 15, BACK_OFF_BITS_MAX = 6 };
@@ -137,7 +138,8 @@ void q_begin(struct actor *p)
     q_follow(p, what);
 }
 
-/* It dies and another process comes: another id, no memory. Its last call stays without an answer. */
+/* It dies and another process comes: another id, no memory. Its last call stays without an
+ * answer. */
 void q_crash(struct actor *p)
 {
     if (p->busy && q.history[p->op].kind == LIN_READ)

@@ -1,3 +1,4 @@
+/* The messages and the event queue of a quorum's world. */
 #include "quorum_in.h"
 
 static bool before(const struct qevent *a, const struct qevent *b)

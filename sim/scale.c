@@ -1,7 +1,7 @@
 /*
- * One cluster as large as the default layout allows, over hours or days: nodes restart, leave, stop and are
- * cut off, clocks step, the store goes away now and then. What is seen: no ID twice, what the store has
- * to bear, and that slots do not leak away.
+ * One cluster as large as the default layout allows, over hours or days: nodes restart, leave, stop
+ * and are partitioned, clocks step, the store fails now and then. Checked and printed: no ID twice,
+ * the store's load, and that no slot leaks.
  */
 #include "scale.h"
 #include "world.h"

@@ -1,3 +1,4 @@
+/* Shortens a failing plan: removes faults while the same rule still breaks (ddmin). */
 #include "shrink.h"
 
 #include <stdlib.h>

@@ -4,7 +4,8 @@
 
 #include "world.h"
 
-/* `p` is known to fail with `oracle`; leaves the shortened plan in it. Returns the number of runs. */
+/* `p` is known to fail with `oracle`; leaves the shortened plan in it. Returns the number of
+ * runs. */
 int shrink(struct world *w, struct plan *p, const char *oracle);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * sometimes.h - what must have happened somewhere in a run of all seeds: each row of the failure matrix
- * (docs/protocol.md section 7), each case of the outcome rule, and what else would prove nothing by never
- * going wrong if it never came up.
+ * sometimes.h - events that must occur somewhere in a run of all seeds: each row of the failure
+ * matrix (docs/protocol.md section 7), each case of the outcome rule, and other cases that would
+ * prove nothing by never failing if they never occurred.
  */
 #ifndef SIM_SOMETIMES_H
 #define SIM_SOMETIMES_H
@@ -39,7 +39,7 @@
     X(wiped, "row 15: store wiped: HALTED")                                            \
     X(slot_gone, "row 15: slot record deleted: HALTED")                                \
     X(same_name, "row 16: two nodes of one name, two slots")                           \
-    X(no_volume, "row 17: embedded store lost, made anew above its past")              \
+    X(no_volume, "row 17: embedded store lost, made again above its past")             \
     X(other_layout, "row 18: another layout is refused")                               \
     X(exhausted, "row 19: the layout's time ends")                                     \
     X(poisoned, "a slot far in the future is passed over")                             \
@@ -72,7 +72,7 @@
     X(px_fast, "a change in one round trip")                                          \
     X(px_fast_lost, "one that was tried in one round trip, and another came first")   \
     X(px_duel, "a proposer backed off before another")                                \
-    X(px_adopted, "a change was found to be done, by who completed it")               \
+    X(px_adopted, "a change was found to be done, by another proposer")               \
     X(px_doubt_cleared, "a conflict was told although the change had been under way") \
     X(px_lost, "a message was lost")                                                  \
     X(px_late, "a message was late")                                                  \
@@ -89,8 +89,7 @@ struct counters {
     SOMETIMES(X)
     SOMETIMES_QUORUM(X)
 #undef X
-    uint64_t
-        px_too_short; /* a change was UNKNOWN because the chain did not reach back; rare as shipped */
+    uint64_t px_too_short; /* a change was UNKNOWN: the chain did not reach back; rare as shipped */
     uint64_t px_calls;
     uint64_t ticket_numbers;
     uint64_t seeds, ids, excused_clone, excused_loss;

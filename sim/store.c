@@ -1,7 +1,8 @@
 /*
- * The registers, and the way to them. A request travels, is applied at one moment, and its answer
- * travels back; a request that is lost, late or doubled is a matter of which of these events come when.
- * Every write is kept with its history, so that a read can be old and the whole store go back in time.
+ * The simulated store: registers, and the messages to and from them. A request travels, is applied
+ * at one moment, and its answer travels back; a request that is lost, late or doubled is a matter
+ * of which of these events come when. Every write is kept with its history, so that a read can be
+ * old and the whole store go back in time.
  */
 #include "world.h"
 #include "mutant.h"
@@ -358,7 +359,8 @@ static void travel(struct world *w, struct proc *p, const struct msg *m, int64_t
     }
 }
 
-/* Send, and wait for the answer. The message that comes back belongs to the caller; NULL: none came. */
+/* Send, and wait for the answer. The message that comes back belongs to the caller; NULL: none
+ * came. */
 static struct msg *call(struct region *r, struct msg *m)
 {
     struct world *w = r->world;
@@ -556,7 +558,8 @@ static void sim_close(struct firn_store *s)
     (void)s;
 }
 
-/* A service tells what was there instead, as raft: does; a file does not, and others know no transactions. */
+/* A service returns the value that was there instead, as raft: does; a file does not, and other
+ * engines have no transactions. */
 #define OPS(scheme_, shared_, cas_, many_, instead_)                                 \
     {                                                                                \
         .size = sizeof(struct firn_store_ops), .scheme = scheme_, .shared = shared_, \

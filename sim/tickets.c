@@ -1,8 +1,8 @@
 /*
- * Worlds of tickets (docs/protocol.md section 8): nodes take numbers from a gapless and a range sequence, on
- * the same store with the same faults. Never a number twice. The gapless one has no hole but for
- * numbers that a process had in hand when it died, which are counted; and who asks after somebody got a
- * number gets a higher one.
+ * Worlds of tickets (docs/protocol.md section 8): nodes take numbers from a gapless and a range
+ * sequence, on the same store with the same faults. Never a number twice. The gapless one has no
+ * hole but for numbers that a process had in hand when it died, which are counted; and a request
+ * made after a number was given gets a higher one.
  */
 #include "world.h"
 

@@ -1,6 +1,6 @@
 /*
- * The run: events by time, faults as planned, and in the end the healing: no more faults, clocks right,
- * an operator who looks after what was lost; then everybody must serve again.
+ * A run: events by time, faults as planned, and in the end the healing: faults are over, clocks are
+ * right, an operator recovers what was lost; then every node must serve again.
  */
 #include "quorum.h"
 #include "mutant.h"
@@ -136,7 +136,7 @@ static void inject_store(struct world *w, const struct fault *f)
         store_rewind(w, f->arg * MS);
         break;
     case FAULT_replace:
-        w->lost = true; /* for all that anybody can tell */
+        w->lost = true; /* no node can tell that nothing is */
         w->store.identity++;
         break;
     case FAULT_wipe:
@@ -318,7 +318,7 @@ static void dispatch(struct world *w, struct event *e)
         m = e->p;
         store_apply(w, m);
         if (m->reply_after < 0 || w->proc[m->proc].boot != m->boot)
-            msg_free(m); /* nobody waits for the answer */
+            msg_free(m); /* no process waits for the answer */
         else
             post(w, w->now + m->reply_after, EV_REPLY, m->proc, m->token, m);
         break;
@@ -446,8 +446,8 @@ void world_reset(struct world *w, struct plan *plan)
         tickets_reset(w);
 }
 
-/* After a loss that nobody could notice, and after damage, an operator recovers the store with all its
- * users stopped, as the runbook says. */
+/* After a loss that no node could notice, and after damage, an operator recovers the store with all
+ * its users stopped, as the runbook says. */
 static void operate(struct world *w)
 {
     bool whole = store_find(w, META_KEY, META_KEY_LEN) != NULL &&
@@ -478,7 +478,7 @@ static void heal(struct world *w)
 {
     const struct config *c = w->config;
     int64_t window = (int64_t)(c->window_ms + c->max_drift_ms + 2 * c->skew_max_ms) * MS;
-    for (int i = 0; i < w->procs; i++) /* whoever is stopped comes back first */
+    for (int i = 0; i < w->procs; i++) /* stopped processes come back first */
         world_until(w, w->proc[i].paused_until);
     trace(w, "healed");
     w->healed = true;

@@ -1,11 +1,11 @@
 /*
- * world.h - one run: processes with clocks of their own, a store that is not to be trusted, and a list
- * of events by time. Everything happens on one thread; a process's coordinator is a coroutine, because
- * lease.c blocks in the store, and the world goes on while it does.
+ * world.h - one run: processes with clocks of their own, a store that is not to be trusted, and a
+ * list of events by time. Everything happens on one thread; a process's coordinator is a coroutine,
+ * because lease.c blocks in the store, and the world goes on while it does.
  *
- * A process's memory (struct image) lies in a region. A clone is a second process in the same region:
- * whoever runs is copied in, the other one out, so that pointers stay true and a call that was under way
- * when the snapshot was taken comes back twice.
+ * A process's memory (struct image) lies in a region. A clone is a second process in the same
+ * region: the running one is copied in, the other one out, so that pointers stay valid and a call
+ * that was under way when the snapshot was taken returns twice.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -98,8 +98,8 @@ struct region {
     int users;
 };
 
-struct
-    host_clock { /* of one machine: R = base_r + (t - base_t) * (1 + drift), and stands before base_t */
+/* One machine's: R = base_r + (t - base_t) * (1 + drift), and stands before base_t. */
+struct host_clock {
     int64_t base_r, base_t; /* ns; true time */
     int64_t drift_pm;       /* per mille */
     int64_t slept_ns;       /* CLOCK_BOOTTIME - CLOCK_MONOTONIC, once it is awake */
@@ -191,7 +191,7 @@ struct msg {
     int result;
     struct text *found;
     uint64_t as_of, store_ms;
-    int64_t reply_after; /* ns; < 0: nobody waits for an answer */
+    int64_t reply_after; /* ns; < 0: no process waits for an answer */
     size_t count;
     struct change change[];
 };
@@ -275,7 +275,7 @@ struct world {
     struct ticket_truth *ticket;
     bool clock_back;             /* a clock went back by more than a new store's floor allows for */
     bool lost, cloned;           /* A1, A2 were broken in this run */
-    int fencer;                  /* who fenced last, and when */
+    int fencer;                  /* the process that fenced last, and when */
     int64_t fenced_at, floor_at; /* floor_at: when meta last got a floor ahead of the clock */
     uint64_t highest;            /* until that ever was */
     jmp_buf main_jump;

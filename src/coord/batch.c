@@ -143,7 +143,7 @@ static void settle_listed(const struct ticket_entry *e, struct ticket_job *job, 
 }
 
 /* The write succeeded, or there was none to be made: the keys that the record lists are settled,
- * some others will never be, and the rest has to come again. */
+ * some never will be, and the rest has to be asked for again. */
 static void settle_written(const struct ticket_entry *e, struct ticket_job *job,
                            struct firn_diag *d)
 {
@@ -172,7 +172,7 @@ static bool take_record(struct ticket_entry *e, struct ticket_job *job, int resu
         return false;
     }
     firn_assert(verdict != SEQ_READ_IT && e->op.base_len > 0);
-    /* Later requests must not get a lower number than one that was given to others. */
+    /* A later request must not get a lower number than one that was already given. */
     if (verdict == SEQ_LATE && got.count > job->waited)
         got.count = job->waited;
     if (verdict == SEQ_TRY_AGAIN || got.count == 0)

@@ -1,7 +1,7 @@
 /*
- * batch.h - the group commit of sequences: all that waits, on any number of sequences, in one
- * durable transaction. Pure: batch_next() says what to do, the driver (drive/ticket.c) does it on a
- * store and tells the outcome with the matching function.
+ * batch.h - the group commit of sequences: one durable transaction for all that waits on them.
+ * Pure: batch_next() says what to do, the driver (drive/ticket.c) does it on a store and tells the
+ * outcome with the matching function.
  *
  * A commit goes in rounds: read the records that are not known, build a write for each sequence,
  * send all of them in one transaction, look at the answers. Usually that is one round without a

@@ -1,6 +1,6 @@
 /*
- * clock_f.h - clock F (docs/protocol.md 4.1): the wall clock, kept from going back and from
- * leaping. Pure: readings come in, two numbers come out, with which any thread computes
+ * clock_f.h - clock F (docs/protocol.md 4.1): the wall clock without steps back and without leaps.
+ * Pure: readings come in, two numbers come out, with which any thread computes
  *     F = max(floor_ns, CLOCK_MONOTONIC + off_ns)          Unix time in ns
  * Call clock_f_update() about once a second with fresh readings. Uniqueness does not rest on it; it
  * keeps timestamps honest and slots from being poisoned by a wrong date.
@@ -31,7 +31,7 @@ enum clock_state {
     CLOCK_WAIT,    /* not started: before the epoch, or not plausible; there is no F */
     CLOCK_OK,      /* follows R */
     CLOCK_HELD,    /* R is behind F, or stands: F stands until R catches up */
-    CLOCK_SUSPECT, /* R leapt ahead and nobody confirms it: F counts on without R */
+    CLOCK_SUSPECT, /* R leapt ahead and nothing confirms it: F counts on without R */
 };
 
 struct clock_f {

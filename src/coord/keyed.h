@@ -1,6 +1,6 @@
 /*
- * keyed.h - numbers and IDs under a key that the client chose, so that a retry gets the same ones
- * again. Pure: drive/keyed.h makes the calls to the store.
+ * keyed.h - numbers and IDs under a key that the client chose: a retry gets the same ones again.
+ * Pure: drive/keyed.h makes the calls to the store.
  *
  * The answer to a key is in the register idem/<hash of the key>. It is created once, never
  * rewritten, and removed when it is older than the retention. It is made in one of two ways.

@@ -1,7 +1,6 @@
 /*
- * lease.h - a lease's parameters, its decisions about the store as a whole, and the view that it
- * publishes to the generators. Pure: drive/lease.h makes the calls to the store and reads the
- * clock.
+ * lease.h - a lease's parameters, its decisions about a store, and the view that it publishes.
+ * Pure: drive/lease.h makes the calls to the store and reads the clock.
  */
 #ifndef FIRN_COORD_LEASE_H
 #define FIRN_COORD_LEASE_H

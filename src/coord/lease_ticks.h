@@ -1,8 +1,8 @@
 /*
- * lease_ticks.h - a lease counts milliseconds from the layout's epoch; layouts count in ticks of
- * their own. A window turns into a layout's ticks rounded inwards, so that no tick of it reaches
- * outside what was granted; what was stamped is told to the lease rounded outwards. `lease` is any
- * layout whose epoch and tick are the lease's.
+ * lease_ticks.h - converts between a lease's milliseconds and a layout's ticks.
+ * A lease counts milliseconds from the layout's epoch. A window turns into a layout's ticks rounded
+ * inwards, so that no tick of it reaches outside the grant; stamped ticks are told to the lease
+ * rounded outwards. `lease` is any layout whose epoch and tick are the lease's.
  */
 #ifndef FIRN_COORD_LEASE_TICKS_H
 #define FIRN_COORD_LEASE_TICKS_H

@@ -347,7 +347,8 @@ static void outcome(struct membership *m, const struct membership_now *now, int 
             failed(m, now);
         }
     } else {
-        lose(m, now); /* freed by an observer, claimed anew, or written by a twin of this process */
+        lose(m,
+             now); /* freed by an observer, claimed again, or written by a twin of this process */
     }
 }
 
@@ -402,7 +403,7 @@ void membership_cas_done(struct membership *m, const struct membership_now *now,
     if (m->doing_ == MEMBERSHIP_STRIKE) {
         rest(m, now->ms); /* freed or not: the next scan shows */
         if (result == 0 || result == FIRN_ECONFLICT)
-            m->roster_->seen[m->target_].since_ms = now->ms; /* so that it is looked at anew */
+            m->roster_->seen[m->target_].since_ms = now->ms; /* so that it is read again */
         else
             failed(m, now);
     } else if (result == 0 && m->doing_ == MEMBERSHIP_FREE) {

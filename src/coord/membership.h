@@ -1,13 +1,13 @@
 /*
- * membership.h - one process's own register member/<n>, as a state machine. Pure, like slot.h: the
- * driver (member.h, or a simulation) asks membership_next() what to do, does it and tells the
- * outcome. One write is outstanding at a time.
+ * membership.h - one process's own register member/<n>, as a state machine.
+ * Pure, like slot.h: the driver (drive/member.h, or a simulation) asks membership_next() what to do,
+ * does it and tells the outcome. One write is outstanding at a time.
  *
  * Claiming takes the lowest register that is absent or free, or, when none is, one whose member is
  * dead by the roster. A dead one is first freed and then claimed like any other, so that "free, or
  * another epoch" is the one sign of a membership that is over. After a conflict the choice widens
- * to the lowest 2, 4, 8 ... so that many that start at once do not chase each other from number to
- * number.
+ * to the lowest 2, 4, 8 ... so that processes that start at once do not chase each other from
+ * number to number.
  *
  * What the owner may believe: its membership holds until `valid_until_ms`, one ttl after the
  * *sending* of the last write known to have landed. Why that is safe: an observer frees the
@@ -80,7 +80,7 @@ struct membership {
     uint64_t valid_until_ms; /* only with UP */
     uint64_t unbroken;       /* changes whenever validity lapsed, even if a late beat renewed it */
     uint64_t lost;           /* how often it was taken away */
-    bool full;               /* all registers are held by the living */
+    bool full;               /* all registers are held by live members */
 
     struct roster *roster_;
     enum {
@@ -123,7 +123,7 @@ void membership_cas_done(struct membership *m, const struct membership_now *now,
  * Texts that a record cannot hold are left out. */
 void membership_describe(struct membership *m, const char *address, const char *slots);
 
-/* Beat now: it wakes whoever watches this register. */
+/* Beat now: it wakes the candidate that watches this register. */
 void membership_touch(struct membership *m);
 
 /* Free the register: once LEFT there is nothing more to do. */

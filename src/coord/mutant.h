@@ -1,8 +1,8 @@
 /*
- * mutant.h - rules of the protocol that can be switched off, one at a time, so that the simulator
- * (sim/) can show that it would notice. In every build but the simulator's own FIRN_MUTANT() is 0
- * and nothing of this is there. Names that begin with px_ are of worlds of a quorum. Rules whose
- * place is outside src/coord are listed, too: the list is the gate.
+ * mutant.h - rules of the protocol that the simulator switches off, one at a time, as a test.
+ * sim_mutants shows that it would notice. In every other build FIRN_MUTANT() is 0 and nothing of this
+ * exists. Names that begin with px_ belong to worlds of a quorum. Rules that are implemented outside
+ * src/coord are listed, too: the list is the gate.
  */
 #ifndef FIRN_COORD_MUTANT_H
 #define FIRN_COORD_MUTANT_H
@@ -19,15 +19,15 @@
     X(no_fence, "a fence that does not raise the slots")                            \
     X(batch_over_fork, "a child hands out what its parent drew")                    \
     X(same_tick_slot_change, "a new slot begins in the tick that the old one used") \
-    X(follows_bad_clock, "follows a clock that nothing speaks for")                 \
-    X(px_promise_ignored, "an acceptor accepts whatever comes")                     \
+    X(follows_bad_clock, "follows a clock that nothing confirms")                   \
+    X(px_promise_ignored, "an acceptor accepts every message")                      \
     X(px_ballot_reused, "proposers' ballots are not told apart")                    \
     X(px_minority_told, "a value that only some acceptors have is told")            \
     X(px_first_taken, "takes the first promise's value, not the highest ballot's")  \
     X(px_half, "half of the acceptors are enough")                                  \
     X(px_doubt_forgotten, "tells a conflict although the change may be done")       \
     X(px_amnesia, "an acceptor that lost its memory goes on")                       \
-    X(px_admitted_empty, "one is let in again without what the others accepted")
+    X(px_admitted_empty, "an acceptor is admitted again without the others' values")
 
 enum firn_mutant {
     MUTANT_none,

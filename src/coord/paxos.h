@@ -1,16 +1,15 @@
 /*
- * paxos.h - one register kept by a majority of acceptors: CASPaxos (Rystsov, 2018), as pure
- * functions.
+ * paxos.h - one register kept by a majority of acceptors: CASPaxos (Rystsov, 2018). Pure.
  *
  * An acceptor remembers three things of a register: the highest ballot it promised to, the ballot
- * of what it accepted last, and that value. A proposer changes the register in two steps, each
- * answered by a majority: PREPARE(b) makes acceptors promise to refuse ballots below b and tell
- * what they accepted; the value of the highest accepted ballot among them is the register's, the
- * change is applied to it, and ACCEPT(b, changed value) makes it the register's new one. A change
- * that does not fit (the register holds another value than the one to replace) and a read accept
- * the value that was found, unchanged. ACCEPT also asks for the promise to this proposer's next
- * ballot, so that its next change is one round trip. LOOK only reads: where a majority shows one
- * accepted ballot, that value is the register's.
+ * that it accepted last, and that ballot's value. A proposer changes the register in two steps,
+ * each answered by a majority: PREPARE(b) makes acceptors promise to refuse ballots below b and
+ * tell what they accepted; the value of the highest accepted ballot among them is the register's,
+ * the change is applied to it, and ACCEPT(b, changed value) makes it the register's new one. A
+ * change that does not fit (the register holds another value than the one to replace) and a read
+ * accept the value that was found, unchanged. ACCEPT also asks for the promise to this proposer's
+ * next ballot, so that its next change is one round trip. LOOK only reads: where a majority shows
+ * one accepted ballot, that value is the register's.
  *
  * Why it is safe.
  *  (1) A ballot is (round, proposer's nonce), rounds of one proposer only rise, and an acceptor
@@ -26,25 +25,25 @@
  *      chosen before the look began, or one of them would show it. So the answer was right at some
  *      moment of the call. With no such agreement the value found is accepted again, by a majority,
  *      before it is told.
- *  (4) OK: the new value, or a value made from it, is accepted by a majority. CONFLICT: another
- *      value is accepted by a majority (told of a value that only a minority has, a caller could
- *      later find the old one again), and the change is in no chain any more. Nothing was proposed,
- *      or all acceptors refused it when they first heard of it, which is for ever: clear. Else its
- *      fate is open because some acceptor may have it, and the chain decides. Each value is marked
- *      with the ballot that made it, and has the marks of the values before it. Our mark in the
- *      chain: the change was made, OK. The mark of the value that we would have replaced, or of a
- *      later one that is known to be made without ours, and ours not behind it: the change is not
- *      in the chain. That chain is then accepted in a ballot above all of ours, also if it was
- *      chosen before: later ballots continue from there, so ours is over. The chain does not reach
- *      back so far: UNKNOWN. UNKNOWN: a minority may have the new value, and anybody may complete
- *      it later.
- *  (5) All of this needs acceptors that remember. One that lost its memory, or got an older one
- *      back, must not answer (store/quorum.c: membership). It may be let in again as somebody who
+ *  (4) OK: the new value, or a value made from it, is accepted by a majority.
+ *      CONFLICT: another value is accepted by a majority (told of a value that only a minority has,
+ *      a caller could later find the old one again), and the change is in no chain any more. If
+ *      nothing was proposed, or all acceptors refused it when they first heard of it, which is for
+ *      ever, that is clear. Else its fate is open because some acceptor may have it, and the chain
+ *      decides. Each value is marked with the ballot that made it, and has the marks of the values
+ *      before it. Our mark in the chain: the change was made, OK. The mark of the value that we
+ *      would have replaced, or of a later one that is known to be made without ours, and ours not
+ *      behind it: the change is not in the chain. That chain is then accepted in a ballot above all
+ *      of ours, also if it was chosen before: later ballots continue from there, so ours is over.
+ *      The chain does not reach back so far: UNKNOWN.
+ *      UNKNOWN: a minority may have the new value, and any proposer may complete it later.
+ *  (5) All of this needs acceptors that remember. An acceptor that lost its memory, or got an older
+ *      one back, must not answer (store/quorum.c: membership). It may be admitted again as one that
  *      remembers enough: choose a round F above every round that it can have promised to; let a
  *      majority, without it, refuse all below F (a floor: a promise that holds for every register,
  *      also one that does not exist yet); have every register that one of them knows accepted again
  *      by such a majority, in ballots of F and above; give it what they accepted, and the floor F.
- *      Now everything it promised before is promised still. Everything that was chosen with its
+ *      Now everything it promised before is still promised. Everything that was chosen with its
  *      help was accepted by all but it of that majority, of which one is in the majority of F, so
  *      it was accepted again; and nothing below F is chosen any more.
  */
@@ -102,7 +101,7 @@ struct paxos_message {
 struct paxos_answer {
     bool ok; /* false: it has promised to a higher ballot */
     bool
-        firm; /* the carrier's: the message was not applied before, so a refused value was never accepted */
+        firm; /* the carrier's: applied for the first time, so a refused value was never accepted */
     struct ballot promised, accepted; /* as they are now */
     struct paxos_value value;         /* LOOK and PREPARE: what it accepted last */
 };
@@ -165,9 +164,9 @@ struct
     struct ballot tag, base;                 /* as this, made from that */
     struct ballot past;                      /* a value that was made from `base` without it */
     bool doubted;                            /* more than one had it */
-    uint32_t change_attempt;                 /* the last one that had, and who refused it */
-    unsigned refused;
-    bool doubting; /* a majority promised, and the chain does not tell */
+    uint32_t change_attempt;                 /* the last one that had, and the acceptors */
+    unsigned refused;                        /* that refused it */
+    bool doubting;                           /* a majority promised, and the chain does not tell */
     unsigned rests;
 
     int result;               /* 0 (a read: p->value), FIRN_ECONFLICT, FIRN_EUNKNOWN, FIRN_EIO */

@@ -5,8 +5,8 @@
  *
  * The record is the line of candidates, each (number, epoch, token): a membership (roster.h) and
  * the number that it drew on joining. Joining appends with token = next++, by compare-and-swap. The
- * head leads, and its token is the fencing token: whatever the leader writes to should refuse a
- * token below the highest that it has seen.
+ * head leads, and its token is the fencing token: a system that the leader writes to should refuse
+ * a token below the highest that it has seen.
  *
  * Tokens rise from leader to leader. All records of a queue form one chain (each write names the
  * whole value it replaces) and every write appends with a token above all before it, or removes. So
@@ -14,15 +14,16 @@
  * higher, as is every one that comes later. Only heads lead, and a candidate never leads twice with
  * one token.
  *
- * At most one believes to lead. A candidate is removed by itself, after its work has stopped, or by
- * its successor when its member register is free or of another epoch; the register gets so only
- * after the candidate's own validity ended (membership.h has that argument). Both facts stay true
- * for ever, so reads may be stale. A head stays the head until it is removed, so that reading it
- * once is enough.
+ * At most one candidate believes to lead. A candidate is removed by itself, after its work has
+ * stopped, or by its successor when its member register is free or of another epoch; the register
+ * gets so only after the candidate's own validity ended (membership.h has that argument). Both
+ * facts stay true for ever, so reads may be stale. A head stays the head until it is removed, so
+ * that reading it once is enough.
  *
  * No herd: a candidate watches the member register of the one before it, and nothing else wakes it.
- * Whoever leaves the line touches or frees that register, which wakes one successor. The queue
- * itself is read when that register changes, which is every third of a ttl, or after five seconds.
+ * A candidate that leaves the line touches or frees that register, which wakes one successor. The
+ * queue itself is read when that register changes, which is every third of a ttl, or after five
+ * seconds.
  */
 #ifndef FIRN_COORD_QUEUE_H
 #define FIRN_COORD_QUEUE_H
@@ -96,7 +97,7 @@ struct candidate {
     uint32_t ahead;
     bool full;
     uint64_t next_seen; /* the highest token counter it ever saw in the queue */
-    int error; /* 0, or why it does not get on: FIRN_EFORMAT (a record is no such), FIRN_EOVERFLOW */
+    int error; /* 0, or why it is stuck: FIRN_EFORMAT (an unreadable record), FIRN_EOVERFLOW */
 
     enum {
         CANDIDATE_AT_READ,
@@ -115,15 +116,15 @@ struct candidate {
     struct queue_record queue_;
     char text_[RECORD_TEXT_MAX], value_[RECORD_TEXT_MAX]; /* the queue as read; what to write */
     size_t len_, value_len_;                              /* len_ 0: absent */
-    struct queue_place before_;                           /* whom it watches; token 0: nobody */
-    bool gone_;                                           /* and that one is no more */
+    struct queue_place before_;                           /* the place it watches; token 0: none */
+    bool gone_;                                           /* and its member is gone */
     struct membership_text seen_;                         /* its register as last seen */
     uint64_t watch_until_ms_;
     uint64_t since_ms_; /* since when */
 };
 
 /* Tokens begin at `next_least` or above: 0 at the first time; after candidate_leave(), or when the
- * store was opened anew, what `next_seen` said before, so that an old read cannot bring back an old
+ * store was opened again, the `next_seen` of before, so that an old read cannot bring back an old
  * place. */
 void candidate_init(struct candidate *c, uint64_t next_least);
 

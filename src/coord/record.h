@@ -62,8 +62,8 @@ struct slot_record {
 enum seq_mode { SEQ_GAPLESS, SEQ_RANGE };
 
 /* The last write of each of the latest writers, so that one whose answer was lost can tell whether
- * its write landed, also after others have written: the first 8 bytes of the request's nonce, of
- * which the first 4 name the writer (sequence.h). */
+ * its write landed, also after other processes have written: the first 8 bytes of the request's
+ * nonce, of which the first 4 name the writer (sequence.h). */
 #define SEQ_WRITERS     16
 #define SEQ_WRITER_NAME 4
 struct seq_writer {

@@ -1,7 +1,7 @@
 /*
  * record_form.h - a kind of record as a table of fields; the encoder and the parser both walk it.
  * The order of the table is the order of the lines, and it is part of the format: a change needs a
- * new version. For the files that define records; everybody else uses their encode and parse
+ * new version. For the files that define records; other files use their encode and parse
  * functions.
  */
 #ifndef FIRN_COORD_RECORD_FORM_H

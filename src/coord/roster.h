@@ -1,11 +1,10 @@
 /*
- * roster.h - who is there: the records member/<n>, and how long each has been silent. Pure
- * functions.
+ * roster.h - the members: the records member/<n>, and for how long each has been unchanged. Pure.
  *
  * A process that takes part claims one register and rewrites it every third of its ttl (a beat).
- * Nobody compares clocks: an observer notes on its own steady clock when it first saw a record in
- * the form that it has now, and calls the member dead when it still has that form one and a half
- * ttl later. `at`, the writer's own idea of the time, is shown to people and decides nothing.
+ * Clocks are never compared: an observer notes on its own steady clock when it first saw a record
+ * in its present form, and takes the member for dead when the record still has that form one and a
+ * half ttl later. `at`, the writer's own time, is shown to people and decides nothing.
  *
  * epoch counts the claims of a register. It and the register are never reset or removed, so
  * (number, epoch) names one membership for good, in a tenth of the bytes of a nonce: the queues
@@ -50,13 +49,13 @@ FIRN_MUSTUSE int member_parse(const char *p, size_t len, struct member_record *o
 size_t member_key(uint32_t number, char out[RECORD_KEY_BUF]); /* "member/00012" */
 FIRN_MUSTUSE int member_key_parse(const char *p, size_t len, uint32_t *out_number);
 
-/* The record of a register that is given up: by its owner, or by an observer who found it dead. */
+/* The record of a register that is freed: by its owner, or by an observer that found it dead. */
 void member_freed(const struct member_record *old, uint64_t unix_ms, const struct nonce *req,
                   struct member_record *out);
 
 /* How long a record must stay as it is before its member is dead. The owner gives up after one ttl,
  * counted from before its last write was sent, so between the two lies half a ttl: clocks may
- * differ in rate by half and nobody is replaced while he still believes to be there. */
+ * differ in rate by half, and no member is replaced while it still believes to be one. */
 static inline uint64_t member_dead_after(uint64_t ttl_ms)
 {
     return ttl_ms + ttl_ms / 2;

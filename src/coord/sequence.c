@@ -154,7 +154,7 @@ int seq_op_read(struct seq_op *op, const char *p, size_t len, enum seq_verdict *
         if (has_written(&r, &op->mine[i].req)) {
             *out = op->mine[i].range;
             *out_verdict = nonce_eq(&op->mine[i].req, &r.req) ? SEQ_GRANTED : SEQ_LATE;
-            op->mine_count = 0; /* the others named a text that is gone: none can land any more */
+            op->mine_count = 0; /* the rest named a text that is gone: none can land any more */
             break;
         }
     return 0;

@@ -1,6 +1,6 @@
 /*
- * sequence.h - ticket numbers (docs/protocol.md section 8). Pure: the next record from the old one,
- * and which numbers that grants.
+ * sequence.h - ticket numbers (docs/protocol.md section 8): the next record, and what it grants.
+ * Pure.
  *
  * seq_op is one write in flight on one sequence: build it on the text that was read, send it, tell
  * the outcome. n numbers are one compare-and-set next -> next + n * step. seq_cache is the double
@@ -8,7 +8,7 @@
  * block in time.
  *
  * A write may also give numbers to keys (keyed.h). They come behind those without a key, and the
- * record lists them: so who knows the record knows them, whoever wrote it.
+ * record lists them: so every process that knows the record knows them, whichever wrote it.
  */
 #ifndef FIRN_COORD_SEQUENCE_H
 #define FIRN_COORD_SEQUENCE_H
@@ -82,17 +82,17 @@ struct seq_op {
 
 enum seq_verdict {
     SEQ_GRANTED,  /* *out holds the numbers */
-    SEQ_LATE,     /* it does, but others got higher ones since: only for who has waited for these */
+    SEQ_LATE,     /* it does, but higher ones were given since: only for requests that waited */
     SEQ_READ_IT,  /* read the record (fresh) and call seq_op_read */
-    SEQ_TRY_AGAIN /* build anew with a new nonce */
+    SEQ_TRY_AGAIN /* build again with a new nonce */
 };
 
 void seq_op_init(struct seq_op *op);
 
 /* Take in the text of the record. FIRN_EFORMAT. With a write open: SEQ_GRANTED when the record is
- * the work of one of them, SEQ_LATE when one landed and others wrote after it (the record names the
- * last write of each writer), else SEQ_TRY_AGAIN. Numbers of a write that landed are lost only if
- * SEQ_WRITERS other processes wrote before this read: a hole, never a repeat. */
+ * the work of one of them, SEQ_LATE when one landed and other processes wrote after it (the record
+ * names the last write of each writer), else SEQ_TRY_AGAIN. Numbers of a write that landed are lost
+ * only if SEQ_WRITERS other processes wrote before this read: a hole, never a repeat. */
 FIRN_MUSTUSE int seq_op_read(struct seq_op *op, const char *p, size_t len,
                              enum seq_verdict *out_verdict, struct seq_range *out,
                              struct firn_diag *d);

@@ -6,7 +6,7 @@
  *
  * What it protects: `grant` only ever holds timestamps that the store confirmed to this incarnation
  * by the nonce of the very request, and nothing confirmed is used twice. A grant is irrevocable;
- * whoever emits needs only `grant`. One write is outstanding at a time.
+ * a generator needs only `grant`. One write is outstanding at a time.
  */
 #ifndef FIRN_COORD_SLOT_H
 #define FIRN_COORD_SLOT_H
@@ -20,12 +20,12 @@ enum slot_state {
     SLOT_START,      /* looking for a slot, never had one */
     SLOT_ACTIVE,     /* granted; renews */
     SLOT_DRY,        /* granted, but no confirmed tick is left: callers wait */
-    SLOT_FENCED,     /* somebody else has the slot: finishes what is confirmed, acquires another */
+    SLOT_FENCED,     /* another node has the slot: finishes its confirmed ticks, acquires another */
     SLOT_NO_SLOT,    /* all slots are held or ahead of the clock: waits for the nearest */
     SLOT_WAIT_CLOCK, /* the clock lies far behind every slot: waits for it to be set */
     SLOT_TWIN,       /* another process runs this incarnation: closed; needs slot_reborn() */
     SLOT_REGRESSED,  /* the store forgot what it confirmed: finishes, and waits for a FENCE */
-    SLOT_HALTED,     /* `why` says what an operator has to mend; finishes what is confirmed */
+    SLOT_HALTED,     /* an operator has to repair `why`; finishes its confirmed ticks */
     SLOT_RELEASING,  /* closed; the RELEASE has not landed yet */
     SLOT_CLOSED,     /* closed and released */
 };
@@ -64,7 +64,7 @@ struct slot_grant {
 
 enum slot_do {
     SLOT_DO_WAIT, /* until mono_ms; or until something changes (release, fence) */
-    SLOT_DO_SCAN, /* slot_scan_begin, read meta -> slot_scan_meta, scan slot/ -> slot_scan_add, _done */
+    SLOT_DO_SCAN, /* slot_scan_begin, meta -> slot_scan_meta, slot/ -> slot_scan_add, _done */
     SLOT_DO_LOCK, /* let go of any other slot's lock byte, then try this one's -> slot_lock_done */
     SLOT_DO_READ, /* slot/<slot> -> slot_read_done; `fresh` as in store.h */
     SLOT_DO_CAS,  /* slot/<slot>: old -> value -> slot_cas_done */
@@ -152,7 +152,7 @@ void slot_cas_done(struct slot_node *n, const struct slot_now *now, int result);
  * grant is closed from here on, whatever the store answers. */
 void slot_release(struct slot_node *n, const struct slot_now *now);
 
-/* After TWIN, or after REGRESSED was mended by a FENCE: go on as a new incarnation. */
+/* After TWIN, or after REGRESSED and a FENCE: go on as a new incarnation. */
 void slot_reborn(struct slot_node *n, const struct nonce *incarnation);
 
 /* The state as users see it: ACTIVE with no confirmed tick left is DRY. */

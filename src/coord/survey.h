@@ -1,6 +1,6 @@
 /*
- * survey.h - all slots of a store at once: what INIT, recovery and FENCE decide and write
- * (docs/protocol.md section 5). Pure: drive/setup.h makes the calls to the store.
+ * survey.h - all slots of a store at once: what INIT, recovery and FENCE decide and write.
+ * See docs/protocol.md section 5. Pure: drive/setup.h makes the calls to the store.
  *
  * Slots first, meta last, so that a store with a meta record is complete. The cluster's identity is
  * decided by the process that creates the first slot: an INIT that finds it goes on with that

@@ -1,7 +1,7 @@
 /*
- * election.h - an election or a lock over a store: runs coord/queue.h with a member of its own
- * process. For one thread, the one that owns the store and the member. The same code serves both:
- * an election is a lock that is held as long as its holder lives.
+ * election.h - an election or a lock over a store: runs coord/queue.h with this process's member.
+ * For one thread, the one that owns the store and the member. The same code serves both: an
+ * election is a lock that is held as long as its holder lives.
  *
  *     while (e.line.state != CANDIDATE_LEADING) election_step(&e, 500);
  *     work under e.line.token, and go on calling election_step(); stop at once when

@@ -1,6 +1,6 @@
 /*
- * keyed.h - blocking calls on the registers of clients' keys (coord/keyed.h), for the coordinator
- * thread.
+ * keyed.h - blocking calls on the registers of clients' keys (coord/keyed.h).
+ * For the coordinator thread.
  */
 #ifndef FIRN_DRIVE_KEYED_H
 #define FIRN_DRIVE_KEYED_H

@@ -1,8 +1,7 @@
 /*
- * lease.h - one slot, kept by one thread: runs coord/slot.h and coord/clock_f.h on a store. The
- * coordinator calls lease_step() when it is due, or earlier; each call may block in the store.
- * Between calls it publishes `view` to the generators; nothing in here is shared with other
- * threads.
+ * lease.h - one slot, kept by one thread: runs coord/slot.h and coord/clock_f.h on a store.
+ * The coordinator calls lease_step() when it is due, or earlier; each call may block in the store.
+ * Between calls it publishes `view` to the generators; no other thread shares this struct.
  *
  * Emission, in the generators (checked: models/hot_path.pml), from what is published:
  *     F     = max(floor_ns, CLOCK_MONOTONIC + off_ns), in ticks: (F - epoch) / tick

@@ -1,8 +1,8 @@
 /*
- * setup.h - INIT, recovery, FENCE and RETIRE on a store (docs/protocol.md section 5). Blocking; for
- * the lease and for operators. coord/survey.h decides. Every operation is made of single
- * compare-and-swaps that may be repeated: one that was interrupted, or that two processes do at
- * once, is begun again and ends the same.
+ * setup.h - INIT, recovery, FENCE and RETIRE on a store (docs/protocol.md section 5).
+ * Blocking; for the lease and for operators. coord/survey.h decides. Every operation is made of
+ * single compare-and-swaps that may be repeated: one that was interrupted, or that two processes do
+ * at once, is begun again and ends the same.
  */
 #ifndef FIRN_DRIVE_SETUP_H
 #define FIRN_DRIVE_SETUP_H

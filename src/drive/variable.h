@@ -1,6 +1,6 @@
 /*
- * variable.h - blocking calls on configuration values (coord/variable.h), for the thread that owns
- * the store.
+ * variable.h - blocking calls on configuration values (coord/variable.h).
+ * For the thread that owns the store.
  */
 #ifndef FIRN_DRIVE_VARIABLE_H
 #define FIRN_DRIVE_VARIABLE_H

@@ -1,12 +1,13 @@
 /*
- * A lease kept by a thread, and the generator that stands on its window.
- * Callers see only `gen`, a generator shared by threads. When the slot changes, the thread closes the old
- * generator (one atomic step that yields its true last tick) and puts up a new one that begins above it;
- * who still holds the old one is told that it is closed, and looks again. Generators are freed only with
- * their keeper, because somebody may be looking at one: slots change rarely.
+ * libfirn-node: a lease kept by a thread, and the generator on its window. Callers see only `gen`,
+ * a generator shared by threads. When the slot changes, the thread closes the old generator (one
+ * atomic step that yields its true last tick) and publishes a new one that begins above it; a
+ * caller that still holds the old one is told that it is closed, and loads `gen` again. Generators
+ * are freed only with their keeper, because a caller may still use one: slots change rarely.
  *
- * A child of fork() finds `page` wiped. Nothing of the parent's keeper can be used there (its thread does
- * not exist, its connection is the parent's), so the child leaves it alone and makes one of its own.
+ * A child of fork() finds `page` wiped. Nothing of the parent's keeper can be used there (its
+ * thread does not exist, its connection is the parent's), so the child leaves it alone and makes
+ * its own. Tests: tests/unit/node/node.c.
  */
 #include "firn/node.h"
 #include "drive/board.h"
@@ -14,11 +15,13 @@
 #include "firn/gen.h"
 #include "id/diag.h"
 #include "id/gen_setup.h"
+#include "platform/assert.h"
 #include "platform/wipe_page.h"
 #include "store/slotlock.h"
 #include "platform/mono.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +32,7 @@ enum {
     WAIT_MS = 5000,
     RELEASE_MS = 2000,
     NAP_US = 200,
-    HURRY_MS = 50, /* who waits makes the keeper look at the store, but not more often than this */
+    HURRY_MS = 50, /* a waiting caller makes the keeper step, but not more often than this */
 };
 
 struct era { /* one slot's generator, on a page that fork() wipes */
@@ -84,8 +87,7 @@ static uint64_t stamped_so_far(const struct firn_node *n, const struct keeper *k
     if (!g)
         return k->last;
     uint64_t next = __atomic_load_n(&g->word_, __ATOMIC_RELAXED) >> g->seq_bits_;
-    uint64_t tick = lease_ticks_stamped(&n->layout, &n->ticks, next);
-    return tick > k->last ? tick : k->last;
+    return max64(k->last, lease_ticks_stamped(&n->layout, &n->ticks, next));
 }
 
 static void close_generator(const struct firn_node *n, struct keeper *k)
@@ -95,9 +97,8 @@ static void close_generator(const struct firn_node *n, struct keeper *k)
         return;
     uint64_t tick = 0;
     firn_shared_close(g, &tick);
-    k->stamped = tick > k->stamped ? tick : k->stamped;
-    uint64_t last = lease_ticks_stamped(&n->layout, &n->ticks, tick);
-    k->last = last > k->last ? last : k->last;
+    k->stamped = max64(k->stamped, tick);
+    k->last = max64(k->last, lease_ticks_stamped(&n->layout, &n->ticks, tick));
     atomic_store_explicit(&k->gen, NULL, memory_order_release);
 }
 
@@ -110,11 +111,13 @@ static void open_generator(const struct firn_node *n, struct keeper *k, const st
     o.policy = FIRN_POLICY_BORROW;
     o.max_drift_ms = (uint32_t)v->max_drift;
     o.clock = &k->clock.base;
-    o.from = from > k->stamped ? from : k->stamped + 1;
+    o.from = max64(from, k->stamped + 1);
     o.until = lease_ticks_until(&n->layout, &n->ticks, v->grant.until);
     struct era *e = o.until > o.from ? wipe_page_new(sizeof *e) : NULL;
     if (!e)
         return; /* the next step tries again */
+    firn_assert(o.from > k->stamped && v->grant.gen > k->grant_gen,
+                "slot %u from %" PRIu64 " stamped %" PRIu64, o.slot, o.from, k->stamped);
     if (firn_shared_init(&e->gen, &n->layout, &o) != 0) {
         wipe_page_free(e, sizeof *e);
         return;
@@ -125,7 +128,7 @@ static void open_generator(const struct firn_node *n, struct keeper *k, const st
     atomic_store_explicit(&k->gen, &e->gen, memory_order_release);
 }
 
-/* Bring the generator in line with what the lease says now. */
+/* Bring the generator in line with the lease's view. */
 static void apply(const struct firn_node *n, struct keeper *k)
 {
     const struct lease_view *v = &k->lease.view;
@@ -139,7 +142,8 @@ static void apply(const struct firn_node *n, struct keeper *k)
     else if (!over)
         open_generator(n, k, v);
     g = atomic_load_explicit(&k->gen, memory_order_relaxed);
-    /* Just after a FENCE, stamps run ahead of the clock; one below what a new store would begin at. */
+    /* Just after a FENCE stamps run ahead of the clock, up to one below a new store's first
+     * tick. */
     if (g && v->floor_tick > 0)
         firn_shared_set_floor(g, lease_ticks_until(&n->layout, &n->ticks, v->floor_tick - 1));
 }
@@ -227,11 +231,11 @@ static void keeper_stop(struct firn_node *n, struct keeper *k)
     pthread_join(k->thread, NULL);
     close_generator(n, k);
     int r = lease_release(&k->lease, k->last, RELEASE_MS);
-    (void)r; /* it did not land: the window's rest stays unused, nothing else */
+    (void)r; /* if it did not land, the rest of the window stays unused: no more than that */
     keeper_free(k);
 }
 
-/* In a child: one thread makes the child's keeper, the others wait for it. */
+/* In a child: one thread makes the child's keeper, other threads wait for it. */
 static int after_fork(struct firn_node *n)
 {
     struct page *p = n->page;
@@ -242,8 +246,7 @@ static int after_fork(struct firn_node *n)
     while (atomic_exchange(&p->lock, 1))
         sched_yield();
     if (!atomic_load(&p->own)) {
-        r = keeper_start(n,
-                         &d); /* the parent's stays as it is: its connection is not ours to close */
+        r = keeper_start(n, &d); /* the parent's stays: its connection is not ours to close */
         atomic_store(&p->own, r == 0);
     }
     atomic_store(&p->lock, 0);
@@ -252,7 +255,7 @@ static int after_fork(struct firn_node *n)
 
 /* ---- callers ---- */
 
-/* Until the keeper has done something, for a moment. */
+/* Wait for the keeper's next step, for up to HURRY_MS. */
 static void await_news(struct keeper *k)
 {
     uint64_t now = mono_ms();
@@ -266,7 +269,7 @@ static void await_news(struct keeper *k)
     pthread_mutex_unlock(&k->mutex);
 }
 
-/* No ID at once: find out what to wait for. */
+/* There is no ID at once: wait for the window, the clock or the next tick. */
 static int fill_slowly(struct firn_node *n, uint64_t *ids, size_t count, size_t *out_n)
 {
     uint64_t end = mono_ms() + (n->opts.wait_ms ? n->opts.wait_ms : WAIT_MS);
@@ -352,7 +355,7 @@ static int read_opts(struct firn_node *n, const struct firn_node_opts *opts, str
     return 0;
 }
 
-/* Until there is a window. What stands in the way is in the view. */
+/* Wait for the first window. The reason why there is none is in the view. */
 static int await_window(struct firn_node *n, struct firn_diag *d)
 {
     struct keeper *k = atomic_load(&n->keeper);
@@ -364,7 +367,7 @@ static int await_window(struct firn_node *n, struct firn_diag *d)
             return 0;
         board_copy(&k->board, &v);
         if (v.state == SLOT_HALTED)
-            break; /* time does not mend it */
+            break; /* an operator has to repair it */
         pthread_mutex_lock(&k->mutex);
         pthread_cond_timedwait(&k->news, &k->mutex, &t);
         pthread_mutex_unlock(&k->mutex);
