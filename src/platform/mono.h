@@ -35,4 +35,10 @@ static inline uint64_t mono_ms(void)
     return mono_ns() / 1000000;
 }
 
+/* For deadlines: signed, because the time left may be negative. */
+static inline int64_t mono_now_ms(void)
+{
+    return (int64_t)mono_ms();
+}
+
 #endif

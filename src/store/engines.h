@@ -1,6 +1,6 @@
 /*
- * engines.h - the stores that are services: each is one file that is built where its client library is
- * there (FIRN_HAVE_...). `u` is borrowed for the call; every call on the store comes back within
+ * engines.h - the stores that are services: each is one file that is built where its client library
+ * is there (FIRN_HAVE_...). `u` is borrowed for the call; every call on the store comes back within
  * `timeout_ms`.
  */
 #ifndef FIRN_STORE_ENGINES_H

@@ -1,15 +1,18 @@
 /*
- * The registers in etcd, through its JSON gateway: etcd_json.h says what is said, etcd_members.h to whom.
+ * The registers in etcd, through its JSON gateway: etcd_json.h says what is said, etcd_members.h to
+ * whom.
  *
- * etcd cannot tell that it was restored from a snapshot: cluster id and keys are as before. What falls
- * is the revision. Answers that are ordered after each other (all but serializable reads, which a
- * lagging member may give) never show that otherwise, so a fall means another store.
+ * etcd cannot tell that it was restored from a snapshot: cluster id and keys are as before. What
+ * falls is the revision. Answers that are ordered after each other (all but serializable reads,
+ * which a lagging member may give) never show that otherwise, so a fall means another store.
  */
+#include "store/check.h"
 #include "store/engines.h"
 #include "store/etcd_json.h"
 #include "store/etcd_members.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/assert.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +42,7 @@ static struct firn_slice root(const struct etcd *s)
 
 static int64_t deadline(const struct etcd *s)
 {
-    return store_now_ms() + s->timeout_ms;
+    return mono_now_ms() + s->timeout_ms;
 }
 
 static int no_memory(struct firn_diag *d)
@@ -101,11 +104,12 @@ static int look(struct etcd *s, struct firn_slice key, bool fresh, int64_t end,
 {
     struct one one = { key, out, false };
     struct etcd_range range = { .root = root(s), .prefix = key, .each = take_one, .user = &one };
-    if (key.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "key too long");
+    int r = store_check_key(key, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     if (!etcd_encode_read(etcd_request(s->members), root(s), key, fresh))
         return no_memory(d);
-    int r = etcd_ask(s->members, ETCD_RANGE, false, end, d);
+    r = etcd_ask(s->members, ETCD_RANGE, false, end, d);
     if (r != 0)
         return r;
     if (etcd_decode_range(etcd_answer(s->members), &range) != 0 || range.more)
@@ -145,12 +149,13 @@ static int etcd_scan(struct firn_store *base, struct firn_slice prefix, firn_rec
     };
     struct firn_slice after = { NULL, 0 };
     int64_t end = deadline(s);
-    if (prefix.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
+    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     do {
         if (!etcd_encode_scan(etcd_request(s->members), root(s), prefix, after, PAGE_REGISTERS))
             return no_memory(d);
-        int r = etcd_ask(s->members, ETCD_RANGE, false, end, d);
+        r = etcd_ask(s->members, ETCD_RANGE, false, end, d);
         if (r != 0)
             return r;
         r = etcd_decode_range(etcd_answer(s->members), &range);
@@ -171,13 +176,8 @@ static int etcd_scan(struct firn_store *base, struct firn_slice prefix, firn_rec
 static int may_write(const struct etcd *s, const struct firn_cas *want, size_t count,
                      struct firn_diag *d)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (want[i].key.len > STORE_KEY_MAX || want[i].value.len > STORE_VALUE_MAX)
-            return firn__diag(d, FIRN_EINVAL, 0, "key or value too long");
-        if (!want[i].old.p && !want[i].value.p)
-            return firn__diag(d, FIRN_EINVAL, 0, "a register to be removed needs its old value");
-    }
-    return s->changed ? another(s, FIRN_ESTORE, d) : 0;
+    int r = store_check_writes(want, count, ETCD_MANY_MAX, d);
+    return r == 0 && s->changed ? another(s, FIRN_ESTORE, d) : r;
 }
 
 static int etcd_cas(struct firn_store *base, const struct firn_cas *want, struct firn_diag *d)
@@ -207,9 +207,6 @@ static int etcd_cas_many(struct firn_store *base, const struct firn_cas *want, s
     struct etcd *s = (struct etcd *)base;
     struct etcd_head head = { 0 };
     int each[ETCD_MANY_MAX];
-    if (count > ETCD_MANY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "%zu registers in one transaction, etcd takes %d",
-                          count, ETCD_MANY_MAX);
     int r = may_write(s, want, count, d);
     if (r != 0 || count == 0)
         return r;
@@ -221,8 +218,10 @@ static int etcd_cas_many(struct firn_store *base, const struct firn_cas *want, s
     if (etcd_decode_cas_many(etcd_answer(s->members), want, count, each, &head) != 0)
         return etcd_distrust(s->members, FIRN_EUNKNOWN, d);
     bool wrote = false;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        firn_assert(each[i] == 0 || each[i] == FIRN_ECONFLICT, "each=%d", each[i]);
         wrote |= each[i] == 0;
+    }
     notice(s, &head, true, wrote);
     if (s->changed)
         return another(s, wrote ? FIRN_EUNKNOWN : FIRN_ESTORE, d);
@@ -239,26 +238,23 @@ static int etcd_wait(struct firn_store *base, struct firn_slice key, struct firn
                      uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
 {
     struct etcd *s = (struct etcd *)base;
-    int64_t end = store_now_ms() + timeout_ms;
+    int64_t end = mono_now_ms() + timeout_ms;
     for (bool first = true;; first = false) {
         struct etcd_head head = { 0 };
-        int64_t now = store_now_ms(), left = end - now;
+        int64_t now = mono_now_ms(), left = end - now;
         if (left <= 0 && !first)
             return FIRN_EAGAIN;
         if (first && left < LOOK_MS_MIN)
             left = LOOK_MS_MIN;
         left = left < s->timeout_ms ? left : s->timeout_ms;
         int r = look_and_notice(s, key, true, now + left, out, &head, d);
-        if (r == FIRN_EIO && !first && store_now_ms() >= end)
+        if (r == FIRN_EIO && !first && mono_now_ms() >= end)
             return FIRN_EAGAIN;
-        bool same = r == FIRN_ENOENT ? !old.p
-                                     : r == 0 && old.p && out->len == old.len &&
-                                           memcmp(out->value, old.p, old.len) == 0;
-        if (!same)
+        if (!store_unchanged(r, out, old))
             return r;
         if (!etcd_encode_watch(etcd_request(s->members), root(s), key, head.revision + 1))
             return no_memory(d);
-        left = end - store_now_ms();
+        left = end - mono_now_ms();
         if (left > 0)
             etcd_listen(s->members, left < s->timeout_ms ? left : s->timeout_ms);
     }
@@ -314,8 +310,8 @@ static const struct firn_store_ops ops = {
     .check = etcd_check,
 };
 
-/* Before these versions a single member could forget writes that it had acknowledged when it crashed
- * (etcd-io/etcd#14370). */
+/* Before these versions a single member could forget writes that it had acknowledged when it
+ * crashed (etcd-io/etcd#14370). */
 static int check_version(struct etcd *s, int64_t end, struct firn_diag *d)
 {
     unsigned v[3];
@@ -348,6 +344,7 @@ int firn_store_etcd_open(const struct store_url *u, uint32_t timeout_ms, struct 
         len--;
     s->root_len = (size_t)snprintf(s->root, sizeof s->root, "/%.*s/", len ? (int)len : 4,
                                    len ? u->path : "firn");
+    firn_assert(s->root_len < sizeof s->root, "root_len=%zu", s->root_len);
     int64_t end = deadline(s);
     int r = etcd_members_open(u, &s->members, d);
     if (r == 0)

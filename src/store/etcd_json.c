@@ -1,8 +1,9 @@
 /*
- * etcd's JSON. An answer is read once as a whole, which leaves a copy of the reader in front of each
- * member that is wanted; these are read afterwards, in the order that suits.
+ * etcd's JSON. An answer is read once as a whole, which leaves a copy of the reader in front of
+ * each member that is wanted; these are read afterwards, in the order that suits.
  */
 #include "store/etcd_json.h"
+#include "store/check.h"
 #include "platform/assert.h"
 #include "wire/json_read.h"
 #include "wire/json_write.h"
@@ -110,8 +111,8 @@ bool etcd_encode_cas(struct etcd_text *t, struct firn_slice root, const struct f
     return !t->out.failed;
 }
 
-/* The outer transaction has nothing to compare: it always takes its success branch, whose operations
- * are transactions with one compare each. */
+/* The outer transaction has nothing to compare: it always takes its success branch, whose
+ * operations are transactions with one compare each. */
 bool etcd_encode_cas_many(struct etcd_text *t, struct firn_slice root, const struct firn_cas *want,
                           size_t count)
 {
@@ -201,8 +202,8 @@ struct member {
     bool there;
 };
 
-/* Read a whole object and remember where the members in `m` are. FIRN_EFORMAT: not an object, or one
- * of them is there twice. */
+/* Read a whole object and remember where the members in `m` are. FIRN_EFORMAT: not an object, or
+ * one of them is there twice. */
 static int read_members(struct json_reader *j, struct member *m, size_t n)
 {
     char name[NAME_BUF];
@@ -287,6 +288,7 @@ static bool read_base64(struct member *m, char *out, size_t max, size_t *len)
         for (size_t k = 0; k < 3 - pad; k++)
             out[got++] = (char)(bits >> (16 - 8 * k) & 0xff);
     }
+    firn_assert(got <= max, "got=%zu max=%zu", got, max);
     *len = got;
     return true;
 }
@@ -359,18 +361,6 @@ int etcd_decode_cas_many(struct firn_slice body, const struct firn_cas *want, si
     return 0;
 }
 
-static int compare(struct firn_slice a, struct firn_slice b)
-{
-    size_t n = a.len < b.len ? a.len : b.len;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : (a.len > b.len) - (a.len < b.len);
-}
-
-static bool begins(struct firn_slice s, struct firn_slice with)
-{
-    return s.len >= with.len && (with.len == 0 || memcmp(s.p, with.p, with.len) == 0);
-}
-
 static int read_register(struct json_reader *j, struct etcd_range *range)
 {
     char full[FULL_KEY_MAX], value[STORE_VALUE_MAX];
@@ -378,12 +368,13 @@ static int read_register(struct json_reader *j, struct etcd_range *range)
     size_t full_len, len;
     if (read_members(j, m, 2) || !read_base64(&m[0], full, sizeof full, &full_len) ||
         !read_base64(&m[1], value, sizeof value, &len) ||
-        !begins(firn_slice(full, full_len), range->root))
+        !store_begins(firn_slice(full, full_len), range->root))
         return FIRN_EFORMAT;
     struct firn_slice key = { full + range->root.len, full_len - range->root.len };
-    if (key.len > STORE_KEY_MAX || !begins(key, range->prefix) ||
-        (range->count > 0 && compare(key, firn_slice(range->last, range->last_len)) <= 0))
+    if (key.len > STORE_KEY_MAX || !store_begins(key, range->prefix) ||
+        (range->count > 0 && store_compare(key, firn_slice(range->last, range->last_len)) <= 0))
         return FIRN_EFORMAT;
+    firn_assert(key.len <= sizeof range->last, "key_len=%zu", key.len);
     memcpy(range->last, key.p, key.len);
     range->last_len = key.len;
     range->count++;

@@ -1,9 +1,9 @@
 /*
  * etcd_json.h - requests to etcd's JSON gateway and its answers: pure functions over text.
  *
- * The gateway forgives too much: it ignores fields that it does not know, and a transaction without a
- * compare succeeds. So the encoder counts its compares, and its bytes are fixed by tests. The decoder
- * takes nothing for granted: an answer that is not wholly as it must be is FIRN_EFORMAT.
+ * The gateway forgives too much: it ignores fields that it does not know, and a transaction without
+ * a compare succeeds. So the encoder counts its compares, and its bytes are fixed by tests. The
+ * decoder takes nothing for granted: an answer that is not wholly as it must be is FIRN_EFORMAT.
  */
 #ifndef FIRN_STORE_ETCD_JSON_H
 #define FIRN_STORE_ETCD_JSON_H
@@ -31,14 +31,16 @@ void etcd_text_done(struct etcd_text *t);
 
 /* ---- requests; each begins the text anew. false: no memory ---- */
 
-/* /v3/kv/txn. A register that must be absent is compared by its create revision 0: a live key never
- * has that, and where the gateway would ignore the field or the target, it would still mean absent. */
+/* /v3/kv/txn. A register that must be absent is compared by its create revision 0: a live key
+ * never has that, and where the gateway would ignore the field or the target, it would still
+ * mean absent. */
 bool etcd_encode_cas(struct etcd_text *t, struct firn_slice root, const struct firn_cas *want);
 bool etcd_encode_cas_many(struct etcd_text *t, struct firn_slice root, const struct firn_cas *want,
                           size_t count);
 
-/* /v3/kv/range: one register; or those that begin with `prefix`, after the key `after` unless its p is
- * NULL, at most `limit`. Without a sort order etcd gives them by key, and reads no more than that. */
+/* /v3/kv/range: one register; or those that begin with `prefix`, after the key `after` unless
+ * its p is NULL, at most `limit`. Without a sort order etcd gives them by key, and reads no more
+ * than that. */
 bool etcd_encode_read(struct etcd_text *t, struct firn_slice root, struct firn_slice key,
                       bool fresh);
 bool etcd_encode_scan(struct etcd_text *t, struct firn_slice root, struct firn_slice prefix,
@@ -75,9 +77,9 @@ struct etcd_range {           /* starts zeroed but for its first part; serves al
     size_t last_len;
 };
 
-/* Calls `each` for every register; keys must rise, over all pages. FIRN_EFORMAT may come after some
- * calls, FIRN_ESTORE (another cluster's) comes before any. When `each` answers anything but 0, that is
- * the answer. */
+/* Calls `each` for every register; keys must rise, over all pages. FIRN_EFORMAT may come after
+ * some calls, FIRN_ESTORE (another cluster's) comes before any. When `each` answers anything but
+ * 0, that is the answer. */
 int etcd_decode_range(struct firn_slice body, struct etcd_range *range);
 
 int etcd_decode_login(struct firn_slice body, char token[ETCD_TOKEN_BUF]);
@@ -87,7 +89,8 @@ int etcd_decode_status(struct firn_slice body, unsigned version[3]);
 
 /* ---- answers with another status ---- */
 
-/* The gRPC code, or 0 where there is none; the message is truncated and has no control characters. */
+/* The gRPC code, or 0 where there is none; the message is truncated and has no control
+ * characters. */
 int etcd_decode_error(struct firn_slice body, char *message, size_t size);
 
 #endif

@@ -1,13 +1,15 @@
 /*
- * HTTP to the members, by libcurl.
- * It has one habit that must be broken: when a connection that was kept open turns out to be dead, it
- * sends the request again on a new one, although the first may have been read. Bodies are therefore
- * handed to it piece by piece, and a second reading of a write's body is refused. The same pieces tell
- * whether anything was sent at all: without a byte of its body no request can be obeyed.
+ * HTTP to the members, by libcurl. It has one habit that must be broken: when a connection that was
+ * kept open turns out to be dead, it sends the request again on a new one, although the first may
+ * have been read. Bodies are therefore handed to it piece by piece, and a second reading of a
+ * write's body is refused. The same pieces tell whether anything was sent at all: without a byte of
+ * its body no request can be obeyed.
  */
 #include "store/etcd_members.h"
+#include "store/check.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/assert.h"
+#include "platform/mono.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -46,13 +48,6 @@ struct etcd_members {
     char error[CURL_ERROR_SIZE];
 };
 
-static void sleep_ms(int64_t ms)
-{
-    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-    if (ms > 0)
-        nanosleep(&t, NULL);
-}
-
 struct etcd_text *etcd_request(struct etcd_members *m)
 {
     return &m->request;
@@ -82,6 +77,7 @@ const char *etcd_member(const struct etcd_members *m)
 static size_t give(char *to, size_t size, size_t n, void *user)
 {
     struct etcd_members *m = user;
+    firn_assert(m->given <= m->request.out.len, "given=%zu", m->given);
     size_t len = m->request.out.len - m->given;
     len = len < size * n ? len : size * n;
     memcpy(to, m->request.out.p + m->given, len);
@@ -204,8 +200,8 @@ static int explain(const struct etcd_members *m, struct firn_diag *d)
 
 /* ---- the token ---- */
 
-/* Takes the place of m->request for a moment. m->token is empty: etcd refuses even this request when
- * it comes with a token that is no longer good. */
+/* Takes the place of m->request for a moment. m->token is empty: etcd refuses even this request
+ * when it comes with a token that is no longer good. */
 static int log_in(struct etcd_members *m, int64_t ms, struct firn_diag *d)
 {
     struct etcd_text mine = m->request;
@@ -259,7 +255,7 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
     bool renewed = false;
     int r = FIRN_EIO;
     for (size_t tried = 0; tried < m->hosts;) {
-        int64_t left = end_ms - store_now_ms();
+        int64_t left = end_ms - mono_now_ms();
         if (left <= 0)
             break;
         int64_t share = left / (int64_t)(m->hosts - tried);
@@ -267,7 +263,7 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
         if (r == FIRN_EAUTH) /* the others would say the same */
             break;
         if (r == 0)
-            r = post(m, path, write, share, write ? end_ms - store_now_ms() : share, &why);
+            r = post(m, path, write, share, write ? end_ms - mono_now_ms() : share, &why);
         else
             r = FIRN_EIO; /* the request itself was not sent */
         if (r == 0 && m->status == 200)
@@ -299,12 +295,12 @@ int etcd_distrust(struct etcd_members *m, int error, struct firn_diag *d)
 
 void etcd_listen(struct etcd_members *m, int64_t ms)
 {
-    int64_t began = store_now_ms();
+    int64_t began = mono_now_ms();
     m->write = false;
     (void)perform(m, m->listener, ETCD_WATCH, ms, ms);
-    int64_t took = store_now_ms() - began;
+    int64_t took = mono_now_ms() - began;
     if (!m->woken && took < ms) /* it failed; not so fast again */
-        sleep_ms(ms - took < LISTEN_PAUSE_MS ? ms - took : LISTEN_PAUSE_MS);
+        store_sleep_ms(ms - took < LISTEN_PAUSE_MS ? ms - took : LISTEN_PAUSE_MS);
 }
 
 /* ---- opening and closing ---- */

@@ -1,10 +1,11 @@
 /*
- * etcd_members.h - the members of an etcd cluster: a request and its answer over HTTP, by the one that
- * works, with its user's token, within a time.
+ * etcd_members.h - the members of an etcd cluster: a request and its answer over HTTP, by the one
+ * that works, with its user's token, within a time.
  *
- * A read may be asked of one member after another. A write may not: once a byte of it went out it may
- * land, even long after its answer was given up, and a second copy would meet the first as a conflict,
- * which says that nothing changed. So a write goes on to the next member only while nothing was sent.
+ * A read may be asked of one member after another. A write may not: once a byte of it went out it
+ * may land, even long after its answer was given up, and a second copy would meet the first as a
+ * conflict, which says that nothing changed. So a write goes on to the next member only while
+ * nothing was sent.
  */
 #ifndef FIRN_STORE_ETCD_MEMBERS_H
 #define FIRN_STORE_ETCD_MEMBERS_H
@@ -33,7 +34,8 @@ struct etcd_text *etcd_request(struct etcd_members *m);
 FIRN_MUSTUSE int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_ms,
                           struct firn_diag *d);
 
-/* The last answer: its body until the next request, and its HTTP Date in Unix ms (whole seconds), or 0. */
+/* The last answer: its body until the next request, and its HTTP Date in Unix ms (whole
+ * seconds), or 0. */
 struct firn_slice etcd_answer(const struct etcd_members *m);
 uint64_t etcd_answer_date(const struct etcd_members *m);
 

@@ -1,8 +1,9 @@
-/* A client's byte stream with deadlines. The socket never blocks; poll() waits for the time left. */
+/* A client's byte stream with deadlines. The socket never blocks; poll() waits for the time
+ * left. */
 #include "store/link.h"
 #include "id/diag.h"
 #include "platform/assert.h"
-#include "store/now.h"
+#include "platform/mono.h"
 #include "wire/tls.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static int broken(const struct link *l, struct firn_diag *d, const char *why)
 static int wait_for(const struct link *l, short events, int64_t until_ms, struct firn_diag *d)
 {
     for (;;) {
-        int64_t left = until_ms - store_now_ms();
+        int64_t left = until_ms - mono_now_ms();
         if (left <= 0)
             return broken(l, d, "did not answer in time");
         struct pollfd p = { .fd = l->fd, .events = events };
@@ -196,7 +197,7 @@ int link_open(const char *host, uint16_t port, struct tls_context *tls, int64_t 
     for (a = error ? NULL : found; a; a = a->ai_next)
         left++;
     for (a = error ? NULL : found; a && r != 0; a = a->ai_next, left--) {
-        int64_t now = store_now_ms(); /* each address has its share of the time */
+        int64_t now = mono_now_ms(); /* each address has its share of the time */
         r = connect_to(l, a, now + (until_ms - now) / left, d);
     }
     if (!error)
@@ -246,6 +247,8 @@ int link_recv(struct link *l, char *p, size_t cap, size_t *out_n, int64_t until_
         if (r != 0)
             return r;
     }
+    firn_assert(l->plain_at < l->plain_len && l->plain_len <= TLS_PLAIN_BYTES, "at=%zu len=%zu",
+                l->plain_at, l->plain_len);
     size_t n = l->plain_len - l->plain_at;
     *out_n = n < cap ? n : cap;
     memcpy(p, l->plain + l->plain_at, *out_n);

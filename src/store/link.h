@@ -1,7 +1,8 @@
 /*
- * link.h - a client's byte stream to a server: TCP, with TLS where asked for, every call with a deadline
- * on the monotonic clock. For engines whose client library cannot give up in time. One thread at a time.
- * Names are resolved by the system, whose limits are its own; addresses avoid that.
+ * link.h - a client's byte stream to a server: TCP, with TLS where asked for, every call with a
+ * deadline on the monotonic clock. For engines whose client library cannot give up in time. One
+ * thread at a time. Names are resolved by the system, whose limits are its own; addresses avoid
+ * that.
  */
 #ifndef FIRN_STORE_LINK_H
 #define FIRN_STORE_LINK_H
@@ -16,12 +17,13 @@ struct link;
 struct tls_context; /* wire/tls_context.h */
 
 /* A client's context (TLS_CLIENT) from the parameters of a store's URL, NULL where not given.
- * FIRN_EFORMAT: `cert` without `key` or the reverse. FIRN_EIO: a file cannot be used, `d` names it. */
+ * FIRN_EFORMAT: `cert` without `key` or the reverse. FIRN_EIO: a file cannot be used, `d` names
+ * it. */
 FIRN_MUSTUSE int link_tls_new(const char *ca, const char *cert, const char *key,
                               struct tls_context **out, struct firn_diag *d);
 
-/* Connect, and shake hands when `tls` is given (borrowed); the certificate must be valid for `host`.
- * FIRN_EIO: nobody there, not in time, or not trusted. */
+/* Connect, and shake hands when `tls` is given (borrowed); the certificate must be valid for
+ * `host`. FIRN_EIO: nobody there, not in time, or not trusted. */
 FIRN_MUSTUSE int link_open(const char *host, uint16_t port, struct tls_context *tls,
                            int64_t until_ms, struct link **out, struct firn_diag *d);
 void link_close(struct link *l);

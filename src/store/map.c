@@ -1,19 +1,15 @@
-/* A sorted array of pointers: simple, and quick enough for the tens of thousands of registers there are. */
+/* A sorted array of pointers: simple, and quick enough for the tens of thousands of registers
+ * there are. */
 #include "store/map.h"
+#include "store/check.h"
+#include "platform/assert.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(struct firn_slice a, struct firn_slice b)
-{
-    size_t n = a.len < b.len ? a.len : b.len;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : (a.len > b.len) - (a.len < b.len);
-}
-
 static bool equal(struct firn_slice a, struct firn_slice b)
 {
-    return a.len == b.len && compare(a, b) == 0;
+    return a.len == b.len && store_compare(a, b) == 0;
 }
 
 void map_done(struct map *m)
@@ -30,7 +26,7 @@ size_t map_find(const struct map *m, struct firn_slice key, bool *found)
     *found = false;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        int c = compare(map_key(m, mid), key);
+        int c = store_compare(map_key(m, mid), key);
         if (c == 0) {
             *found = true;
             return mid;
@@ -81,6 +77,7 @@ static int put(struct map *m, const struct firn_cas *want, struct map_cell *next
     size_t i = map_find(m, want->key, &found);
     if (found != (want->old.p != NULL) || (found && !equal(map_value(m, i), want->old)))
         return FIRN_ECONFLICT;
+    firn_assert(i <= m->count && m->count <= m->room, "i=%zu count=%zu", i, m->count);
     if (found)
         free(m->cell[i]);
     if (found && !next) {
@@ -89,11 +86,16 @@ static int put(struct map *m, const struct firn_cas *want, struct map_cell *next
         return 0;
     }
     if (!found && next) {
+        firn_assert(m->count < m->room, "count=%zu", m->count);
+        firn_assert(i == 0 || store_compare(map_key(m, i - 1), want->key) < 0);
+        firn_assert(i == m->count || store_compare(map_key(m, i), want->key) > 0);
         memmove(&m->cell[i + 1], &m->cell[i], (m->count - i) * sizeof *m->cell);
         m->count++;
     }
-    if (next)
+    if (next) {
+        firn_assert(store_compare(firn_slice(next->bytes, next->key_len), want->key) == 0);
         m->cell[i] = next;
+    }
     return 0;
 }
 
@@ -125,6 +127,7 @@ int map_read(const struct map *m, struct firn_slice key, struct firn_record *out
     size_t i = map_find(m, key, &found);
     if (!found)
         return FIRN_ENOENT;
+    firn_assert(map_value(m, i).len <= sizeof out->value, "len=%zu", map_value(m, i).len);
     copy(out->value, map_value(m, i));
     out->len = map_value(m, i).len;
     out->store_ms = 0;
@@ -136,7 +139,7 @@ int map_scan(const struct map *m, struct firn_slice prefix, firn_record_fn *each
     bool found;
     for (size_t i = map_find(m, prefix, &found); i < m->count; i++) {
         struct firn_slice key = map_key(m, i);
-        if (key.len < prefix.len || !equal(firn_slice(key.p, prefix.len), prefix))
+        if (!store_begins(key, prefix))
             break;
         int r = each(user, key, map_value(m, i));
         if (r != 0)

@@ -1,8 +1,8 @@
 /*
- * map.h - the registers in memory: keys in byte order, each with its value. What the memory store is, and
- * what every member of a Raft cluster holds. A change is a compare-and-swap, all of a batch or none where
- * memory is short, so two maps that were given the same changes in the same order are equal. Belongs to
- * one thread.
+ * map.h - the registers in memory: keys in byte order, each with its value. What the memory store
+ * is, and what every member of a Raft cluster holds. A change is a compare-and-swap, all of a batch
+ * or none where memory is short, so two maps that were given the same changes in the same order are
+ * equal. Belongs to one thread.
  */
 #ifndef FIRN_STORE_MAP_H
 #define FIRN_STORE_MAP_H

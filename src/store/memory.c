@@ -1,7 +1,8 @@
 /*
- * The registers in memory. Small on purpose; it is the backend whose correctness can be seen, and the one
- * the simulated worlds put their faults around.
+ * The registers in memory. Small on purpose; it is the backend whose correctness can be seen, and
+ * the one the simulated worlds put their faults around.
  */
+#include "store/check.h"
 #include "store/map.h"
 #include "id/diag.h"
 
@@ -24,10 +25,9 @@ static int memory_cas_many(struct firn_store *s, const struct firn_cas *want, si
                            int *result, struct firn_diag *d)
 {
     struct memory *m = (struct memory *)s;
-    for (size_t i = 0; i < count; i++)
-        if (want[i].key.len > STORE_KEY_MAX || want[i].value.len > STORE_VALUE_MAX)
-            return firn__diag(d, FIRN_EINVAL, 0, "key or value too long");
-    int r = map_cas(&m->map, want, count, result);
+    int r = store_check_writes(want, count, SIZE_MAX, d);
+    if (r == 0)
+        r = map_cas(&m->map, want, count, result);
     if (r == FIRN_ENOMEM)
         return firn__diag(d, r, 0, "no memory for %zu registers", m->map.count + count);
     return r;

@@ -1,11 +1,11 @@
 /* Stores by their URLs: one row an engine. */
 #include "store/engines.h"
+#include "store/check.h"
 #include "store/quorum.h"
 #include "id/diag.h"
 #include "platform/mono.h"
 
 #include <string.h>
-#include <time.h>
 
 #ifndef FIRN_HAVE_ETCD
 #define firn_store_etcd_open NULL
@@ -109,17 +109,13 @@ int firn_store_wait(struct firn_store *s, struct firn_slice key, struct firn_sli
 {
     if (s->ops->wait)
         return s->ops->wait(s, key, old, timeout_ms, out, d);
-    for (uint64_t end = mono_ms() + timeout_ms;;) {
+    for (int64_t end = mono_now_ms() + timeout_ms;;) {
         int r = firn_store_read(s, key, false, out, d);
-        bool same = r == FIRN_ENOENT ? !old.p
-                                     : r == 0 && old.p && out->len == old.len &&
-                                           memcmp(out->value, old.p, old.len) == 0;
-        if (!same)
+        if (!store_unchanged(r, out, old))
             return r;
-        int64_t left = (int64_t)(end - mono_ms());
+        int64_t left = end - mono_now_ms();
         if (left <= 0)
             return FIRN_EAGAIN;
-        struct timespec t = { 0, (left < POLL_MS ? left : POLL_MS) * 1000000 };
-        nanosleep(&t, NULL);
+        store_sleep_ms(left < POLL_MS ? left : POLL_MS);
     }
 }

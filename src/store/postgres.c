@@ -1,37 +1,42 @@
 /*
  * The registers in a table of PostgreSQL 10 or later: firn(key, value), one row a register.
  *
- * A write is one explicit transaction in two steps. The first sends BEGIN, a look at the server and the
- * statement that compares and writes; the second sends COMMIT, and only when the first went well. So a
- * failure before COMMIT is FIRN_EIO: a transaction whose COMMIT was never sent cannot happen. From
- * COMMIT on it is FIRN_EUNKNOWN, and so is any notice with it: a cancelled wait for a synchronous
- * standby commits here, not there, and only warns. Nothing of ours cancels a COMMIT: there is no
- * PQcancel, and statement_timeout is 0 inside.
+ * A write is one explicit transaction in two steps. The first sends BEGIN, a look at the server and
+ * the statement that compares and writes; the second sends COMMIT, and only when the first went
+ * well. So a failure before COMMIT is FIRN_EIO: a transaction whose COMMIT was never sent cannot
+ * happen. From COMMIT on it is FIRN_EUNKNOWN, and so is any notice with it: a cancelled wait for a
+ * synchronous standby commits here, not there, and only warns. Nothing of ours cancels a COMMIT:
+ * there is no PQcancel, and statement_timeout is 0 inside.
  *
- * READ COMMITTED is enough. UPDATE and DELETE that meet a row another transaction holds wait for its
- * end and compare again with what it left; INSERT .. ON CONFLICT DO NOTHING waits for an insert of the
- * same key. So of two writes that replace the same value one changes no row, whatever the order. Several
- * registers are locked in the order of their keys first, then the absent ones made in that order, so two
- * groups do not lock each other out; what still could is ended by lock_timeout, with nothing written.
+ * READ COMMITTED is enough. UPDATE and DELETE that meet a row another transaction holds wait for
+ * its end and compare again with what it left; INSERT .. ON CONFLICT DO NOTHING waits for an insert
+ * of the same key. So of two writes that replace the same value one changes no row, whatever the
+ * order. Several registers are locked in the order of their keys first, then the absent ones made
+ * in that order, so two groups do not lock each other out; what still could is ended by
+ * lock_timeout, with nothing written.
  *
- * The look at the server, in the same transaction: no standby, fsync=on, and the same system_identifier,
- * timeline, database and table as when the store was opened. The timeline comes from the name of the
- * current WAL file: pg_control_checkpoint() still shows the old one for a while after a promotion. It
- * cannot change under a transaction that writes. A data directory that was put back from a copy has them
- * all the same, but its log position is behind one that was confirmed to us: that is FIRN_ESTORE too.
+ * The look at the server, in the same transaction: no standby, fsync=on, and the same
+ * system_identifier, timeline, database and table as when the store was opened. The timeline comes
+ * from the name of the current WAL file: pg_control_checkpoint() still shows the old one for a
+ * while after a promotion. It cannot change under a transaction that writes. A data directory that
+ * was put back from a copy has them all the same, but its log position is behind one that was
+ * confirmed to us: that is FIRN_ESTORE too.
  *
- * libpq is used without blocking, with poll() and a deadline, so a stopped server costs one time-out.
- * The exception is names: libpq asks the system's resolver, which has limits of its own; addresses avoid
- * that. After every failure the connection is dropped; the next call opens one, at the host that served
- * last or the next that is read-write. Hosts are tried one by one, because libpq would stay for ever
- * with one that accepts and says nothing.
+ * libpq is used without blocking, with poll() and a deadline, so a stopped server costs one
+ * time-out. The exception is names: libpq asks the system's resolver, which has limits of its own;
+ * addresses avoid that. After every failure the connection is dropped; the next call opens one, at
+ * the host that served last or the next that is read-write. Hosts are tried one by one, because
+ * libpq would stay for ever with one that accepts and says nothing.
  *
- * What no client can see: an old primary that goes on accepting writes beside a promoted standby. Let it
- * be ended before a promotion, or give it a synchronous standby, without which its COMMITs wait.
+ * What no client can see: an old primary that goes on accepting writes beside a promoted standby.
+ * Let it be ended before a promotion, or give it a synchronous standby, without which its COMMITs
+ * wait.
  */
+#include "store/check.h"
 #include "store/engines.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/assert.h"
+#include "platform/mono.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -79,14 +84,14 @@ struct statement {
 
 static int64_t deadline(const struct postgres *s)
 {
-    return store_now_ms() + s->timeout_ms;
+    return mono_now_ms() + s->timeout_ms;
 }
 
 /* False: the time is over. */
 static bool wait_for(int fd, short events, int64_t until, short *got)
 {
     for (;;) {
-        int64_t left = until - store_now_ms();
+        int64_t left = until - mono_now_ms();
         if (left <= 0)
             return false;
         struct pollfd p = { .fd = fd, .events = events };
@@ -186,7 +191,7 @@ static int connected(struct postgres *s, int64_t until, struct firn_diag *d)
     int r = FIRN_EIO;
     size_t first = s->host, n = s->url.host_n;
     for (size_t i = 0; i < n; i++) { /* each host has its share of the time that is left */
-        int64_t now = store_now_ms();
+        int64_t now = mono_now_ms();
         r = dial(s, (first + i) % n, now + (until - now) / (int64_t)(n - i), d);
         if (r == 0)
             return 0;
@@ -213,7 +218,8 @@ static int next_result(struct postgres *s, int64_t until, PGresult **out, struct
     }
 }
 
-/* What the server says is wrong; 22 is bad data (a key that is no text), 42P01 a table that is gone. */
+/* What the server says is wrong; 22 is bad data (a key that is no text), 42P01 a table that is
+ * gone. */
 static int refused(struct postgres *s, const PGresult *res, struct firn_diag *d)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
@@ -236,8 +242,8 @@ static void clear(PGresult **res, int n)
     }
 }
 
-/* Send the statements together and collect a result of each. All answers are in binary form, and their
- * numbers are made text by the SQL. On error there are no results and no connection. */
+/* Send the statements together and collect a result of each. All answers are in binary form, and
+ * their numbers are made text by the SQL. On error there are no results and no connection. */
 static int run(struct postgres *s, const struct statement *st, int n, PGresult **res, int64_t until,
                struct firn_diag *d)
 {
@@ -296,12 +302,13 @@ static const char look_sql[] =
 
 static struct statement look_statement(const struct postgres *s, int64_t until, char lock_ms[16])
 {
-    int64_t left = until - store_now_ms();
+    int64_t left = until - mono_now_ms();
     int len = snprintf(lock_ms, 16, "%d", left < 1 ? 1 : left < INT32_MAX ? (int)left : INT32_MAX);
     return (struct statement){ look_sql, 2, { s->table, lock_ms }, { (int)strlen(s->table), len } };
 }
 
-/* FIRN_ENOTSUP: this server must not be used; `d` says why. FIRN_ENOENT, without a text: no table. */
+/* FIRN_ENOTSUP: this server must not be used; `d` says why. FIRN_ENOENT, without a text: no
+ * table. */
 static int look(const PGresult *res, char id[STORE_ID_TEXT_BUF], uint64_t *lsn, struct firn_diag *d)
 {
     const char *v[LSN + 1];
@@ -372,15 +379,16 @@ static int pg_read(struct firn_store *base, struct firn_slice key, bool fresh,
     struct postgres *s = (struct postgres *)base;
     int64_t until = deadline(s);
     char sql[SQL_BUF];
-    if (key.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "key too long");
+    int r = store_check_key(key, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     snprintf(sql, sizeof sql,
              "SELECT value, (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text"
              " FROM %s WHERE key = $1::text",
              s->table);
     struct statement st = { sql, 1, { key.p }, { (int)key.len } };
     PGresult *res;
-    int r = connected(s, until, d);
+    r = connected(s, until, d);
     if (r == 0)
         r = run(s, &st, 1, &res, until, d);
     if (r != 0)
@@ -430,6 +438,7 @@ static int array(const struct firn_cas *want, size_t count, int which, char **ou
             p += v.len;
         }
     }
+    firn_assert((size_t)(p - *out) == size, "used=%td size=%zu", p - *out, size);
     *out_len = (int)(p - *out);
     return 0;
 }
@@ -475,6 +484,7 @@ static int prepare(struct postgres *s, const struct firn_cas *want, size_t count
     st[n++] = (struct statement){
         cas, 3, { packed[0], packed[1], packed[2] }, { len[0], len[1], len[2] }
     };
+    firn_assert(n <= STATEMENTS_MAX, "n=%d", n);
     r = run(s, st, n, res, until, d);
     if (r == FIRN_ESTORE)
         s->changed = true;
@@ -524,15 +534,14 @@ static int pg_cas_many(struct firn_store *base, const struct firn_cas *want, siz
 {
     struct postgres *s = (struct postgres *)base;
     int64_t until = deadline(s);
-    for (size_t i = 0; i < count; i++)
-        if (want[i].key.len > STORE_KEY_MAX || want[i].value.len > STORE_VALUE_MAX ||
-            want[i].old.len > STORE_VALUE_MAX || (!want[i].old.p && !want[i].value.p))
-            return firn__diag(d, FIRN_EINVAL, 0, "key or value too long, or nothing to write");
+    int r = store_check_writes(want, count, SIZE_MAX, d);
+    if (r != 0)
+        return r;
     if (s->changed)
         return firn__diag(d, FIRN_ESTORE, 0, "PostgreSQL is not the one that was opened");
     PGresult *done;
     uint64_t lsn;
-    int r = connected(s, until, d);
+    r = connected(s, until, d);
     if (r == 0)
         r = prepare(s, want, count, until, &lsn, &done, d);
     if (r != 0)
@@ -562,11 +571,12 @@ static int pg_scan(struct firn_store *base, struct firn_slice prefix, firn_recor
     struct postgres *s = (struct postgres *)base;
     int64_t until = deadline(s);
     char sql[SQL_BUF], from[STORE_KEY_MAX];
-    if (prefix.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
+    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     int from_len = (int)prefix.len, rows = PAGE_ROWS;
     memcpy(from, prefix.p ? prefix.p : "", prefix.len);
-    int r = connected(s, until, d);
+    r = connected(s, until, d);
     for (bool first = true; r == 0 && rows == PAGE_ROWS; first = false) {
         PGresult *res;
         snprintf(sql, sizeof sql,
@@ -678,8 +688,8 @@ static bool quote_table(const char *name, char out[TABLE_BUF])
     return part > 0;
 }
 
-/* Two that open a new store at once may both try: the loser of CREATE looks again. IF NOT EXISTS does
- * not prevent that, and asks for the right to create even where the table is there. */
+/* Two that open a new store at once may both try: the loser of CREATE looks again. IF NOT EXISTS
+ * does not prevent that, and asks for the right to create even where the table is there. */
 static int create_table(struct postgres *s, int64_t until, struct firn_diag *d)
 {
     char sql[SQL_BUF];

@@ -1,20 +1,23 @@
 /*
- * The registers of a quorum. A call begins a proposer for each register and carries messages between it and
- * the acceptors' threads (quorum_acceptor.h) until it is done or the time is over. All proposers of this
- * handle run on the caller's thread; acceptors only get and give back jobs. What comes back after its call is
- * over is dropped: for the register that is a late message.
+ * The registers of a quorum. A call begins a proposer for each register and carries messages
+ * between it and the acceptors' threads (quorum_acceptor.h) until it is done or the time is over.
+ * All proposers of this handle run on the caller's thread; acceptors only get and give back jobs.
+ * What comes back after its call is over is dropped: for the register that is a late message.
  *
- * Opening waits for a majority of members of one quorum. Where nothing was formed yet, and all stores are
- * there, it forms one: each store gets a record "forming", the one whose URL comes first before the others,
- * because its nonce is the quorum's. When all have it, each becomes "formed", and only then it votes. So a
- * store without a record beside one that is formed was wiped, and is refused.
+ * Opening waits for a majority of members of one quorum. Where nothing was formed yet, and all
+ * stores are there, it forms one: each store gets a record "forming", the one whose URL comes first
+ * before the others, because its nonce is the quorum's. When all have it, each becomes "formed",
+ * and only then it votes. So a store without a record beside one that is formed was wiped, and is
+ * refused.
  */
 #include "store/quorum_impl.h"
+#include "store/check.h"
 #include "store/quorum_say.h"
 #include "store/url.h"
+#include "platform/assert.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
-#include "store/now.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,7 +67,7 @@ struct job *quorum_answer(struct quorum *q, int64_t until_ms)
             return j;
         job_free(j);
         if (!j) {
-            if (store_now_ms() >= until_ms)
+            if (mono_now_ms() >= until_ms)
                 return NULL;
             wait_news(q, until_ms);
         }
@@ -75,7 +78,7 @@ void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms)
 {
     const struct acceptor *a = &q->acceptor[i];
     while ((a->state == ACCEPTOR_OPENING || (a->state == ACCEPTOR_REFUSED && !a->found.store[0])) &&
-           store_now_ms() < until_ms)
+           mono_now_ms() < until_ms)
         wait_news(q, until_ms);
 }
 
@@ -98,28 +101,40 @@ static bool is_lost(const struct quorum *q)
 
 /* ---- calls ---- */
 
+struct job *quorum_job(struct quorum *q, enum job_kind kind, struct firn_slice key,
+                       int64_t until_ms)
+{
+    struct job *j = calloc(1, sizeof *j);
+    if (!j)
+        return NULL;
+    firn_assert(key.len <= QUORUM_KEY_MAX, "key_len=%zu", key.len);
+    j->kind = kind;
+    j->call = q->inbox.call;
+    j->until_ms = until_ms;
+    j->key_len = QUORUM_PREFIX_LEN + key.len;
+    memcpy(j->key, QUORUM_PREFIX, QUORUM_PREFIX_LEN);
+    if (key.len > 0)
+        memcpy(j->key + QUORUM_PREFIX_LEN, key.p, key.len);
+    return j;
+}
+
 static bool send_all(struct quorum *q, const struct call *c, unsigned index, int64_t until_ms)
 {
     for (unsigned i = 0; i < q->n; i++) {
-        struct job *j = calloc(1, sizeof *j);
+        struct job *j = quorum_job(q, JOB_PAXOS, c->key, until_ms);
         if (!j)
             return false;
-        j->kind = JOB_PAXOS;
-        j->call = q->inbox.call;
         j->index = index;
         j->attempt = c->p.attempt;
-        j->until_ms = until_ms;
-        j->key_len = QUORUM_PREFIX_LEN + c->key.len;
-        memcpy(j->key, QUORUM_PREFIX, QUORUM_PREFIX_LEN);
-        memcpy(j->key + QUORUM_PREFIX_LEN, c->key.p, c->key.len);
         j->message = c->p.message;
         acceptor_send(&q->acceptor[i], j);
     }
     return true;
 }
 
-/* The first time at once, since others just went on; then longer and longer, so that one of them gets through.
- * With a change in doubt hardly at all: the chain must still reach back to it, or nobody can tell. */
+/* The first time at once, since others just went on; then longer and longer, so that one of them
+ * gets through. With a change in doubt hardly at all: the chain must still reach back to it, or
+ * nobody can tell. */
 static int64_t rest_ms(struct quorum *q, struct call *c)
 {
     unsigned bits = c->rests < BACK_OFF_BITS_MAX ? c->rests : BACK_OFF_BITS_MAX;
@@ -133,7 +148,7 @@ static int64_t rest_ms(struct quorum *q, struct call *c)
 static void follow(struct quorum *q, struct call *c, unsigned index, enum paxos_do what,
                    int64_t until_ms)
 {
-    int64_t now = store_now_ms();
+    int64_t now = mono_now_ms();
     switch (what) {
     case PAXOS_WAIT:
         break;
@@ -172,7 +187,7 @@ static void answered(struct quorum *q, struct call *c, const struct job *j, int6
     }
     enum paxos_do what = paxos_answered(&c->p, j->acceptor, j->attempt,
                                         j->result == 0 ? &j->answer : NULL);
-    int64_t now = store_now_ms(), took = now - c->sent_ms;
+    int64_t now = mono_now_ms(), took = now - c->sent_ms;
     if (what != PAXOS_WAIT)
         follow(q, c, j->index, what, until_ms);
     else if (c->p.phase == PAXOS_LOOKING || c->p.phase == PAXOS_PREPARING)
@@ -185,7 +200,7 @@ void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms)
     for (size_t i = 0; i < n; i++)
         follow(q, &c[i], (unsigned)i, PAXOS_SEND, until_ms);
     for (;;) {
-        int64_t now = store_now_ms(), next = until_ms;
+        int64_t now = mono_now_ms(), next = until_ms;
         bool open = false;
         for (size_t i = 0; i < n; i++) {
             if (c[i].p.phase != PAXOS_ENDED && c[i].wake_ms <= now)
@@ -200,6 +215,8 @@ void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms)
             break;
         struct job *j = quorum_answer(q, next);
         for (; j; j = quorum_answer(q, 0)) { /* all that are there */
+            firn_assert(j->index < n && j->acceptor < q->n, "index=%u acceptor=%u", j->index,
+                        j->acceptor);
             if (c[j->index].p.phase != PAXOS_ENDED)
                 answered(q, &c[j->index], j, until_ms);
             job_free(j);
@@ -230,6 +247,7 @@ static void keep_known(struct quorum *q, const struct call *c)
     struct known *k = known_of(q, c->key);
     if (c->p.known.next.round == 0)
         return;
+    firn_assert(c->key.len <= sizeof k->key, "key_len=%zu", c->key.len);
     k->used = true;
     k->key_len = c->key.len;
     memcpy(k->key, c->key.p, c->key.len);
@@ -254,19 +272,21 @@ static int quorum_read(struct firn_store *s, struct firn_slice key, bool fresh,
 {
     (void)fresh; /* one way for both: it costs a round trip, or two, while nobody writes */
     struct quorum *q = (struct quorum *)s;
-    if (key.len > QUORUM_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "key too long");
+    int r = store_check_key(key, QUORUM_KEY_MAX, d);
+    if (r != 0)
+        return r;
     struct call *c = &q->one;
     *c = (struct call){ .key = key };
     paxos_read(&c->p, q->n, q->id, &q->round);
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_run(q, c, 1, store_now_ms() + q->timeout_ms);
-    int r = quorum_said(q, c->p.result, d);
+    quorum_run(q, c, 1, mono_now_ms() + q->timeout_ms);
+    r = quorum_said(q, c->p.result, d);
     pthread_mutex_unlock(&q->inbox.lock);
     if (r != 0)
         return r;
     if (!c->p.value.present)
         return FIRN_ENOENT;
+    firn_assert(c->p.value.len <= sizeof out->value, "len=%zu", (size_t)c->p.value.len);
     out->len = c->p.value.len;
     out->store_ms = 0;
     memcpy(out->value, c->p.value.bytes, out->len);
@@ -302,7 +322,7 @@ static int quorum_cas(struct firn_store *s, const struct firn_cas *want, struct 
         return r;
     begin_cas(q, &q->one, want);
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_run(q, &q->one, 1, store_now_ms() + q->timeout_ms);
+    quorum_run(q, &q->one, 1, mono_now_ms() + q->timeout_ms);
     r = quorum_said(q, q->one.p.result, d);
     pthread_mutex_unlock(&q->inbox.lock);
     keep_known(q, &q->one);
@@ -324,7 +344,7 @@ static int quorum_cas_each(struct firn_store *s, const struct firn_cas *want, si
     for (size_t i = 0; i < count; i++)
         begin_cas(q, &c[i], &want[i]);
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_run(q, c, count, store_now_ms() + q->timeout_ms);
+    quorum_run(q, c, count, mono_now_ms() + q->timeout_ms);
     for (size_t i = 0; i < count; i++)
         result[i] = quorum_said(q, c[i].p.result, d);
     pthread_mutex_unlock(&q->inbox.lock);
@@ -339,9 +359,9 @@ static int quorum_cas_each(struct firn_store *s, const struct firn_cas *want, si
 static int quorum_identity(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
 {
     struct quorum *q = (struct quorum *)s;
-    int64_t until_ms = store_now_ms() + q->timeout_ms;
+    int64_t until_ms = mono_now_ms() + q->timeout_ms;
     pthread_mutex_lock(&q->inbox.lock);
-    while (members(q) < q->n / 2 + 1 && store_now_ms() < until_ms)
+    while (members(q) < q->n / 2 + 1 && mono_now_ms() < until_ms)
         wait_news(q, until_ms);
     int r = members(q) < q->n / 2 + 1 ? quorum_explain(q, FIRN_EIO, d) : 0;
     pthread_mutex_unlock(&q->inbox.lock);
@@ -380,11 +400,16 @@ static const struct firn_store_ops ops = {
     .cas_each = quorum_cas_each,
 };
 
-/* Write px-member of one store and wait for it. Under the lock. FIRN_ECONFLICT: it is another one now. */
+/* Write px-member of one store and wait for it. Under the lock. FIRN_ECONFLICT: it is another
+ * one now. */
 int quorum_write_member(struct quorum *q, unsigned i, const struct quorum_member *m,
                         int64_t until_ms)
 {
     struct acceptor *a = &q->acceptor[i];
+    firn_assert(m->acceptors == q->n, "acceptors=%" PRIu64 " n=%u", m->acceptors, q->n);
+    /* A floor that fell would let ballots of an earlier life count again. */
+    firn_assert(a->state != ACCEPTOR_MEMBER || m->floor >= a->member.floor,
+                "floor=%" PRIu64 " was=%" PRIu64, m->floor, a->member.floor);
     struct job *j = calloc(1, sizeof *j);
     if (!j)
         return FIRN_ENOMEM;
@@ -412,6 +437,7 @@ static bool find_quorum(struct quorum *q, struct nonce *out)
             same += b->state == ACCEPTOR_MEMBER && b->member.state == MEMBER_FORMED &&
                     a->state == ACCEPTOR_MEMBER && nonce_eq(&a->member.quorum, &b->member.quorum);
         }
+        firn_assert(same <= q->n, "same=%u n=%u", same, q->n);
         if (same >= q->n / 2 + 1) {
             *out = a->member.quorum;
             return true;
@@ -438,8 +464,9 @@ static int no_twins(const struct quorum *q, struct firn_diag *d)
     return 0;
 }
 
-/* Which store is next when a quorum is formed; -1: nothing can be done. All must be there. While any is
- * blank none may be formed yet, or the blank one was wiped; and the first one's nonce counts. */
+/* Which store is next when a quorum is formed; -1: nothing can be done. All must be there. While
+ * any is blank none may be formed yet, or the blank one was wiped; and the first one's nonce
+ * counts. */
 static int next_to_form(const struct quorum *q)
 {
     const struct acceptor *first = &q->acceptor[0];
@@ -494,8 +521,8 @@ static void name(struct quorum *q, const struct nonce *quorum)
     }
 }
 
-/* Where one is formed, all had a record. So one that has none now was wiped; it may have got it since it was
- * looked at, so it is looked at again. */
+/* Where one is formed, all had a record. So one that has none now was wiped; it may have got it
+ * since it was looked at, so it is looked at again. */
 static void doubt_blanks(struct quorum *q)
 {
     if (quorum_together(q->acceptor, q->n) == 0)
@@ -510,7 +537,7 @@ static void doubt_blanks(struct quorum *q)
 
 static int gather(struct quorum *q, struct firn_diag *d)
 {
-    int64_t until_ms = store_now_ms() + q->timeout_ms;
+    int64_t until_ms = mono_now_ms() + q->timeout_ms;
     struct nonce quorum = { { 0 } };
     int r = 0;
     pthread_mutex_lock(&q->inbox.lock);
@@ -523,7 +550,7 @@ static int gather(struct quorum *q, struct firn_diag *d)
             break;
         doubt_blanks(q);
         int hopeless = quorum_hopeless(q->acceptor, q->n);
-        if (store_now_ms() >= until_ms) {
+        if (mono_now_ms() >= until_ms) {
             r = quorum_explain(q, hopeless ? hopeless : FIRN_EIO, d);
             break;
         }
@@ -538,7 +565,7 @@ static int gather(struct quorum *q, struct firn_diag *d)
             r = quorum_explain(q, hopeless, d);
             break;
         } else {
-            wait_news(q, until_ms < store_now_ms() + 50 ? until_ms : store_now_ms() + 50);
+            wait_news(q, until_ms < mono_now_ms() + 50 ? until_ms : mono_now_ms() + 50);
             if (opening == 0 && blank > 0) /* another one may be forming it */
                 for (unsigned i = 0; i < q->n; i++)
                     acceptor_look(&q->acceptor[i]);
@@ -637,12 +664,14 @@ static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, str
     pthread_mutex_init(&q->inbox.lock, NULL);
     pthread_cond_init(&q->inbox.news, &attr);
     pthread_condattr_destroy(&attr);
+    firn_assert(n >= 3 && n % 2 == 1 && n <= PAXOS_ACCEPTORS_MAX, "n=%u", n);
     q->n = n;
     for (unsigned i = 0; i < n && r == 0; i++) {
         struct acceptor *a = &q->acceptor[i];
         a->url = url[i];
         a->index = i;
         a->place = place_of(url, n, i);
+        firn_assert(a->place >= 1 && a->place <= n, "place=%u n=%u", a->place, n);
         a->acceptors = n;
         a->restart_ok = restart_ok;
         a->timeout_ms = q->timeout_ms;
@@ -682,7 +711,7 @@ int firn_quorum_examine(const char *urls, uint32_t timeout_ms, struct firn_quoru
         return r;
     r = gather(q, d);
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_view(q, store_now_ms(), out);
+    quorum_view(q, mono_now_ms(), out);
     *out_n = q->n;
     pthread_mutex_unlock(&q->inbox.lock);
     quorum_close(&q->base);

@@ -1,10 +1,10 @@
 /*
- * quorum.h - a store made of an odd number of others, of which a majority must be there: each register is
- * kept by CASPaxos (coord/paxos.h), each underlying store is an acceptor.
+ * quorum.h - a store made of an odd number of others, of which a majority must be there: each
+ * register is kept by CASPaxos (coord/paxos.h), each underlying store is an acceptor.
  *     quorum:URL|URL|URL          3, 5 or 7 of them, in any order
- *     quorum:restart_ok|URL|...   an underlying store that became another one by its own account (a Redis that
- *                                 was restarted) goes on as a member. Only where no store ever comes back with
- *                                 less than it had: no restore of a backup, no fail-over
+ *     quorum:restart_ok|URL|...   a store that became another one by its own account (a Redis that
+ *                                 was restarted) stays a member. Only where no store ever comes
+ *                                 back with less than it had: no restore of a backup, no fail-over
  * The first user to find all of them empty makes them a quorum.
  */
 #ifndef FIRN_STORE_QUORUM_H
@@ -31,20 +31,23 @@ struct firn_quorum_view {
 FIRN_MUSTUSE int firn_quorum_view(struct firn_store *s, struct firn_quorum_view *out,
                                   size_t *out_n);
 
-/* The same for one that cannot be opened. Returns what opening it says: FIRN_ESTORE where so many stores are
- * refused that none of them can be admitted by a majority of the others. `*out_n` is 0 where the URL is wrong. */
+/* The same for one that cannot be opened. Returns what opening it says: FIRN_ESTORE where so
+ * many stores are refused that none of them can be admitted by a majority of the others.
+ * `*out_n` is 0 where the URL is wrong. */
 FIRN_MUSTUSE int firn_quorum_examine(const char *urls, uint32_t timeout_ms,
                                      struct firn_quorum_view *out, size_t *out_n,
                                      struct firn_diag *d);
 
 /*
- * Let an underlying store that was refused take part again; `url` as it stands in the store's URL. The
- * store is given all registers by a majority of the others (coord/paxos.h, safety, 5), so it may be empty or
- * old. Whoever still uses what it was before (an old primary) must be stopped first. After an error: try again.
+ * Let an underlying store that was refused take part again; `url` as it stands in the store's URL.
+ * The store is given all registers by a majority of the others (coord/paxos.h, safety, 5), so it
+ * may be empty or old. Whoever still uses what it was before (an old primary) must be stopped
+ * first. After an error: try again.
  */
 FIRN_MUSTUSE int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d);
 
-/* The same for a store that surely has all it had, and was only restarted or moved; needs no majority. */
+/* The same for a store that surely has all it had, and was only restarted or moved; needs no
+ * majority. */
 FIRN_MUSTUSE int firn_quorum_admit_as_is(const char *url, uint32_t timeout_ms, struct firn_diag *d);
 
 #endif

@@ -1,27 +1,32 @@
 /*
- * The acceptor's thread. A message is applied as a compare-and-swap of the whole record: read it (or take
- * it from memory: the swap compares), step, write. A swap that lost is done again on what is there now. One
- * whose outcome is unknown, too: if it landed, what is there is what we tried to write; if it lands later, it
- * does so on the very record that it was made from, which is what a late message does.
+ * The acceptor's thread. A message is applied as a compare-and-swap of the whole record: read it
+ * (or take it from memory: the swap compares), step, write. A swap that lost is done again on what
+ * is there now. One whose outcome is unknown, too: if it landed, what is there is what we tried to
+ * write; if it lands later, it does so on the very record that it was made from, which is what a
+ * late message does.
  *
- * All messages that wait are taken at once and written in one transaction where the engine has such.
+ * All messages that wait are taken at once and written in one transaction where the engine has
+ * such.
  *
- * Who may vote. The store's px-member names the quorum and the store's own identity. Without it, with another
- * quorum's, or with the identity of another store (a copy, a backup that was put back) the store does not
- * know what it promised: it is refused until it is admitted again. Its floor makes good for the ballots of
- * its earlier life, and holds for registers that have no record yet. Such a record may come to be while
- * another process raises the floor, and be missed by it; so the floor is read again after the write of a record
- * that was not there, or had accepted nothing, and where it rose above the ballot the answer is not
- * given. The record stays; the next one that finds it, and remembers an old floor, does the same.
+ * Who may vote. The store's px-member names the quorum and the store's own identity. Without it,
+ * with another quorum's, or with the identity of another store (a copy, a backup that was put back)
+ * the store does not know what it promised: it is refused until it is admitted again. Its floor
+ * makes good for the ballots of its earlier life, and holds for registers that have no record yet.
+ * Such a record may come to be while another process raises the floor, and be missed by it; so the
+ * floor is read again after the write of a record that was not there, or had accepted nothing, and
+ * where it rose above the ballot the answer is not given. The record stays; the next one that finds
+ * it, and remembers an old floor, does the same.
  *
- * A write compares who the store is, a read does not: it may come from one that took the place of ours, or
- * was emptied. So what was only read is answered after the store has been asked who it is, and where
- * there was no record, whether px-member still is there. An engine may notice that it forgot something and
- * still have the identity that it had (etcd, PostgreSQL): then px-member is made to tell everybody.
+ * A write compares who the store is, a read does not: it may come from one that took the place of
+ * ours, or was emptied. So what was only read is answered after the store has been asked who it is,
+ * and where there was no record, whether px-member still is there. An engine may notice that it
+ * forgot something and still have the identity that it had (etcd, PostgreSQL): then px-member is
+ * made to tell everybody.
  */
 #include "store/quorum_acceptor.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/assert.h"
+#include "platform/mono.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +68,7 @@ static void set_state(struct acceptor *a, enum acceptor_state state, const struc
                       const char *text, size_t len, const struct firn_diag *why)
 {
     pthread_mutex_lock(&a->inbox->lock);
+    firn_assert(len <= MEMBER_TEXT_MAX, "len=%zu", len);
     a->state = state;
     a->member = *m;
     a->member_len = len;
@@ -81,7 +87,8 @@ static const char *const cause[] = {
     [REFUSED_CHANGED] = "it is not the store that was admitted, but a copy, restored or restarted",
 };
 
-/* `found` and the text of px-member, if there is one: for an admission. `what`: NULL, or more than the cause. */
+/* `found` and the text of px-member, if there is one: for an admission. `what`: NULL, or more
+ * than the cause. */
 static void refuse(struct acceptor *a, enum acceptor_refusal refusal, const char *what,
                    const struct quorum_member *found, const char *text, size_t len)
 {
@@ -97,25 +104,11 @@ static void refuse(struct acceptor *a, enum acceptor_refusal refusal, const char
 
 static bool look(struct acceptor *a, struct firn_diag *d);
 
-/* The quorum was formed, and this store heard that it is one of it, but not that all others are. */
-static bool join(struct acceptor *a, struct quorum_member *m, const struct firn_record *rec,
-                 struct firn_diag *d)
+/* Replace px-member, and look at what is there then. */
+static bool rewrite(struct acceptor *a, const struct quorum_member *m,
+                    const struct firn_record *rec, struct firn_diag *d)
 {
     char text[MEMBER_TEXT_MAX];
-    m->state = MEMBER_FORMED;
-    struct firn_cas cas = { { QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY) },
-                            { rec->value, rec->len },
-                            { text, quorum_member_encode(m, text) } };
-    int r = firn_store_cas(a->own->store, &cas, d);
-    return (r == 0 || r == FIRN_ECONFLICT) && look(a, d);
-}
-
-/* Its identity does not tell that it forgot something: its record shall. It then fits no store. */
-static bool disown(struct acceptor *a, struct quorum_member *m, const struct firn_record *rec,
-                   struct firn_diag *d)
-{
-    char text[MEMBER_TEXT_MAX];
-    memcpy(m->store, "forgot", sizeof "forgot");
     struct firn_cas cas = { { QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY) },
                             { rec->value, rec->len },
                             { text, quorum_member_encode(m, text) } };
@@ -170,10 +163,16 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     } else if (strcmp(m.store, identity) != 0 && !a->restart_ok) {
         refuse(a, REFUSED_CHANGED, NULL, &found, rec.value, rec.len);
     } else if (o->forgot && nonce_eq(&m.self, &o->self) && !a->restart_ok) {
-        return disown(a, &m, &rec, d);
+        /* Its identity does not tell that it forgot something: its record shall. It fits no
+         * store. */
+        memcpy(m.store, "forgot", sizeof "forgot");
+        return rewrite(a, &m, &rec, d);
     } else {
-        if (named && m.state == MEMBER_FORMING)
-            return join(a, &m, &rec, d);
+        if (named && m.state == MEMBER_FORMING) {
+            m.state =
+                MEMBER_FORMED; /* the quorum is; this store was not told that all others are */
+            return rewrite(a, &m, &rec, d);
+        }
         o->floor = m.floor;
         set_state(a, ACCEPTOR_MEMBER, &m, rec.value, rec.len, &(struct firn_diag){ 0 });
     }
@@ -188,7 +187,7 @@ static void leave(struct acceptor *a, int error, const struct firn_diag *why)
     bool unfit = error == FIRN_ENOTSUP || error == FIRN_EFORMAT;
     firn_store_close(o->store);
     o->store = NULL;
-    o->look_ms = store_now_ms() + REOPEN_MS;
+    o->look_ms = mono_now_ms() + REOPEN_MS;
     pthread_mutex_lock(&a->inbox->lock);
     a->error = error;
     pthread_mutex_unlock(&a->inbox->lock);
@@ -206,7 +205,7 @@ static void attend(struct acceptor *a)
         replaced(a, &d);
         return;
     }
-    o->look_ms = store_now_ms() + REOPEN_MS;
+    o->look_ms = mono_now_ms() + REOPEN_MS;
     for (size_t i = 0; i < SEEN; i++)
         o->seen[i].used = false;
     int r = o->store ? 0 : firn_store_open(a->url, a->timeout_ms, &o->store, &d);
@@ -254,6 +253,8 @@ static bool is_seen(const struct seen *s, const struct job *j)
 
 static void keep(struct seen *s, const struct job *j, bool present, const char *text, size_t len)
 {
+    firn_assert(j->key_len <= sizeof s->key && len <= sizeof s->text, "key_len=%zu len=%zu",
+                j->key_len, len);
     s->used = true;
     s->present = present;
     s->key_len = j->key_len;
@@ -321,15 +322,21 @@ static void prepare(struct acceptor *a, struct step *s, struct firn_diag *d)
     }
     if (s->job->kind == JOB_WRITE) {
         s->len = paxos_encode(&s->job->memory, s->text);
+        firn_assert(s->len > 0 && s->len <= PAXOS_TEXT_MAX, "len=%zu", s->len);
         return;
     }
     s->bare = memory.accepted.round == 0;
     paxos_acceptor_raise(&memory, o->floor);
     s->job->answer.firm = !s->doubt;
-    if (paxos_acceptor_step(&memory, m, &s->job->answer))
+    struct ballot promised = memory.promised;
+    bool changed = paxos_acceptor_step(&memory, m, &s->job->answer);
+    firn_assert(ballot_cmp(memory.promised, promised) >= 0); /* a promise is never taken back */
+    firn_assert(ballot_cmp(memory.accepted, memory.promised) <= 0);
+    if (changed)
         s->len = paxos_encode(&memory, s->text);
     else
         end(s, 0);
+    firn_assert(!changed || (s->len > 0 && s->len <= PAXOS_TEXT_MAX), "len=%zu", s->len);
 }
 
 /* What the store said to the write. */
@@ -370,6 +377,7 @@ static bool write_steps(struct acceptor *a, struct step *s, size_t n, struct fir
             which[count] = &s[i];
             cas[count++] = cas_of(&s[i]);
         }
+    firn_assert(count > 0 && count <= BATCH_MAX, "count=%zu", count);
     if (count > 1 && store->ops->cas_many) {
         int r = firn_store_cas_many(store, cas, count, result, d);
         for (size_t i = 0; r != 0 && i < count; i++)
@@ -454,6 +462,7 @@ static void run_steps(struct acceptor *a, struct step *s, size_t n, struct firn_
         if (open)
             same = write_steps(a, s, n, d);
     }
+    firn_assert(!same || !open); /* every step has ended, or the store became another one */
     for (size_t i = 0; i < n; i++)
         if (!s[i].done)
             end(&s[i], FIRN_ESTORE);
@@ -484,8 +493,20 @@ static int pack(struct scanned *f, struct firn_slice s)
     return 0;
 }
 
+struct firn_slice scanned_next(const struct scanned *f, size_t *at)
+{
+    size_t len;
+    firn_assert(*at + sizeof len <= f->len, "at=%zu len=%zu", *at, f->len);
+    memcpy(&len, f->bytes + *at, sizeof len);
+    struct firn_slice s = { f->bytes + *at + sizeof len, len };
+    *at += sizeof len + len;
+    firn_assert(*at <= f->len, "at=%zu len=%zu", *at, f->len);
+    return s;
+}
+
 static int pack_record(void *user, struct firn_slice key, struct firn_slice value)
 {
+    firn_assert(key.len >= QUORUM_PREFIX_LEN, "key_len=%zu", key.len);
     int r = pack(user, firn_slice(key.p + QUORUM_PREFIX_LEN, key.len - QUORUM_PREFIX_LEN));
     return r ? r : pack(user, value);
 }
@@ -560,6 +581,7 @@ static void run_jobs(struct acceptor *a, struct job *first)
     size_t n = 0;
     for (const struct job *j = first; j; j = j->next)
         n++;
+    firn_assert(n <= BATCH_MAX, "n=%zu", n);
     struct step *s = calloc(n, sizeof *s);
     bool ready = s && (may_vote(a) || (first->kind == JOB_WRITE && a->own->store));
     n = 0;
@@ -582,12 +604,12 @@ static bool same_register(const struct job *first, const struct job *k)
     return false;
 }
 
-/* Under the lock: the jobs that can be done together. What nobody waits for is not done any more, except
- * that an accepted value may still come to an acceptor that was slow. */
+/* Under the lock: the jobs that can be done together. What nobody waits for is not done any
+ * more, except that an accepted value may still come to an acceptor that was slow. */
 static struct job *take(struct acceptor *a)
 {
     struct job *first = NULL, **last = &first;
-    int64_t now = store_now_ms();
+    int64_t now = mono_now_ms();
     for (size_t n = 0; a->first && n < BATCH_MAX;) {
         struct job *j = a->first;
         bool single = j->kind == JOB_SCAN || j->kind == JOB_MEMBER;
@@ -596,6 +618,7 @@ static struct job *take(struct acceptor *a)
         if (!over && j->until_ms >= now &&
             (first && (single || first->kind != j->kind || same_register(first, j))))
             break;
+        firn_assert(a->queued > 0);
         a->first = j->next;
         a->queued--;
         j->next = NULL;
@@ -627,7 +650,7 @@ static void *run(void *user)
     pthread_mutex_lock(&a->inbox->lock);
     while (!a->closing) {
         bool well = a->state == ACCEPTOR_MEMBER || a->state == ACCEPTOR_BLANK;
-        if (a->look || (!well && store_now_ms() >= a->own->look_ms)) {
+        if (a->look || (!well && mono_now_ms() >= a->own->look_ms)) {
             a->look = false;
             pthread_mutex_unlock(&a->inbox->lock);
             attend(a);
@@ -670,6 +693,7 @@ void acceptor_send(struct acceptor *a, struct job *j)
 {
     j->next = NULL;
     j->acceptor = a->index;
+    firn_assert(a->queued <= QUEUE_MAX, "queued=%zu", a->queued);
     if (a->queued == QUEUE_MAX) { /* it does not keep up: as if it had not heard */
         j->result = FIRN_EIO;
         *a->inbox->last = j;

@@ -1,7 +1,8 @@
 /*
- * quorum_acceptor.h - one underlying store of a quorum, as an acceptor: a thread of its own that keeps the
- * store open, sees that it is a member, and applies messages to the records in it. A store that hangs or is
- * away holds up its own thread only. Everything here is called by the quorum's one user.
+ * quorum_acceptor.h - one underlying store of a quorum, as an acceptor: a thread of its own that
+ * keeps the store open, sees that it is a member, and applies messages to the records in it. A
+ * store that hangs or is away holds up its own thread only. Everything here is called by the
+ * quorum's one user.
  */
 #ifndef FIRN_STORE_QUORUM_ACCEPTOR_H
 #define FIRN_STORE_QUORUM_ACCEPTOR_H
@@ -78,6 +79,9 @@ struct job {
 
 void job_free(struct job *j);
 
+/* The next key or text of what a scan found; *at moves behind it. */
+struct firn_slice scanned_next(const struct scanned *f, size_t *at);
+
 /* ---- the acceptor ---- */
 
 enum acceptor_state {
@@ -139,7 +143,8 @@ struct acceptor {
 
 FIRN_MUSTUSE int acceptor_start(struct acceptor *a, struct firn_diag *d);
 
-/* Under inbox->lock. The job is transferred; an answer always comes, unless the acceptor is closed. */
+/* Under inbox->lock. The job is transferred; an answer always comes, unless the acceptor is
+ * closed. */
 void acceptor_send(struct acceptor *a, struct job *j);
 
 /* Under inbox->lock: look at px-member again. */

@@ -1,19 +1,22 @@
 /*
- * Letting a store take part again (coord/paxos.h, safety, 5). Every step can be done again, so an admission that
- * was cut is begun anew. The others go on meanwhile.
- *   1. A floor far above every round that was ever used, at a majority without the store. Rounds grow by
- *      a few with each call, so nobody can have asked the lost memory for one as high.
+ * Letting a store take part again (coord/paxos.h, safety, 5). Every step can be done again, so an
+ * admission that was cut is begun anew. The others go on meanwhile.
+ *   1. A floor far above every round that was ever used, at a majority without the store. Rounds
+ *      grow by a few with each call, so no proposer can have asked the lost memory for one as high.
  *   2. Every register that one of that majority knows is accepted again, above the floor.
  *   3. The store gets these, as accepted by itself.
  *   4. Last its px-member, with the floor: from then on it votes.
  */
+#include "store/check.h"
 #include "store/quorum_impl.h"
+#include "platform/assert.h"
 #include "store/quorum_say.h"
 #include "store/url.h"
 #include "id/diag.h"
 #include "id/rng_take.h"
-#include "store/now.h"
+#include "platform/mono.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,7 +48,7 @@ int firn_quorum_view(struct firn_store *s, struct firn_quorum_view *out, size_t 
     if (strcmp(s->ops->scheme, "quorum") != 0)
         return FIRN_ENOTSUP;
     pthread_mutex_lock(&q->inbox.lock);
-    quorum_view(q, store_now_ms() + q->timeout_ms, out);
+    quorum_view(q, mono_now_ms() + q->timeout_ms, out);
     *out_n = q->n;
     pthread_mutex_unlock(&q->inbox.lock);
     return 0;
@@ -65,26 +68,15 @@ static void keys_done(struct keys *k)
     free(k->key);
 }
 
-static struct firn_slice next_part(const struct scanned *f, size_t *at)
-{
-    size_t len;
-    memcpy(&len, f->bytes + *at, sizeof len);
-    struct firn_slice s = { f->bytes + *at + sizeof len, len };
-    *at += sizeof len + len;
-    return s;
-}
-
 static int by_bytes(const void *x, const void *y)
 {
-    const struct firn_slice *a = x, *b = y;
-    int c = memcmp(a->p, b->p, a->len < b->len ? a->len : b->len);
-    return c ? c : (a->len > b->len) - (a->len < b->len);
+    return store_compare(*(const struct firn_slice *)x, *(const struct firn_slice *)y);
 }
 
 /* What a majority knows, each once, and the highest round in it. Under the lock. */
 static int find_keys(struct quorum *q, unsigned among, struct keys *k, uint64_t *highest)
 {
-    int r = quorum_scans(q, firn_slice("", 0), among, store_now_ms() + STEP_MS, k->scan, &k->scans);
+    int r = quorum_scans(q, firn_slice("", 0), among, mono_now_ms() + STEP_MS, k->scan, &k->scans);
     size_t room = 0, at, n = 0;
     for (unsigned i = 0; i < k->scans; i++)
         room += k->scan[i]->scanned.len / (2 * sizeof(size_t));
@@ -94,8 +86,9 @@ static int find_keys(struct quorum *q, unsigned among, struct keys *k, uint64_t 
     for (unsigned i = 0; i < k->scans; i++)
         for (at = 0; at < k->scan[i]->scanned.len;) {
             struct paxos_acceptor a;
-            k->key[n++] = next_part(&k->scan[i]->scanned, &at);
-            struct firn_slice text = next_part(&k->scan[i]->scanned, &at);
+            firn_assert(n < room, "n=%zu room=%zu", n, room);
+            k->key[n++] = scanned_next(&k->scan[i]->scanned, &at);
+            struct firn_slice text = scanned_next(&k->scan[i]->scanned, &at);
             r = paxos_parse(text.p, text.len, &a, NULL);
             if (r != 0)
                 return r;
@@ -118,7 +111,7 @@ static unsigned raise_floors(struct quorum *q, unsigned x, uint64_t floor)
             continue;
         struct quorum_member m = q->acceptor[i].member;
         m.floor = floor;
-        if (quorum_write_member(q, i, &m, store_now_ms() + q->timeout_ms) == 0)
+        if (quorum_write_member(q, i, &m, mono_now_ms() + q->timeout_ms) == 0)
             raised |= 1u << i;
     }
     return raised;
@@ -127,20 +120,15 @@ static unsigned raise_floors(struct quorum *q, unsigned x, uint64_t floor)
 /* Give the store what was accepted. Under the lock. */
 static int give(struct quorum *q, unsigned x, const struct call *c, size_t n)
 {
-    int64_t until_ms = store_now_ms() + STEP_MS;
+    int64_t until_ms = mono_now_ms() + STEP_MS;
     size_t done = 0;
     int r = 0;
     q->inbox.call++;
     for (size_t i = 0; i < n; i++) {
-        struct job *j = calloc(1, sizeof *j);
+        struct job *j = quorum_job(q, JOB_WRITE, c[i].key, until_ms);
         if (!j)
             return FIRN_ENOMEM;
-        j->kind = JOB_WRITE;
-        j->call = q->inbox.call;
-        j->until_ms = until_ms;
-        j->key_len = QUORUM_PREFIX_LEN + c[i].key.len;
-        memcpy(j->key, QUORUM_PREFIX, QUORUM_PREFIX_LEN);
-        memcpy(j->key + QUORUM_PREFIX_LEN, c[i].key.p, c[i].key.len);
+        firn_assert(c[i].p.message.ballot.round > 0); /* it was accepted by a majority */
         j->memory.promised = j->memory.accepted = c[i].p.message.ballot;
         j->memory.value = c[i].p.value;
         acceptor_send(&q->acceptor[x], j);
@@ -165,7 +153,7 @@ static int copy(struct quorum *q, unsigned x, const struct keys *k, struct call 
             c[i] = (struct call){ .key = k->key[at + i] };
             paxos_renew(&c[i].p, q->n, q->id, &q->round);
         }
-        quorum_run(q, c, n, store_now_ms() + STEP_MS);
+        quorum_run(q, c, n, mono_now_ms() + STEP_MS);
         for (size_t i = 0; i < n; i++)
             if (c[i].p.result != 0)
                 return quorum_explain(q, FIRN_EIO, d);
@@ -190,6 +178,8 @@ static int admit(struct quorum *q, unsigned x, struct firn_diag *d)
         if (q->acceptor[i].member.floor > highest)
             highest = q->acceptor[i].member.floor;
     uint64_t floor = highest + FLOOR_LEAP;
+    firn_assert(floor > highest && floor > q->round, "floor=%" PRIu64 " highest=%" PRIu64, floor,
+                highest);
     q->round = floor;
     if (r == 0) /* again, where the floor is: what comes there from now on is above it */
         r = find_keys(q, raise_floors(q, x, floor), &k, &highest);
@@ -205,7 +195,7 @@ static int admit(struct quorum *q, unsigned x, struct firn_diag *d)
     m.acceptors = q->n;
     m.floor = floor;
     firn__entropy(m.self.b, sizeof m.self.b);
-    return quorum_write_member(q, x, &m, store_now_ms() + q->timeout_ms);
+    return quorum_write_member(q, x, &m, mono_now_ms() + q->timeout_ms);
 }
 
 int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d)
@@ -221,7 +211,7 @@ int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d
         return firn__diag(d, FIRN_EINVAL, 0, "%.100s is not one of the quorum's stores", url);
     pthread_mutex_lock(&q->inbox.lock);
     const struct acceptor *a = &q->acceptor[x];
-    quorum_settle(q, x, store_now_ms() + q->timeout_ms);
+    quorum_settle(q, x, mono_now_ms() + q->timeout_ms);
     int r;
     if (a->state == ACCEPTOR_MEMBER)
         r = firn__diag(&why, FIRN_EINVAL, 0, "%.100s takes part already", url);

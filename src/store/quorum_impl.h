@@ -36,6 +36,10 @@ struct quorum {
 };
 
 /* All of these under inbox.lock. */
+
+/* A job of the call under way, for the record of `key`; NULL: no memory. */
+struct job *quorum_job(struct quorum *q, enum job_kind kind, struct firn_slice key,
+                       int64_t until_ms);
 struct job *quorum_answer(struct quorum *q, int64_t until_ms); /* NULL: none by then */
 void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms);
 int quorum_said(struct quorum *q, int result, struct firn_diag *d); /* with its text */

@@ -1,6 +1,7 @@
 /* The record px-member: one line a field, all of them, in this order. */
 #include "store/quorum_acceptor.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,10 +19,12 @@ size_t quorum_member_encode(const struct quorum_member *m, char out[MEMBER_TEXT_
     char quorum[33], self[33];
     hex_of(&m->quorum, quorum);
     hex_of(&m->self, self);
-    return (size_t)snprintf(out, MEMBER_TEXT_MAX,
-                            "firn=px-member 1\nstate=%s\nquorum=%s\nself=%s\nacceptors=%" PRIu64
-                            "\nfloor=%" PRIu64 "\nstore=%s\n",
-                            state_name[m->state], quorum, self, m->acceptors, m->floor, m->store);
+    int n = snprintf(out, MEMBER_TEXT_MAX,
+                     "firn=px-member 1\nstate=%s\nquorum=%s\nself=%s\nacceptors=%" PRIu64
+                     "\nfloor=%" PRIu64 "\nstore=%s\n",
+                     state_name[m->state], quorum, self, m->acceptors, m->floor, m->store);
+    firn_assert(n > 0 && n < MEMBER_TEXT_MAX, "n=%d", n); /* a truncated record reads as another */
+    return (size_t)n;
 }
 
 static bool get_nonce(const char *hex, struct nonce *out)

@@ -1,3 +1,4 @@
+/* Explains the states of a quorum's stores in one sentence. */
 #include "store/quorum_say.h"
 #include "wire/text.h"
 
@@ -93,7 +94,8 @@ void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_sho
     snprintf(out, QUORUM_REASON_BUF, "%s%s%s", why, *why && *cure ? ": " : "", cure);
 }
 
-/* How much of an identity tells the server: what is behind it is the place in it. 0: nothing does. */
+/* How much of an identity tells the server: what is behind it is the place in it. 0: nothing
+ * does. */
 static size_t server_len(const char *identity)
 {
     static const char *const all[] = { "redis:", "etcd:", "raft:" };
@@ -167,7 +169,8 @@ static void add_reason(const struct acceptor *a, unsigned n, unsigned set, const
     add_squeezed(t, reason, room - need);
 }
 
-/* Those that need a hand come first, then those that may come back; last what failed at a member. */
+/* Those that need a hand come first, then those that may come back; last what failed at a
+ * member. */
 static unsigned rank(const struct acceptor *a)
 {
     if (a->state == ACCEPTOR_REFUSED || a->state == ACCEPTOR_UNFIT)

@@ -1,11 +1,14 @@
 /*
- * Scans: the records of a majority of the stores, joined by key. Where all that know a register show one
- * accepted ballot, and they are a majority, that is its value (coord/paxos.h, safety, 3). The others, which
- * somebody is writing or a store missed, are read through the proposer, many at once.
+ * Scans: the records of a majority of the stores, joined by key. Where all that know a register
+ * show one accepted ballot, and they are a majority, that is its value (coord/paxos.h, safety, 3).
+ * The others, which somebody is writing or a store missed, are read through the proposer, many at
+ * once.
  */
+#include "store/check.h"
 #include "store/quorum_impl.h"
+#include "platform/assert.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/mono.h"
 
 #include <stdlib.h>
 
@@ -19,21 +22,10 @@ struct entry { /* a register as one acceptor has it */
     unsigned acceptor;
 };
 
-static struct firn_slice unpack(const struct scanned *f, size_t *at)
-{
-    size_t len;
-    memcpy(&len, f->bytes + *at, sizeof len);
-    struct firn_slice s = { f->bytes + *at + sizeof len, len };
-    *at += sizeof len + len;
-    return s;
-}
-
 static int by_key(const void *x, const void *y)
 {
     const struct entry *a = x, *b = y;
-    size_t n = a->key.len < b->key.len ? a->key.len : b->key.len;
-    int c = memcmp(a->key.p, b->key.p, n);
-    return c ? c : (a->key.len > b->key.len) - (a->key.len < b->key.len);
+    return store_compare(a->key, b->key);
 }
 
 int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int64_t until_ms,
@@ -45,16 +37,9 @@ int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int
             failed++;
             continue;
         }
-        struct job *j = calloc(1, sizeof *j);
+        struct job *j = quorum_job(q, JOB_SCAN, prefix, until_ms);
         if (!j)
             return FIRN_ENOMEM;
-        j->kind = JOB_SCAN;
-        j->call = q->inbox.call;
-        j->until_ms = until_ms;
-        j->key_len = QUORUM_PREFIX_LEN + prefix.len;
-        memcpy(j->key, QUORUM_PREFIX, QUORUM_PREFIX_LEN);
-        if (prefix.len > 0)
-            memcpy(j->key + QUORUM_PREFIX_LEN, prefix.p, prefix.len);
         acceptor_send(&q->acceptor[i], j);
     }
     while (got < need && failed <= q->n - need) {
@@ -69,6 +54,7 @@ int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int
         }
     }
     q->inbox.call++;
+    firn_assert(got + failed <= q->n, "got=%u failed=%u n=%u", got, failed, q->n);
     *out_n = got;
     return got >= need ? 0 : FIRN_EIO;
 }
@@ -79,17 +65,18 @@ static struct entry *entries_of(struct job *const *scan, unsigned n, size_t *out
     size_t count = 0, at;
     for (unsigned i = 0; i < n; i++)
         for (at = 0; at < scan[i]->scanned.len; count++) {
-            unpack(&scan[i]->scanned, &at);
-            unpack(&scan[i]->scanned, &at);
+            scanned_next(&scan[i]->scanned, &at);
+            scanned_next(&scan[i]->scanned, &at);
         }
     struct entry *e = calloc(count + 1, sizeof *e);
     size_t k = 0;
     for (unsigned i = 0; e && i < n; i++)
         for (at = 0; at < scan[i]->scanned.len; k++) {
-            e[k].key = unpack(&scan[i]->scanned, &at);
-            e[k].text = unpack(&scan[i]->scanned, &at);
+            e[k].key = scanned_next(&scan[i]->scanned, &at);
+            e[k].text = scanned_next(&scan[i]->scanned, &at);
             e[k].acceptor = i;
         }
+    firn_assert(!e || k == count, "k=%zu count=%zu", k, count);
     if (e && count > 1)
         qsort(e, count, sizeof *e, by_key);
     *out_n = count;
@@ -100,8 +87,12 @@ static struct entry *entries_of(struct job *const *scan, unsigned n, size_t *out
 static bool agree(const struct quorum *q, const struct entry *e, size_t n, struct paxos_value *out)
 {
     struct ballot accepted = { 0 };
+    unsigned seen = 0;
     for (size_t i = 0; i < n; i++) {
         struct paxos_acceptor a;
+        if (seen >> e[i].acceptor & 1) /* a store that shows it twice must not vote twice */
+            return false;
+        seen |= 1u << e[i].acceptor;
         if (paxos_parse(e[i].text.p, e[i].text.len, &a, NULL) != 0)
             return false;
         if (i > 0 && ballot_cmp(a.accepted, accepted) != 0)
@@ -119,7 +110,7 @@ static int read_some(struct quorum *q, struct call *c, size_t n, struct firn_dia
     pthread_mutex_lock(&q->inbox.lock);
     for (size_t i = 0; i < n; i++)
         paxos_read(&c[i].p, q->n, q->id, &q->round);
-    quorum_run(q, c, n, store_now_ms() + q->timeout_ms);
+    quorum_run(q, c, n, mono_now_ms() + q->timeout_ms);
     int r = 0;
     for (size_t i = 0; i < n && r == 0; i++)
         r = quorum_said(q, c[i].p.result, d);
@@ -161,6 +152,8 @@ static int walk(struct quorum *q, const struct entry *e, size_t count, firn_reco
     for (size_t i = 0, n; i < count && r == 0; i += n) {
         for (n = 1; i + n < count && by_key(&e[i], &e[i + n]) == 0; n++)
             ;
+        firn_assert(w.n < PENDING_MAX && w.asked < CALLS_MAX, "n=%zu asked=%zu", w.n, w.asked);
+        firn_assert(i == 0 || by_key(&e[i - 1], &e[i]) < 0); /* each register is handed on once */
         w.item[w.n].key = e[i].key;
         w.item[w.n].ask = !agree(q, &e[i], n, &w.item[w.n].value);
         if (w.item[w.n].ask) {
@@ -184,11 +177,11 @@ int quorum_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *
     struct job *scan[PAXOS_ACCEPTORS_MAX];
     unsigned got = 0;
     size_t count;
-    if (prefix.len > QUORUM_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
+    int r = store_check_key(prefix, QUORUM_KEY_MAX, d);
+    if (r != 0)
+        return r;
     pthread_mutex_lock(&q->inbox.lock);
-    int r = quorum_said(q, quorum_scans(q, prefix, ~0u, store_now_ms() + q->timeout_ms, scan, &got),
-                        d);
+    r = quorum_said(q, quorum_scans(q, prefix, ~0u, mono_now_ms() + q->timeout_ms, scan, &got), d);
     pthread_mutex_unlock(&q->inbox.lock);
     struct entry *e = r == 0 ? entries_of(scan, got, &count) : NULL;
     if (r == 0)

@@ -1,24 +1,25 @@
 /*
- * The registers in a Raft cluster of firnd processes, seen from outside: every call is one frame and its
- * reply. The cluster's member decides who answers; here are only the rules of store.h.
+ * The registers in a Raft cluster of firnd processes, seen from outside: every call is one frame
+ * and its reply. The cluster's member decides who answers; here are only the rules of store.h.
  *
- * A write carries the incarnation and the highest index that this handle has seen. A cluster that was
- * restored has another incarnation, one that lost its log a lower index: both refuse the write inside, and
- * the handle says FIRN_ESTORE from then on until identity() has looked anew.
+ * A write carries the incarnation and the highest index that this handle has seen. A cluster that
+ * was restored has another incarnation, one that lost its log a lower index: both refuse the write
+ * inside, and the handle says FIRN_ESTORE from then on until identity() has looked anew.
  *
  * Keys are kept as space, NUL, key: no space is the beginning of another.
  */
+#include "store/check.h"
 #include "store/engines.h"
 #include "store/link.h"
 #include "store/raft.h"
+#include "platform/assert.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { POLL_MS = 50 };
 
@@ -40,19 +41,19 @@ struct raft_store {
 
 static int64_t deadline(const struct raft_store *s)
 {
-    return store_now_ms() + s->timeout_ms;
+    return mono_now_ms() + s->timeout_ms;
 }
 
 static void begin(struct raft_store *s, enum frame_type type, int64_t until)
 {
-    int64_t left = until - store_now_ms();
+    int64_t left = until - mono_now_ms();
     left -= left / 8; /* so that a member's "no" comes before we stop listening */
     s->refused = 0;
     frame_begin(&s->out, type, 0, left > 0 ? (uint32_t)left : 1, ++s->number);
 }
 
-/* Sends what was begun; `in` is the reply behind its head. An error that the cluster answered is returned
- * with its words. FIRN_EUNKNOWN: it may have been sent, or what came back is no answer. */
+/* Sends what was begun; `in` is the reply behind its head. An error that the cluster answered is
+ * returned with its words. FIRN_EUNKNOWN: it may have been sent, or what came back is no answer. */
 static int ask(struct raft_store *s, bool again, int64_t until, struct frame_in *in,
                struct frame_answer *a, struct firn_diag *d)
 {
@@ -92,6 +93,7 @@ static int ask_again(struct raft_store *s, int64_t until, struct frame_in *in,
 
 static struct firn_slice full_key(const struct raft_store *s, struct firn_slice key, char *to)
 {
+    firn_assert(s->space_len + key.len <= MAP_KEY_MAX, "space=%zu key=%zu", s->space_len, key.len);
     memcpy(to, s->space, s->space_len);
     if (key.len)
         memcpy(to + s->space_len, key.p, key.len);
@@ -104,15 +106,16 @@ static int raft_read(struct firn_store *base, struct firn_slice key, bool fresh,
     struct raft_store *s = (struct raft_store *)base;
     int64_t until = deadline(s);
     char name[MAP_KEY_MAX];
-    if (key.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "key too long");
+    int r = store_check_key(key, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     begin(s, FRAME_READ, until);
     frame_u64(&s->out, s->seen);
     frame_u8(&s->out, fresh);
     frame_text(&s->out, full_key(s, key, name));
     struct frame_in in;
     struct frame_answer a;
-    int r = ask_again(s, until, &in, &a, d);
+    r = ask_again(s, until, &in, &a, d);
     if (r != 0)
         return r;
     struct firn_slice value = frame_get_text(&in, STORE_VALUE_MAX);
@@ -124,31 +127,21 @@ static int raft_read(struct firn_store *base, struct firn_slice key, bool fresh,
     return 0;
 }
 
-static int check_writes(const struct firn_cas *want, size_t count, struct firn_diag *d)
-{
-    if (count == 0 || count > FRAME_WRITES_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "from 1 to %d registers in one write",
-                          FRAME_WRITES_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (want[i].key.len > STORE_KEY_MAX || want[i].value.len > STORE_VALUE_MAX ||
-            want[i].old.len > STORE_VALUE_MAX || (!want[i].old.p && !want[i].value.p))
-            return firn__diag(d, FIRN_EINVAL, 0, "key or value too long, or nothing to write");
-    return 0;
-}
-
 static int raft_cas_many(struct firn_store *base, const struct firn_cas *want, size_t count,
                          int *result, struct firn_diag *d)
 {
     struct raft_store *s = (struct raft_store *)base;
     int64_t until = deadline(s);
-    int r = check_writes(want, count, d);
-    if (r != 0)
+    int r = store_check_writes(want, count, FRAME_WRITES_MAX, d);
+    if (r != 0 || count == 0)
         return r;
     if (s->changed)
         return firn__diag(d, FIRN_ESTORE, 0, "the cluster is not the one that was opened");
+    firn_assert(s->incarnation != 0); /* a write without one would be for any cluster */
     begin(s, FRAME_CAS, until);
     frame_u64(&s->out, s->seen);
     frame_u64(&s->out, s->incarnation);
+    firn_assert(s->out.len == FRAME_HEAD + CAS_NONCE, "len=%zu", s->out.len);
     for (int i = CAS_NONCE; i < CAS_COUNT; i++) /* the first member's to fill in */
         frame_u8(&s->out, 0);
     frame_u32(&s->out, (uint32_t)count);
@@ -199,8 +192,9 @@ static int raft_scan(struct firn_store *base, struct firn_slice prefix, firn_rec
     int64_t until = deadline(s);
     char name[MAP_KEY_MAX], last[MAP_KEY_MAX];
     struct firn_slice behind = { NULL, 0 };
-    if (prefix.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
+    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     struct firn_slice full = full_key(s, prefix, name);
     for (bool more = true; more;) {
         begin(s, FRAME_SCAN, until);
@@ -209,7 +203,7 @@ static int raft_scan(struct firn_store *base, struct firn_slice prefix, firn_rec
         frame_text(&s->out, behind);
         struct frame_in in;
         struct frame_answer a;
-        int r = ask_again(s, until, &in, &a, d);
+        r = ask_again(s, until, &in, &a, d);
         if (r != 0)
             return r;
         more = frame_get_u8(&in);
@@ -271,21 +265,18 @@ static int raft_wait(struct firn_store *base, struct firn_slice key, struct firn
                      uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
 {
     bool fresh = true;
-    for (int64_t end = store_now_ms() + timeout_ms;;) {
+    for (int64_t end = mono_now_ms() + timeout_ms;;) {
         int r = raft_read(base, key, fresh, out, d);
-        bool same = r == FIRN_ENOENT ? !old.p
-                                     : r == 0 && old.p && out->len == old.len &&
-                                           memcmp(out->value, old.p, old.len) == 0;
+        bool same = store_unchanged(r, out, old);
         if (!same && (fresh || (r != 0 && r != FIRN_ENOENT)))
             return r;
         fresh = !same;
         if (fresh)
             continue;
-        int64_t left = end - store_now_ms();
+        int64_t left = end - mono_now_ms();
         if (left <= 0)
             return FIRN_EAGAIN;
-        struct timespec t = { 0, (left < POLL_MS ? left : POLL_MS) * 1000000 };
-        nanosleep(&t, NULL);
+        store_sleep_ms(left < POLL_MS ? left : POLL_MS);
     }
 }
 

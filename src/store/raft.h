@@ -1,7 +1,7 @@
 /*
- * raft.h - the registers of a Raft cluster, as a store. How a request gets to the cluster is a channel:
- * over the network to any member (raft_link.c), or straight to the member inside this process
- * (raft/node.h). One thread at a time.
+ * raft.h - the registers of a Raft cluster, as a store. How a request gets to the cluster is a
+ * channel: over the network to any member (raft_link.c), or straight to the member inside this
+ * process (raft/node.h). One thread at a time.
  */
 #ifndef FIRN_STORE_RAFT_H
 #define FIRN_STORE_RAFT_H
@@ -10,9 +10,9 @@
 #include "store/url.h"
 
 struct raft_channel {
-    /* One request (a whole frame) and its reply: room for FRAME_MAX bytes, *out_len of them used.
-     * `again`: it may be sent twice, since it changes nothing. FIRN_EIO: nothing was done and nothing will
-     * be; FIRN_EUNKNOWN: it may have been sent; `d` says why. */
+    /* One request (a whole frame) and its reply: room for FRAME_MAX bytes, *out_len of them
+     * used. `again`: it may be sent twice, since it changes nothing. FIRN_EIO: nothing was done
+     * and nothing will be; FIRN_EUNKNOWN: it may have been sent; `d` says why. */
     int (*call)(struct raft_channel *c, const char *frame, size_t len, bool again, int64_t until_ms,
                 char *reply, size_t *out_len, struct firn_diag *d);
     void (*close)(struct raft_channel *c);
@@ -20,8 +20,8 @@ struct raft_channel {
 
 enum { RAFT_SPACE_MAX = MAP_KEY_MAX - STORE_KEY_MAX - 1 };
 
-/* `c` is transferred, also on error. `space` keeps several users of one cluster apart; firnd's is "". Asks the
- * cluster for its incarnation, so FIRN_EIO: nobody answers. */
+/* `c` is transferred, also on error. `space` keeps several users of one cluster apart; firnd's
+ * is "". Asks the cluster for its incarnation, so FIRN_EIO: nobody answers. */
 FIRN_MUSTUSE int raft_store_new(struct raft_channel *c, const char *space, uint32_t timeout_ms,
                                 struct firn_store **out, struct firn_diag *d);
 

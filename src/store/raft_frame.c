@@ -1,5 +1,7 @@
+/* Encodes and decodes the frames of cluster members and their clients (raft_frame.h). */
 #include "store/raft_frame.h"
 #include "id/bytes.h"
+#include "platform/assert.h"
 
 #include <string.h>
 
@@ -33,6 +35,7 @@ ssize_t frame_parse(const char *p, size_t len, struct frame *out)
 
 static char *room(struct frame_out *o, size_t n)
 {
+    firn_assert(o->len <= o->cap, "len=%zu cap=%zu", o->len, o->cap);
     if (o->full || o->cap - o->len < n) {
         o->full = true;
         return NULL;
@@ -65,6 +68,7 @@ void frame_u64(struct frame_out *o, uint64_t v)
 void frame_text(struct frame_out *o, struct firn_slice s)
 {
     size_t len = s.p ? s.len : ABSENT;
+    firn_assert(!s.p || len < ABSENT, "len=%zu", len); /* a longer one would lose its upper bits */
     frame_u8(o, (uint8_t)(len >> 8));
     frame_u8(o, (uint8_t)len);
     char *p = s.p && s.len ? room(o, s.len) : NULL;
@@ -88,6 +92,7 @@ void frame_begin(struct frame_out *o, enum frame_type type, uint8_t flags, uint3
 
 void frame_end(struct frame_out *o)
 {
+    firn_assert(o->full || (o->len >= FRAME_HEAD && o->len <= FRAME_MAX), "len=%zu", o->len);
     if (o->len >= 4)
         store_be32(o->p, (uint32_t)o->len - 4);
 }
@@ -106,6 +111,7 @@ void frame_hello(struct frame_out *o, enum frame_kind kind, uint64_t member, con
 
 void frame_cas(struct frame_out *o, const struct firn_cas *want, size_t count)
 {
+    firn_assert(count > 0 && count <= FRAME_WRITES_MAX, "count=%zu", count);
     frame_u32(o, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
         frame_text(o, want[i].key);

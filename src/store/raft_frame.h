@@ -5,12 +5,12 @@
  *   frame    u32 length of what follows, u8 type, u8 flags, u16 0, u32 budget_ms, u64 number, body
  *   text     u16 length (0xffff: absent), bytes
  *
- *   HELLO    "firn", u8 version, u8 kind, u64 member, text address      the first frame of a connection
+ *   HELLO    "firn", u8 version, u8 kind, u64 member, text address    first frame of a connection
  *   WELCOME  (empty)                                                    the answer to it
  *   READ     u64 seen, u8 fresh, text key
  *   CAS      u64 seen, u64 incarnation, u64 nonce, u64 nonce, u64 since, u8 again, u32 count,
- *            { text key, text old, text value }       what is between incarnation and count is 0 from clients
- *   SCAN     u64 seen, text prefix, text behind       registers behind that key; absent: from the first
+ *            { text key, text old, text value }  clients send 0 between incarnation and count
+ *   SCAN     u64 seen, text prefix, text behind     registers after that key; absent: all
  *   IDENTITY (empty)
  *   STATUS   u8 of frame_status
  *   CHANGE   u8 what, u64 member, text address
@@ -22,10 +22,10 @@
  *     STATUS   the rest is text
  *            else text why
  *
- * `number` comes back with the reply. `budget_ms` is how long the sender still waits: afterwards nothing of
- * it may begin. `seen` is the highest index that the client was ever told: a cluster that is behind it has
- * forgotten something and answers a write with FIRN_ESTORE; a member that is behind it asks the leader. The
- * incarnation changes when a cluster is made or restored.
+ * `number` comes back with the reply. `budget_ms` is how long the sender still waits: afterwards
+ * nothing of it may begin. `seen` is the highest index that the client was ever told: a cluster
+ * that is behind it has forgotten something and answers a write with FIRN_ESTORE; a member that is
+ * behind it asks the leader. The incarnation changes when a cluster is made or restored.
  */
 #ifndef FIRN_STORE_RAFT_FRAME_H
 #define FIRN_STORE_RAFT_FRAME_H
@@ -45,8 +45,9 @@ enum {
     FRAME_WRITES_MAX = 256 /* of one CAS */,
     FRAME_ADDRESS_MAX = 255,
     FRAME_VERSION = 1,
-    /* Flags: from another member, which believes that you lead; or which is cut off. A member that does not
-     * lead, or is cut off itself, answers FIRN_EAGAIN: nothing goes round in circles. */
+    /* Flags: from another member, which believes that you lead; or which is cut off. A member
+     * that does not lead, or is cut off itself, answers FIRN_EAGAIN: nothing goes round in
+     * circles. */
     FRAME_FORWARDED = 1,
     FRAME_PASSED = 2,
 };
@@ -82,8 +83,8 @@ struct frame {
     size_t len;
 };
 
-/* Bytes of the whole frame that begins at `p`, or 0 while that cannot be said, with *out set when all of it
- * is there. FIRN_EFORMAT: no frame of ours. */
+/* Bytes of the whole frame that begins at `p`, or 0 while that cannot be said, with *out set
+ * when all of it is there. FIRN_EFORMAT: no frame of ours. */
 FIRN_MUSTUSE ssize_t frame_parse(const char *p, size_t len, struct frame *out);
 
 /* ---- writing ---- */

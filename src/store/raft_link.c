@@ -1,11 +1,12 @@
 /*
- * The way to a cluster over the network: one connection to any of its members, which passes on what is not
- * its own to answer. A member that is gone or silent is left for the next one of the list.
+ * The way to a cluster over the network: one connection to any of its members, which passes on what
+ * is not its own to answer. A member that is gone or silent is left for the next one of the list.
  */
 #include "store/link.h"
 #include "store/raft.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/assert.h"
+#include "platform/mono.h"
 #include "wire/tls_context.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static void drop(struct raft_link *c)
 {
     link_close(c->link);
     c->link = NULL;
+    firn_assert(c->host < c->url.host_n, "host=%zu of %zu", c->host, c->url.host_n);
     c->host = (c->host + 1) % c->url.host_n;
 }
 
@@ -33,6 +35,7 @@ static int receive(struct raft_link *c, char *to, size_t *out_len, struct frame 
     size_t len = 0;
     for (;;) {
         size_t n = 0;
+        firn_assert(len <= FRAME_MAX, "len=%zu", len);
         ssize_t used = frame_parse(to, len, f);
         if (used > 0 && (size_t)used == len) {
             *out_len = len;
@@ -71,7 +74,7 @@ static int connected(struct raft_link *c, char *room, int64_t until, struct firn
         c->link = NULL;
     }
     for (size_t left = c->url.host_n; !c->link; left--) {
-        int64_t now = store_now_ms(), share = now + (until - now) / (int64_t)left;
+        int64_t now = mono_now_ms(), share = now + (until - now) / (int64_t)left;
         int r = link_open(c->url.host[c->host].name, c->url.host[c->host].port, c->tls, share,
                           &c->link, d);
         if (r == 0)
@@ -91,7 +94,7 @@ static int link_call(struct raft_channel *base, const char *frame, size_t len, b
 {
     struct raft_link *c = (struct raft_link *)base;
     for (bool last = !again;; last = true) {
-        int64_t now = store_now_ms(), end = last ? until : now + (until - now) / 2;
+        int64_t now = mono_now_ms(), end = last ? until : now + (until - now) / 2;
         struct frame f;
         int r = connected(c, reply, end, d);
         if (r != 0) {

@@ -1,31 +1,34 @@
 /*
- * The registers in Redis 7: strings `<prefix>:<key>`, with a sorted set `<prefix>` of all keys for scans.
+ * The registers in Redis 7: strings `<prefix>:<key>`, with a sorted set `<prefix>` of all keys for
+ * scans.
  *
- * Redis replicates without waiting, so a fail-over can forget what was confirmed (docs/coordination.md).
- * firn then notices another server and fences, which is as safe as the clocks are. That is weaker than
- * every other store, so it must be asked for:
- *   unsafe_ok=yes  checks at every connection that the server keeps what it confirms: appendonly yes,
- *                  appendfsync always, no-appendfsync-on-rewrite no, no eviction of keys without expiry.
- *                  Where a fail-over is possible (it has replicas, or the URL names several servers)
- *                  also that an old master stops accepting writes: min-replicas-to-write >= 1 and
+ * Redis replicates without waiting, so a fail-over can forget what was confirmed
+ * (docs/coordination.md). firn then notices another server and fences, which is as safe as the
+ * clocks are. That is weaker than every other store, so it must be asked for:
+ *   unsafe_ok=yes  checks at every connection that the server keeps what it confirms: appendonly
+ *                  yes, appendfsync always, no-appendfsync-on-rewrite no, no eviction of keys
+ *                  without expiry. Where a fail-over is possible (it has replicas, or the URL names
+ *                  several servers) also that an old master stops: min-replicas-to-write >= 1 and
  *                  min-replicas-max-lag 1..10 s. A lone server needs no replica.
  *   unsafe_ok=dev  checks nothing: for development, and where CONFIG GET is forbidden.
  *
- * A write is one Lua script, which is atomic: it first compares run_id and master_replid with those of
- * opening and every old value, then writes; nothing can fail between its writes. Both ids change when
- * the server restarts, so a restart is FIRN_ESTORE, too; the replid alone also when a first replica
- * joins: a fence too many is no harm. appendfsync always answers after the fsync. Counters never are Lua
- * numbers. Once a byte of a write may have been sent, silence is FIRN_EUNKNOWN; errors that Redis gives
- * before a script writes are FIRN_EIO.
+ * A write is one Lua script, which is atomic: it first compares run_id and master_replid with those
+ * of opening and every old value, then writes; nothing can fail between its writes. Both ids change
+ * when the server restarts, so a restart is FIRN_ESTORE, too; the replid alone also when a first
+ * replica joins: a fence too many is no harm. appendfsync always answers after the fsync. Counters
+ * never are Lua numbers. Once a byte of a write may have been sent, silence is FIRN_EUNKNOWN;
+ * errors that Redis gives before a script writes are FIRN_EIO.
  *
- * hiredis only forms and reads messages: its version 0.14 has no TLS and no limit for a whole call, so
- * the socket is ours (link.h). Several servers: the first that is a master is used, and looked for again
- * when it is none any more. There is no Sentinel and no Cluster in this.
+ * hiredis only forms and reads messages: its version 0.14 has no TLS and no limit for a whole call,
+ * so the socket is ours (link.h). Several servers: the first that is a master is used, and looked
+ * for again when it is none any more. There is no Sentinel and no Cluster in this.
  */
+#include "store/check.h"
 #include "store/engines.h"
 #include "store/link.h"
 #include "id/diag.h"
-#include "store/now.h"
+#include "platform/assert.h"
+#include "platform/mono.h"
 #include "wire/tls_context.h"
 
 #include <ctype.h>
@@ -61,7 +64,8 @@ static const char *const script_text[SCRIPTS] = {
     [READ] = MASTER_ONLY "local t = redis.call('TIME')\n"
                          "return {redis.call('GET', ARGV[1]), t[1], t[2]}",
     /* 1 run_id, 2 master_replid, 3 prefix, then for each register: what, key, old, value.
-     * All that can fail comes before the first write, and so does ZCARD: it fails if the index is none. */
+     * All that can fail comes before the first write, and so does ZCARD: it fails if the index
+     * is none. */
     [CAS] = MASTER_ONLY IDS "if run ~= ARGV[1] or id ~= ARGV[2] then return 'store' end\n"
                             "local ok = {}\n"
                             "redis.call('ZCARD', ARGV[3])\n"
@@ -112,7 +116,7 @@ struct redis {
 
 static int64_t deadline(const struct redis *s)
 {
-    return store_now_ms() + s->timeout_ms;
+    return mono_now_ms() + s->timeout_ms;
 }
 
 static void drop(struct redis *s)
@@ -320,7 +324,7 @@ static int connected(struct redis *s, int64_t until, struct firn_diag *d)
     int r = FIRN_EIO;
     size_t first = s->host, n = s->url.host_n;
     for (size_t i = 0; i < n; i++) { /* each server has its share of the time that is left */
-        int64_t now = store_now_ms();
+        int64_t now = mono_now_ms();
         r = dial(s, (first + i) % n, now + (until - now) / (int64_t)(n - i), d);
         if (r == 0 || r == FIRN_ENOTSUP)
             return r;
@@ -343,8 +347,8 @@ static bool before_writing(const redisReply *r)
     return false;
 }
 
-/* Run a script on the master. `arg` has room for ARGS_HEAD in front. 0: *out is what it returned, never
- * 'role'. FIRN_EIO: it did not happen; FIRN_EUNKNOWN: it may have. */
+/* Run a script on the master. `arg` has room for ARGS_HEAD in front. 0: *out is what it
+ * returned, never 'role'. FIRN_EIO: it did not happen; FIRN_EUNKNOWN: it may have. */
 static int run(struct redis *s, enum script which, struct firn_slice *arg, size_t n, int64_t until,
                redisReply **out, struct firn_diag *d)
 {
@@ -405,15 +409,16 @@ static int redis_read(struct firn_store *base, struct firn_slice key, bool fresh
     (void)fresh; /* the master answers, so it always is */
     struct redis *s = (struct redis *)base;
     char name[PREFIX_MAX + 1 + STORE_KEY_MAX];
-    if (key.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "key too long");
+    int r = store_check_key(key, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     size_t n = strlen(s->prefix);
     memcpy(name, s->prefix, n);
     name[n++] = ':';
     memcpy(name + n, key.p, key.len);
     struct firn_slice arg[ARGS_HEAD + 1] = { [ARGS_HEAD] = { name, n + key.len } };
     redisReply *reply;
-    int r = run_read(s, READ, arg, 1, deadline(s), &reply, d);
+    r = run_read(s, READ, arg, 1, deadline(s), &reply, d);
     if (r != 0)
         return r;
     redisReply **e = reply->element;
@@ -446,10 +451,9 @@ static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, 
 {
     struct redis *s = (struct redis *)base;
     int64_t until = deadline(s);
-    for (size_t i = 0; i < count; i++)
-        if (want[i].key.len > STORE_KEY_MAX || want[i].value.len > STORE_VALUE_MAX ||
-            want[i].old.len > STORE_VALUE_MAX || (!want[i].old.p && !want[i].value.p))
-            return firn__diag(d, FIRN_EINVAL, 0, "key or value too long, or nothing to write");
+    int r = store_check_writes(want, count, SIZE_MAX, d);
+    if (r != 0)
+        return r;
     if (s->changed)
         return firn__diag(d, FIRN_ESTORE, 0, "Redis is not the one that was opened");
     struct firn_slice *arg = calloc(ARGS_HEAD + 3 + 4 * count, sizeof *arg), *a = arg;
@@ -465,8 +469,9 @@ static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, 
         *a++ = want[i].old;
         *a++ = want[i].value;
     }
+    firn_assert((size_t)(a - arg) == ARGS_HEAD + 3 + 4 * count, "args=%td", a - arg);
     redisReply *reply;
-    int r = run(s, CAS, arg, 3 + 4 * count, until, &reply, d);
+    r = run(s, CAS, arg, 3 + 4 * count, until, &reply, d);
     free(arg);
     if (r != 0)
         return r;
@@ -492,13 +497,13 @@ static int redis_scan(struct firn_store *base, struct firn_slice prefix, firn_re
     struct redis *s = (struct redis *)base;
     int64_t until = deadline(s);
     char from[1 + STORE_KEY_MAX], page[8];
-    if (prefix.len > STORE_KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "prefix too long");
+    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    if (r != 0)
+        return r;
     snprintf(page, sizeof page, "%d", PAGE_KEYS);
     from[0] = '['; /* that key or more; later '(', more than it */
     memcpy(from + 1, prefix.p ? prefix.p : "", prefix.len);
     size_t from_len = 1 + prefix.len;
-    int r = 0;
     for (bool more = true; r == 0 && more; from[0] = '(') {
         struct firn_slice arg[ARGS_HEAD + 3] = { [ARGS_HEAD] = text(s->prefix),
                                                  { from, from_len },

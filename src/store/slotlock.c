@@ -1,3 +1,4 @@
+/* Slot locks as open file description locks on the bytes of a side file (slotlock.h). */
 #include "store/slotlock.h"
 #include "id/diag.h"
 

@@ -1,17 +1,18 @@
 /*
- * The registers in an SQLite file.
- * WAL with synchronous=FULL: a commit is one append and one fsync, and it is durable when it answers.
- * NORMAL would be faster and may forget commits on power loss, which is a forgotten grant.
+ * The registers in an SQLite file. WAL with synchronous=FULL: a commit is one append and one fsync,
+ * and it is durable when it answers. NORMAL would be faster and may forget commits on power loss,
+ * which is a forgotten grant.
  *
- * Two things SQLite does not do for us. A file that was deleted or replaced stays writable through the
- * open descriptor, while the next process finds another store under the same name: so before every
- * write the path must still lead to the file that is open. And after a failed fsync or a full disk
- * nobody knows what reached the disk: the answer is FIRN_EUNKNOWN and the connection is opened anew.
- * The old connection is closed only after the new one is there: until then the kernel cannot give its
- * inode number to another file, so comparing numbers is sound.
+ * Two things SQLite does not do for us. A file that was deleted or replaced stays writable through
+ * the open descriptor, while the next process finds another store under the same name: so before
+ * every write the path must still lead to the file that is open. And after a failed fsync or a full
+ * disk nobody knows what reached the disk: the answer is FIRN_EUNKNOWN and the connection is opened
+ * anew. The old connection is closed only after the new one is there: until then the kernel cannot
+ * give its inode number to another file, so comparing numbers is sound.
  */
-#include "store/store.h"
+#include "store/check.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +155,8 @@ static int prepare_file(const struct sqlite *s, sqlite3 *db, struct firn_diag *d
     if (version > SCHEMA_VERSION)
         return firn__diag(d, FIRN_ENOTSUP, 0, "%.120s was made by a newer firn", s->path);
 
-    /* Going to WAL needs the file alone for a moment, and SQLite does not wait for that by itself. */
+    /* Going to WAL needs the file alone for a moment, and SQLite does not wait for that by
+     * itself. */
     int rc = SQLITE_BUSY;
     for (uint32_t ms = 0; rc == SQLITE_BUSY && ms <= s->busy_ms; ms += WAL_RETRY_MS) {
         rc = run_sql(db, "PRAGMA journal_mode = WAL") & 0xff;
@@ -306,23 +308,18 @@ static int sqlite_cas_many(struct firn_store *base, const struct firn_cas *want,
                            int *result, struct firn_diag *d)
 {
     struct sqlite *s = (struct sqlite *)base;
-    for (size_t i = 0; i < count; i++)
-        if (want[i].key.len > STORE_KEY_MAX || want[i].value.len > STORE_VALUE_MAX)
-            return firn__diag(d, FIRN_EINVAL, 0, "key or value too long");
-    int r = usable(s, d);
+    uint64_t done[4] = { 0 }; /* a bit per write: on a failure the caller's array stays untouched */
+    int r = store_check_writes(want, count, 64 * sizeof done / sizeof done[0], d);
+    if (r == 0)
+        r = usable(s, d);
     if (r == 0)
         r = same_file(s, d);
     if (r != 0)
         return r;
     if (run(s, BEGIN) != SQLITE_DONE)
         return failed(s, FIRN_EIO, "write", d);
-    /* Results first go to a bit set: on a failure the caller's array stays untouched. */
+    firn_assert(!sqlite3_get_autocommit(s->db)); /* each put() is part of the transaction */
     size_t changes = 0;
-    uint64_t done[4] = { 0 };
-    if (count > 64 * sizeof done / sizeof done[0]) {
-        run(s, ROLLBACK);
-        return firn__diag(d, FIRN_EINVAL, 0, "%zu registers in one transaction", count);
-    }
     for (size_t i = 0; i < count; i++) {
         bool changed;
         if (put(s, &want[i], &changed) != SQLITE_DONE)
@@ -332,6 +329,8 @@ static int sqlite_cas_many(struct firn_store *base, const struct firn_cas *want,
     }
     if (run(s, changes ? COMMIT : ROLLBACK) != SQLITE_DONE)
         return failed(s, changes ? FIRN_EUNKNOWN : FIRN_EIO, "write", d);
+    firn_assert(sqlite3_get_autocommit(s->db)); /* COMMIT or ROLLBACK ended it */
+    firn_assert(changes <= count, "changes=%zu count=%zu", changes, count);
     for (size_t i = 0; i < count; i++)
         result[i] = done[i / 64] >> i % 64 & 1 ? 0 : FIRN_ECONFLICT;
     return 0;
@@ -364,7 +363,8 @@ static int sqlite_scan(struct firn_store *base, struct firn_slice prefix, firn_r
     return r;
 }
 
-/* The inode and its birth: both survive a reboot (a device number need not), and no copy has both. */
+/* The inode and its birth: both survive a reboot (a device number need not), and no copy has
+ * both. */
 static int sqlite_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF],
                            struct firn_diag *d)
 {
@@ -402,8 +402,8 @@ static const struct firn_store_ops ops = {
     .check = sqlite_check,
 };
 
-/* SQLite remembers the locks of this process, and a child of fork() inherits that memory without the locks:
- * two connections to one file would then write as if the other were not there. */
+/* SQLite remembers the locks of this process, and a child of fork() inherits that memory without
+ * the locks: two connections to one file would then write as if the other were not there. */
 static int not_forked(struct firn_diag *d)
 {
     pid_t none = 0, me = getpid();

@@ -1,22 +1,23 @@
 /*
  * store.h - registers that change by compare-and-swap: the only thing coordination asks of a store.
- * A register is a key with a value. There are no version numbers: a write names the whole value that
- * it replaces. Every record carries a fresh nonce (docs/protocol.md section 2), so a value never comes
- * back, which engine counters do after a restore.
+ * A register is a key with a value. There are no version numbers: a write names the whole value
+ * that it replaces. Every record carries a fresh nonce (docs/protocol.md section 2), so a value
+ * never comes back, which engine counters do after a restore.
  *
  * All backends keep these promises (tests/conformance/run checks them):
  *  - calls block, on one thread at a time (the coordinator's), and come back within the time-out
  *    given when the store was opened;
  *  - 0 from a write means durable: it survives kill -9 and power loss;
  *  - FIRN_ECONFLICT: the register held another value, nothing changed;
- *  - FIRN_EUNKNOWN: the write may have happened, or may still; the outcome rule decides what follows;
+ *  - FIRN_EUNKNOWN: the write may have happened, or may still; the outcome rule decides what
+ *    follows;
  *  - FIRN_EIO, FIRN_ENOMEM: nothing was written; try again later;
  *  - FIRN_ESTORE: the store is not the one that was opened (file replaced or deleted), nothing was
  *    written; this handle is of no more use;
- *  - reads and scans answer what some write left there. With `fresh` an answer is at least as new as
- *    every write that was acknowledged or refused before the call; without it, it may be older;
- *  - an engine that noticed FIRN_ESTORE keeps answering it to writes until identity() is called: that
- *    looks at the engine anew, and the writes after it are for what it found (or it fails again).
+ *  - reads and scans answer what some write left there. With `fresh` an answer is at least as new
+ *    as every write that was acknowledged or refused before the call; without it, it may be older;
+ *  - an engine that noticed FIRN_ESTORE keeps answering it to writes until identity() is called:
+ *    that looks at the engine anew, and later writes are for what it found (or it fails again).
  * Messages for people go to the last argument, which may be NULL.
  */
 #ifndef FIRN_STORE_STORE_H
@@ -29,8 +30,8 @@
 #include "coord/register.h"
 #include "firn/error.h"
 
-/* Room for the longest key and the longest record (coord/record.h), with what quorum: writes before and around
- * them. */
+/* Room for the longest key and the longest record (coord/record.h), with what quorum: writes
+ * before and around them. */
 #define STORE_KEY_MAX     168
 #define STORE_VALUE_MAX   1824
 #define STORE_ID_TEXT_BUF 64
@@ -58,9 +59,9 @@ struct firn_store_ops {
     /* NULL where cas_many does it as well. */
     int (*cas)(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d);
 
-    /* Several registers in one durable transaction, each compared on its own: on 0, result[i] is 0 or
-     * FIRN_ECONFLICT. On any other answer the array is not written, and the answer holds for every
-     * entry. No key may be named twice. NULL where the engine has no such thing. */
+    /* Several registers in one durable transaction, each compared on its own: on 0, result[i] is
+     * 0 or FIRN_ECONFLICT. On any other answer the array is not written, and the answer holds
+     * for every entry. No key may be named twice. NULL where the engine has no such thing. */
     int (*cas_many)(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
                     struct firn_diag *d);
     int (*scan)(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
@@ -71,25 +72,28 @@ struct firn_store_ops {
     int (*identity)(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d);
     void (*close)(struct firn_store *s);
 
-    /* Block until the register differs from `old` (p NULL: absent) or the time is over. 0 with *out: it
-     * differs; FIRN_ENOENT: it is absent, and old was not; FIRN_EAGAIN: the time is over. NULL where
-     * the engine cannot tell by itself: firn_store_wait() then reads again and again. */
+    /* Block until the register differs from `old` (p NULL: absent) or the time is over. 0 with
+     * *out: it differs; FIRN_ENOENT: it is absent, and old was not; FIRN_EAGAIN: the time is
+     * over. NULL where the engine cannot tell by itself: firn_store_wait() then reads again and
+     * again. */
     int (*wait)(struct firn_store *s, struct firn_slice key, struct firn_slice old,
                 uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d);
 
-    /* Several registers side by side, each on its own: on 0, result[i] is what cas() would have answered.
-     * No key may be named twice. NULL where that is no faster than one after the other. */
+    /* Several registers side by side, each on its own: on 0, result[i] is what cas() would have
+     * answered. No key may be named twice. NULL where that is no faster than one after the
+     * other. */
     int (*cas_each)(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
                     struct firn_diag *d);
 
-    /* Whether all reads so far came from the store that was opened, or that identity() last found, as every
-     * write finds out for itself: 0; FIRN_ESTORE; FIRN_EIO: it cannot be asked now. It takes nothing new for
-     * granted, as identity() does. NULL where a store never becomes another one. */
+    /* Whether all reads so far came from the store that was opened, or that identity() last
+     * found, as every write finds out for itself: 0; FIRN_ESTORE; FIRN_EIO: it cannot be asked
+     * now. It takes nothing new for granted, as identity() does. NULL where a store never
+     * becomes another one. */
     int (*check)(struct firn_store *s, struct firn_diag *d);
 
-    /* After a cas or cas_many that answered FIRN_ECONFLICT for its write `i`, before any other call: what the
-     * register held instead, as a fresh read at that moment. FIRN_ENOENT: it was absent. NULL where only a
-     * read tells. */
+    /* After a cas or cas_many that answered FIRN_ECONFLICT for its write `i`, before any other
+     * call: what the register held instead, as a fresh read at that moment. FIRN_ENOENT: it was
+     * absent. NULL where only a read tells. */
     int (*instead)(struct firn_store *s, size_t i, struct firn_record *out);
 };
 
@@ -101,17 +105,17 @@ struct firn_store { /* every backend's struct begins with it */
 FIRN_MUSTUSE int firn_store_memory_new(struct firn_store **out);
 
 /*
- * A store in an SQLite file (WAL, synchronous=FULL), created when absent. Several processes may share
- * it. busy_ms: how long to wait for another process's transaction, 0 means 5000. `path` is copied.
- * After FIRN_EUNKNOWN or FIRN_EIO the next call opens the file anew by itself, so the store works
- * again when there is space again.
+ * A store in an SQLite file (WAL, synchronous=FULL), created when absent. Several processes may
+ * share it. busy_ms: how long to wait for another process's transaction, 0 means 5000. `path` is
+ * copied. After FIRN_EUNKNOWN or FIRN_EIO the next call opens the file anew by itself, so the store
+ * works again when there is space again.
  */
 FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store **out,
                                         struct firn_diag *d);
 
 /*
- * Open a store by its URL; `timeout_ms` bounds each call, 0 means 2000 (5000 for SQLite). The text is
- * copied.
+ * Open a store by its URL; `timeout_ms` bounds each call, 0 means 2000 (5000 for SQLite). The text
+ * is copied.
  *   memory:
  *   sqlite:FILE
  *   etcd://[user:password@]host[:2379][,host...]/[prefix][?tls=...]

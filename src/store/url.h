@@ -1,6 +1,7 @@
 /*
- * url.h - the address of a store, taken apart: scheme://[user[:password]@]host[:port][,host...]/path?name=value
- * A pure function over text. Percent-escapes are decoded in every part.
+ * url.h - the address of a store, taken apart:
+ * scheme://[user[:password]@]host[:port][,host...]/path?name=value A pure function over text.
+ * Percent-escapes are decoded in every part.
  */
 #ifndef FIRN_STORE_URL_H
 #define FIRN_STORE_URL_H
@@ -28,8 +29,8 @@ struct store_url {
     size_t param_n;
 };
 
-/* `params` lists the names that may stand behind the '?', separated by spaces. FIRN_EFORMAT: what is
- * wrong and where, never with the password in it. */
+/* `params` lists the names that may stand behind the '?', separated by spaces. FIRN_EFORMAT:
+ * what is wrong and where, never with the password in it. */
 FIRN_MUSTUSE int store_url_parse(const char *text, uint16_t default_port, const char *params,
                                  struct store_url *out, struct firn_diag *d);
 

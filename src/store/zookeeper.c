@@ -20,9 +20,11 @@
  * A write is sent only on a connection that was looked at (zookeeper_session.h): what could not
  * even be sent is FIRN_EIO, and FIRN_EUNKNOWN only what was under way.
  */
+#include "store/check.h"
 #include "store/engines.h"
 #include "store/zookeeper_session.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -300,6 +302,7 @@ static int commit(struct zk *s, struct write *w, unsigned connection, struct fir
     if (!o)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     int n = build(s, w, o), rc, r;
+    firn_assert(n >= 2 && (size_t)n <= 1 + ZK_GUARDS + w->count, "n=%d", n); /* root, and a write */
     o = zk_sent(o, zoo_amulti(s->zh, n, w->op, o->result, zk_finish, o));
     rc = zk_settle_write(o);
     if (rc == ZOK) {
@@ -359,12 +362,9 @@ static int register_cas_many(struct firn_store *base, const struct firn_cas *wan
                              int *result, struct firn_diag *d)
 {
     struct zk *s = (struct zk *)base;
-    if (count > ENTRIES_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0, "%zu registers in one transaction", count);
-    for (size_t i = 0; i < count; i++)
-        if (want[i].key.len > STORE_KEY_MAX || want[i].value.len > STORE_VALUE_MAX ||
-            (!want[i].old.p && !want[i].value.p))
-            return firn__diag(d, FIRN_EINVAL, 0, "key or value too long, or nothing to remove");
+    int r = store_check_writes(want, count, ENTRIES_MAX, d);
+    if (r != 0)
+        return r;
     struct write *w = calloc(1, sizeof *w + count * sizeof w->entry[0]);
     if (!w)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
@@ -378,7 +378,7 @@ static int register_cas_many(struct firn_store *base, const struct firn_cas *wan
         zk_guard_path(s->root, e->guard, w->guard[e->guard].path);
         zk_key_path(s->root, want[i].key, e->path);
     }
-    int r = count > 0 ? write_all(s, w, d) : 0;
+    r = count > 0 ? write_all(s, w, d) : 0;
     for (size_t i = 0; r == 0 && i < count; i++)
         result[i] = w->entry[i].conflict ? FIRN_ECONFLICT : 0;
     free(w);
@@ -400,8 +400,7 @@ struct names {
 static int by_bytes(const void *a, const void *b)
 {
     const struct name *x = a, *y = b;
-    int r = memcmp(x->key, y->key, x->len < y->len ? x->len : y->len);
-    return r ? r : (x->len > y->len) - (x->len < y->len);
+    return store_compare(firn_slice(x->key, x->len), firn_slice(y->key, y->len));
 }
 
 /* The keys of one directory that begin with the prefix. */
@@ -491,6 +490,7 @@ static int register_scan(struct firn_store *base, struct firn_slice prefix, firn
             zk_key_path(s->root, firn_slice(all.name[asked].key, all.name[asked].len), path);
             flying[asked % SCAN_WINDOW] = zk_send_get(s, path);
         }
+        firn_assert(done < asked && asked - done <= SCAN_WINDOW, "asked=%zu done=%zu", asked, done);
         const struct name *n = &all.name[done];
         struct zk_op *o = flying[done % SCAN_WINDOW];
         rc = zk_settle(o);

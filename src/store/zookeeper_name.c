@@ -1,4 +1,6 @@
+/* Maps keys of registers to paths of znodes and back (zookeeper_name.h). */
 #include "store/zookeeper_name.h"
+#include "platform/assert.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,11 +56,13 @@ int zk_unescape(const char *name, char *out, size_t size)
 
 void zk_key_path(const char *root, struct firn_slice key, char out[ZK_PATH_BUF])
 {
+    firn_assert(key.len <= STORE_KEY_MAX && strlen(root) < ZK_ROOT_BUF, "key_len=%zu", key.len);
     const char *slash = memchr(key.p, '/', key.len);
     size_t skip = slash ? (size_t)(slash - key.p) + 1 : 0;
     char *p = stpcpy(stpcpy(out, root), "/");
     p = slash ? escape(p, key.p, skip - 1, true) : stpcpy(p, ZK_NO_DIRECTORY);
-    escape(stpcpy(p, "/"), key.p + skip, key.len - skip, false);
+    p = escape(stpcpy(p, "/"), key.p + skip, key.len - skip, false);
+    firn_assert(p < out + ZK_PATH_BUF, "len=%td", p - out);
 }
 
 unsigned zk_guard_of(struct firn_slice key)

@@ -1,5 +1,7 @@
+/* Connection and requests of the ZooKeeper store (zookeeper_session.h). */
 #include "store/zookeeper_session.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 #include "platform/mono.h"
 
 #include <errno.h>
@@ -41,6 +43,7 @@ static void op_free(struct zk_op *o)
     free(o->names.data);
     free(o->result);
     free(o->stats);
+    firn_assert(*o->at == o); /* it is in the list, so no completion frees it again */
     *o->at = o->next;
     if (o->next)
         o->next->at = o->at;
@@ -164,8 +167,8 @@ struct zk_op *zk_send_barrier(struct zk *s)
     return zk_sent(o, o ? zoo_amulti(s->zh, 1, &check, o->result, zk_finish, o) : 0);
 }
 
-/* A server may answer pings and no request any more: ZooKeeper 3.8.0 now and then forgets what one session
- * waits for. Then only another session helps. */
+/* A server may answer pings and no request any more: ZooKeeper 3.8.0 now and then forgets what
+ * one session waits for. Then only another session helps. */
 static int settle(struct zk_op *o, const struct timespec *until)
 {
     if (!o)
