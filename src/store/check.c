@@ -1,4 +1,4 @@
-/* Checks and comparisons that all engines share. Tested by tests/conformance. */
+/* Checks and comparisons that all engines share. */
 #include "store/check.h"
 #include "id/diag.h"
 

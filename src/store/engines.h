@@ -15,7 +15,7 @@ typedef int firn_store_engine_open(const struct store_url *u, uint32_t timeout_m
 firn_store_engine_open firn_store_etcd_open, firn_store_zookeeper_open, firn_store_postgres_open,
     firn_store_redis_open, firn_store_raft_open;
 
-/* What may stand behind the '?', each beside its engine's code. */
+/* The parameters that each engine's URL takes behind the '?'. */
 #define ETCD_PARAMS      "tls ca cert key"
 #define ZOOKEEPER_PARAMS "" /* no TLS: Debian builds the library without it */
 #define POSTGRES_PARAMS  "table sslmode sslrootcert sslcert sslkey"

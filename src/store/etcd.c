@@ -1,10 +1,11 @@
 /*
- * The registers in etcd, through its JSON gateway: etcd_json.h says what is said, etcd_members.h to
- * whom.
+ * The store in etcd, through its JSON gateway. etcd_json.h encodes requests and decodes answers,
+ * etcd_members.h sends them to a member that works.
  *
- * etcd cannot tell that it was restored from a snapshot: cluster id and keys are as before. What
- * falls is the revision. Answers that are ordered after each other (all but serializable reads,
- * which a lagging member may give) never show that otherwise, so a fall means another store.
+ * etcd does not notice that it was restored from a snapshot: cluster id and keys are as before, but
+ * the revision falls. Among answers that are ordered after each other (all but serializable reads,
+ * which a lagging member may give) the revision never falls otherwise, so a fall means another
+ * store.
  */
 #include "store/check.h"
 #include "store/engines.h"
@@ -62,7 +63,7 @@ static void notice(struct etcd *s, const struct etcd_head *head, bool ordered, u
         s->changed = true;
         firn__diag(&s->why, 0, 0,
                    "etcd at %.60s is of the cluster %" PRIx64 ", not %" PRIx64
-                   ": mend the store's URL",
+                   ": correct the store's URL",
                    etcd_member(s->members), head->cluster, s->seen.cluster);
     } else if (ordered && head->revision < s->seen.revision + by) {
         s->changed = true;
@@ -231,9 +232,9 @@ static int etcd_cas_many(struct firn_store *base, const struct firn_cas *want, s
 
 /* ---- waiting ---- */
 
-/* The watch begins at the revision after the one that was looked at, so nothing falls in between. A
- * member that was cut off has no news: so no watch is longer than the time-out of a call, and then
- * another look finds a member that has. */
+/* The watch begins at the revision after the one that was looked at, so nothing falls in
+ * between. A member that is partitioned off sees no change: so no watch is longer than the
+ * time-out of a call, and then another look finds a member that has. */
 static int etcd_wait(struct firn_store *base, struct firn_slice key, struct firn_slice old,
                      uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
 {

@@ -64,7 +64,7 @@ int etcd_decode_cas_many(struct firn_slice body, const struct firn_cas *want, si
                          int *result, struct etcd_head *head);
 
 struct etcd_range {           /* starts zeroed but for its first part; serves all pages of a scan */
-    uint64_t cluster;         /* whose registers they must be; 0: anybody's */
+    uint64_t cluster;         /* whose registers they must be; 0: any cluster's */
     struct firn_slice root;   /* what keys begin with; taken off */
     struct firn_slice prefix; /* what they go on with */
     firn_record_fn *each;

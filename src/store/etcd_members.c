@@ -1,9 +1,9 @@
 /*
- * HTTP to the members, by libcurl. It has one habit that must be broken: when a connection that was
- * kept open turns out to be dead, it sends the request again on a new one, although the first may
- * have been read. Bodies are therefore handed to it piece by piece, and a second reading of a
- * write's body is refused. The same pieces tell whether anything was sent at all: without a byte of
- * its body no request can be obeyed.
+ * HTTP requests to the members of an etcd cluster, by libcurl. libcurl retries by itself: when a
+ * connection that was kept open turns out to be dead, it sends the request again on a new one,
+ * although the server may have read the first. Bodies are therefore handed to it in pieces, and a
+ * second reading of a write's body is refused. The pieces also tell whether anything was sent:
+ * without a byte of its body a request cannot take effect.
  */
 #include "store/etcd_members.h"
 #include "store/check.h"
@@ -192,10 +192,10 @@ static int explain(const struct etcd_members *m, struct firn_diag *d)
 {
     char text[120];
     int code = etcd_decode_error(etcd_answer(m), text, sizeof text);
-    bool nobody = code == GRPC_INVALID_ARGUMENT && strstr(text, "user name is empty");
+    bool no_user = code == GRPC_INVALID_ARGUMENT && strstr(text, "user name is empty");
     firn__diag(d, 0, 0, "etcd at %.60s answered %ld %s%s", etcd_member(m), m->status, text,
-               nobody && !m->user[0] ? ": give etcd://USER:PASSWORD@" : "");
-    return nobody ? GRPC_UNAUTHENTICATED : code;
+               no_user && !m->user[0] ? ": give etcd://USER:PASSWORD@" : "");
+    return no_user ? GRPC_UNAUTHENTICATED : code;
 }
 
 /* ---- the token ---- */
@@ -219,7 +219,7 @@ static int log_in(struct etcd_members *m, int64_t ms, struct firn_diag *d)
             firn__diag(d, r, 0, "etcd at %.60s gave no token", etcd_member(m));
     } else {
         int code = explain(m, d);
-        m->open_door = code == GRPC_FAILED_PRECONDITION; /* etcd asks nobody */
+        m->open_door = code == GRPC_FAILED_PRECONDITION; /* authentication is off */
         r = m->open_door ? 0
             : code == GRPC_INVALID_ARGUMENT || code == GRPC_PERMISSION_DENIED ||
                     code == GRPC_UNAUTHENTICATED
@@ -260,7 +260,7 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
             break;
         int64_t share = left / (int64_t)(m->hosts - tried);
         r = m->user[0] && !m->token[0] && !m->open_door ? log_in(m, share, &why) : 0;
-        if (r == FIRN_EAUTH) /* the others would say the same */
+        if (r == FIRN_EAUTH) /* the other members would refuse it, too */
             break;
         if (r == 0)
             r = post(m, path, write, share, write ? end_ms - mono_now_ms() : share, &why);

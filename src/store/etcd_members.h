@@ -21,7 +21,7 @@
 
 struct etcd_members;
 
-/* Asks nobody yet. FIRN_EFORMAT: what is wrong with the URL. */
+/* Sends nothing yet. FIRN_EFORMAT: what is wrong with the URL. */
 FIRN_MUSTUSE int etcd_members_open(const struct store_url *u, struct etcd_members **out,
                                    struct firn_diag *d);
 void etcd_members_close(struct etcd_members *m);
@@ -45,7 +45,7 @@ int etcd_distrust(struct etcd_members *m, int error, struct firn_diag *d);
 /* Ask for a watch, and come back when it has news, after `ms`, or earlier for no reason. */
 void etcd_listen(struct etcd_members *m, int64_t ms);
 
-/* The member in use, for people: "host:2379". */
+/* The member in use, for messages: "host:2379". */
 const char *etcd_member(const struct etcd_members *m);
 
 #endif

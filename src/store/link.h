@@ -23,12 +23,12 @@ FIRN_MUSTUSE int link_tls_new(const char *ca, const char *cert, const char *key,
                               struct tls_context **out, struct firn_diag *d);
 
 /* Connect, and shake hands when `tls` is given (borrowed); the certificate must be valid for
- * `host`. FIRN_EIO: nobody there, not in time, or not trusted. */
+ * `host`. FIRN_EIO: no server there, not in time, or not trusted. */
 FIRN_MUSTUSE int link_open(const char *host, uint16_t port, struct tls_context *tls,
                            int64_t until_ms, struct link **out, struct firn_diag *d);
 void link_close(struct link *l);
 
-/* All of it, or FIRN_EIO: then some of it may have been sent, and the link is of no more use. */
+/* All of it, or FIRN_EIO: then some of it may have been sent, and the link cannot be used again. */
 FIRN_MUSTUSE int link_send(struct link *l, const char *p, size_t len, int64_t until_ms,
                            struct firn_diag *d);
 

@@ -1,5 +1,5 @@
-/* A sorted array of pointers: simple, and quick enough for the tens of thousands of registers
- * there are. */
+/* Registers in memory as a sorted array of pointers: simple, and fast enough for the tens of
+ * thousands of registers that a store has. */
 #include "store/map.h"
 #include "store/check.h"
 #include "platform/assert.h"

@@ -1,6 +1,6 @@
 /*
- * The registers in memory. Small on purpose; it is the backend whose correctness can be seen, and
- * the one the simulated worlds put their faults around.
+ * The store in memory. Small on purpose: its correctness can be seen, and the simulator injects its
+ * faults around it. Tested by tests/conformance.
  */
 #include "store/check.h"
 #include "store/map.h"

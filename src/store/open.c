@@ -1,4 +1,4 @@
-/* Stores by their URLs: one row an engine. */
+/* Opens stores by their URLs: one row per engine. Tested by tests/unit/store/url.c. */
 #include "store/engines.h"
 #include "store/check.h"
 #include "store/quorum.h"

@@ -1,5 +1,5 @@
 /*
- * The registers in a table of PostgreSQL 10 or later: firn(key, value), one row a register.
+ * The registers in a table of PostgreSQL 10 or later: firn(key, value), one row per register.
  *
  * A write is one explicit transaction in two steps. The first sends BEGIN, a look at the server and
  * the statement that compares and writes; the second sends COMMIT, and only when the first went
@@ -19,8 +19,8 @@
  * system_identifier, timeline, database and table as when the store was opened. The timeline comes
  * from the name of the current WAL file: pg_control_checkpoint() still shows the old one for a
  * while after a promotion. It cannot change under a transaction that writes. A data directory that
- * was put back from a copy has them all the same, but its log position is behind one that was
- * confirmed to us: that is FIRN_ESTORE too.
+ * was restored from a copy has the same ones, but its log position is behind one that was confirmed
+ * to us: that is FIRN_ESTORE too.
  *
  * libpq is used without blocking, with poll() and a deadline, so a stopped server costs one
  * time-out. The exception is names: libpq asks the system's resolver, which has limits of its own;
@@ -179,7 +179,7 @@ static int dial(struct postgres *s, size_t host, int64_t until, struct firn_diag
     return 0;
 }
 
-/* A connection that speaks while nobody asked is being closed by the server: take a new one. */
+/* A connection with unexpected input is being closed by the server: take a new one. */
 static int connected(struct postgres *s, int64_t until, struct firn_diag *d)
 {
     if (s->conn) {
@@ -313,7 +313,7 @@ static int look(const PGresult *res, char id[STORE_ID_TEXT_BUF], uint64_t *lsn, 
 {
     const char *v[LSN + 1];
     if (PQntuples(res) != 1 || PQnfields(res) <= LSN)
-        return firn__diag(d, FIRN_ENOTSUP, 0, "no PostgreSQL answers as one would");
+        return firn__diag(d, FIRN_ENOTSUP, 0, "this server does not answer as PostgreSQL does");
     for (int i = 0; i <= LSN; i++)
         v[i] = PQgetvalue(res, 0, i);
     if (strcmp(v[RECOVERY], "false") != 0)
@@ -351,7 +351,7 @@ static int same_store(struct postgres *s, const PGresult *res, uint64_t *lsn, st
     if (r == FIRN_ENOENT)
         return gone(d);
     if (strcmp(id, s->id) == 0)
-        return firn__diag(d, FIRN_ESTORE, 0, "PostgreSQL was put back to an older state");
+        return firn__diag(d, FIRN_ESTORE, 0, "PostgreSQL was restored to an older state");
     return firn__diag(d, FIRN_ESTORE, 0, "another PostgreSQL answers: %s is now %s", s->id, id);
 }
 
@@ -666,7 +666,7 @@ static const struct firn_store_ops ops = {
 
 /* ---- opening ---- */
 
-/* [schema.]table of plain names, quoted as they stand. */
+/* [schema.]table of plain names, quoted as written. */
 static bool quote_table(const char *name, char out[TABLE_BUF])
 {
     size_t n = 0, part = 0, dots = 0;

@@ -26,7 +26,7 @@
 enum {
     TIMEOUT_MS_DEFAULT = 2000,
     BACK_OFF_BITS_MAX = 6, /* of milliseconds */
-    HURRY_MS = 4,          /* when a majority answered, the others have this time, */
+    HURRY_MS = 4,          /* when a majority answered, the other stores have this time, */
     HURRY_MS_MAX = 250,    /* or as long as the majority took, up to this */
     SCAN_CALLS_MAX =
         64, /* registers that a scan asks for at once, beside what the scan itself shows */
@@ -132,9 +132,9 @@ static bool send_all(struct quorum *q, const struct call *c, unsigned index, int
     return true;
 }
 
-/* The first time at once, since others just went on; then longer and longer, so that one of them
- * gets through. With a change in doubt hardly at all: the chain must still reach back to it, or
- * nobody can tell. */
+/* How long to rest before the next attempt. The first time not at all, since other proposers
+ * just went on; then longer and longer, so that one of them gets through. With a change in doubt
+ * hardly at all: the chain must still reach back to it, or its outcome stays unknown. */
 static int64_t rest_ms(struct quorum *q, struct call *c)
 {
     unsigned bits = c->rests < BACK_OFF_BITS_MAX ? c->rests : BACK_OFF_BITS_MAX;
@@ -194,7 +194,7 @@ static void answered(struct quorum *q, struct call *c, const struct job *j, int6
         c->wake_ms = now + (took < HURRY_MS ? HURRY_MS : took > HURRY_MS_MAX ? HURRY_MS_MAX : took);
 }
 
-/* Under the lock. Begun calls come to their ends: p.result of each. */
+/* Under the lock. Runs begun calls until each has its p.result. */
 void quorum_run(struct quorum *q, struct call *c, size_t n, int64_t until_ms)
 {
     for (size_t i = 0; i < n; i++)
@@ -270,7 +270,7 @@ int quorum_said(struct quorum *q, int result, struct firn_diag *d)
 static int quorum_read(struct firn_store *s, struct firn_slice key, bool fresh,
                        struct firn_record *out, struct firn_diag *d)
 {
-    (void)fresh; /* one way for both: it costs a round trip, or two, while nobody writes */
+    (void)fresh; /* one way for both: it costs a round trip, or two, without concurrent writes */
     struct quorum *q = (struct quorum *)s;
     int r = store_check_key(key, QUORUM_KEY_MAX, d);
     if (r != 0)
@@ -591,7 +591,7 @@ static int by_text(const void *x, const void *y)
     return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* Cut the list in place. */
+/* Split the list in place. */
 static int split(char *text, const char *url[QUORUM_STORES_MAX], unsigned *out_n, bool *restart_ok,
                  struct firn_diag *d)
 {

@@ -1,5 +1,5 @@
 /*
- * quorum.h - a store made of an odd number of others, of which a majority must be there: each
+ * quorum.h - a store made of an odd number of stores, of which a majority must be available: each
  * register is kept by CASPaxos (coord/paxos.h), each underlying store is an acceptor.
  *     quorum:URL|URL|URL          3, 5 or 7 of them, in any order
  *     quorum:restart_ok|URL|...   a store that became another one by its own account (a Redis that
@@ -15,10 +15,10 @@
 FIRN_MUSTUSE int firn_store_quorum_open(const char *urls, uint32_t timeout_ms,
                                         struct firn_store **out, struct firn_diag *d);
 
-/* What is wrong with the text behind "quorum:". */
+/* Check the text behind "quorum:". */
 FIRN_MUSTUSE int firn_store_quorum_check(const char *urls, struct firn_diag *d);
 
-/* One underlying store, as it stands, as soon as that is known or the time-out is over. */
+/* One underlying store in its present state, as soon as that is known or the time-out is over. */
 struct firn_quorum_view {
     char url[128];     /* without passwords */
     const char *state; /* "member", "refused", "unfit", "away", "silent", "blank" */
@@ -40,8 +40,8 @@ FIRN_MUSTUSE int firn_quorum_examine(const char *urls, uint32_t timeout_ms,
 
 /*
  * Let an underlying store that was refused take part again; `url` as it stands in the store's URL.
- * The store is given all registers by a majority of the others (coord/paxos.h, safety, 5), so it
- * may be empty or old. Whoever still uses what it was before (an old primary) must be stopped
+ * The store is given all registers by a majority of the other stores (coord/paxos.h, safety, 5), so
+ * it may be empty or old. Clients that still use its former server (an old primary) must be stopped
  * first. After an error: try again.
  */
 FIRN_MUSTUSE int firn_quorum_admit(struct firn_store *s, const char *url, struct firn_diag *d);

@@ -1,27 +1,28 @@
 /*
- * The acceptor's thread. A message is applied as a compare-and-swap of the whole record: read it
- * (or take it from memory: the swap compares), step, write. A swap that lost is done again on what
- * is there now. One whose outcome is unknown, too: if it landed, what is there is what we tried to
- * write; if it lands later, it does so on the very record that it was made from, which is what a
- * late message does.
+ * The thread of one acceptor of a quorum. A message is applied as a compare-and-swap of the whole
+ * record: read it (or take it from memory: the swap compares), step, write. A swap that lost is
+ * done again on the record that is there now. So is one whose outcome is unknown: if it landed, the
+ * record is the one that we tried to write; if it lands later, it lands on the very record that it
+ * was made from, as a late message does.
  *
- * All messages that wait are taken at once and written in one transaction where the engine has
- * such.
+ * All waiting messages are taken at once and written in one transaction where the engine has one.
  *
- * Who may vote. The store's px-member names the quorum and the store's own identity. Without it,
- * with another quorum's, or with the identity of another store (a copy, a backup that was put back)
- * the store does not know what it promised: it is refused until it is admitted again. Its floor
- * makes good for the ballots of its earlier life, and holds for registers that have no record yet.
- * Such a record may come to be while another process raises the floor, and be missed by it; so the
- * floor is read again after the write of a record that was not there, or had accepted nothing, and
- * where it rose above the ballot the answer is not given. The record stays; the next one that finds
- * it, and remembers an old floor, does the same.
+ * Which store may vote. The store's px-member names the quorum and the store's own identity.
+ * Without px-member, with another quorum's, or with another store's identity (a copy, a restored
+ * backup) the store does not know its promises: it is refused until it is admitted again. Its floor
+ * replaces the ballots of its earlier life and also holds for registers that have no record yet.
+ * Such a record may be created while another process raises the floor, and be missed by that
+ * process. So the floor is read again after the write of a record that was absent or had accepted
+ * nothing, and where it rose above the ballot no answer is given. The record stays; the next
+ * acceptor that finds it, with an old floor in memory, does the same.
  *
- * A write compares who the store is, a read does not: it may come from one that took the place of
- * ours, or was emptied. So what was only read is answered after the store has been asked who it is,
- * and where there was no record, whether px-member still is there. An engine may notice that it
- * forgot something and still have the identity that it had (etcd, PostgreSQL): then px-member is
- * made to tell everybody.
+ * A write compares the store's identity, a read does not: its answer may come from a store that
+ * took the place of ours, or was emptied. So a read is answered only after the store was asked for
+ * its identity, and where there was no record, whether px-member is still there. An engine may
+ * notice that it lost data and keep its identity (etcd, PostgreSQL): then px-member is rewritten so
+ * that every handle sees it.
+ *
+ * Tested by tests/store/quorum.py and the simulator (sim/).
  */
 #include "store/quorum_acceptor.h"
 #include "id/diag.h"
@@ -35,7 +36,7 @@
 enum {
     BATCH_MAX = 64,   /* messages in one transaction; the least that an engine takes is 128 */
     QUEUE_MAX = 2048, /* eight full calls: beyond it the store is too slow to be of use */
-    TRIES_MAX = 20,   /* swaps that lose: others write the same register */
+    TRIES_MAX = 20,   /* swaps that lose against other writers of the register */
     REOPEN_MS = 500,  /* between two looks at a store that is away or refused */
     SEEN = 512,       /* records that are remembered */
 };
@@ -289,7 +290,7 @@ static void prepare(struct acceptor *a, struct step *s, struct firn_diag *d)
     struct paxos_acceptor memory = { 0 };
     bool looks = s->job->kind == JOB_PAXOS && m->ask == PAXOS_LOOK;
     if (s->tries++ == TRIES_MAX) {
-        firn__diag(d, FIRN_EAGAIN, 0, "too many others write the same register");
+        firn__diag(d, FIRN_EAGAIN, 0, "too many concurrent writes of the same register: try again");
         end(s, FIRN_EAGAIN);
         return;
     }
@@ -604,8 +605,8 @@ static bool same_register(const struct job *first, const struct job *k)
     return false;
 }
 
-/* Under the lock: the jobs that can be done together. What nobody waits for is not done any
- * more, except that an accepted value may still come to an acceptor that was slow. */
+/* Under the lock: the jobs that can be done together. Jobs of calls that are over are
+ * dropped, except that an accepted value may still reach an acceptor that was slow. */
 static struct job *take(struct acceptor *a)
 {
     struct job *first = NULL, **last = &first;

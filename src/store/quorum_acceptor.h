@@ -59,7 +59,7 @@ struct job {
     uint64_t call;     /* whose it is */
     unsigned index;    /* of the register in that call */
     uint32_t attempt;
-    int64_t until_ms; /* after that nobody waits for it */
+    int64_t until_ms; /* after that its caller no longer waits */
     size_t key_len;   /* with QUORUM_PREFIX */
     char key[STORE_KEY_MAX];
     union {
@@ -110,7 +110,7 @@ struct inbox {            /* answers of all acceptors */
 
 struct acceptor {
     const char *url;
-    unsigned place; /* in the quorum's URL, from 1: people count so */
+    unsigned place; /* in the quorum's URL, from 1, for messages */
     uint32_t timeout_ms;
     uint64_t acceptors;
     bool restart_ok;

@@ -1,11 +1,13 @@
 /*
- * Letting a store take part again (coord/paxos.h, safety, 5). Every step can be done again, so an
- * admission that was cut is begun anew. The others go on meanwhile.
+ * Admission of a refused store to its quorum (coord/paxos.h, safety, 5). Every step can be
+ * repeated, so an admission that was interrupted is started again. The other stores keep working
+ * meanwhile.
  *   1. A floor far above every round that was ever used, at a majority without the store. Rounds
  *      grow by a few with each call, so no proposer can have asked the lost memory for one as high.
  *   2. Every register that one of that majority knows is accepted again, above the floor.
  *   3. The store gets these, as accepted by itself.
  *   4. Last its px-member, with the floor: from then on it votes.
+ * Tested by tests/store/quorum.py.
  */
 #include "store/check.h"
 #include "store/quorum_impl.h"

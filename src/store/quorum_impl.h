@@ -32,7 +32,7 @@ struct quorum {
     struct acceptor acceptor[PAXOS_ACCEPTORS_MAX];
     struct known known[KNOWN_MAX];
     struct call one;
-    char *urls; /* cut into the acceptors' */
+    char *urls; /* split into the acceptors' URLs */
 };
 
 /* All of these under inbox.lock. */

@@ -1,4 +1,5 @@
-/* The record px-member: one line a field, all of them, in this order. */
+/* The record px-member as text: one line per field, all of them, in this order. Tested by
+ * tests/store/quorum.py. */
 #include "store/quorum_acceptor.h"
 #include "id/diag.h"
 #include "platform/assert.h"

@@ -119,7 +119,7 @@ unsigned quorum_server_of(const struct acceptor *a, unsigned n, unsigned i)
 
 /* ---- the sentence ---- */
 
-/* In `room` bytes: the beginning and the end, where the cause and the cure stand. */
+/* In `room` bytes: the beginning and the end, which hold the cause and the cure. */
 static void add_squeezed(struct text *t, const char *reason, size_t room)
 {
     size_t len = strlen(reason), head = room / 3;

@@ -1,6 +1,6 @@
 /*
- * quorum_say.h - what the states of a quorum's stores come to, and how to say it. Pure: under
- * inbox->lock, or where nobody changes them.
+ * quorum_say.h - explains the states of a quorum's stores. Pure: under inbox->lock, or where no
+ * thread changes them.
  */
 #ifndef FIRN_STORE_QUORUM_SAY_H
 #define FIRN_STORE_QUORUM_SAY_H
@@ -11,12 +11,12 @@
 unsigned quorum_together(const struct acceptor *a, unsigned n);
 
 /* FIRN_ESTORE: so many are refused that those left are no majority. Another error: with those
- * that cannot be used as they are set up; it is what the first of them said. Nobody will help
- * but an operator. 0: time may. */
+ * that cannot be used as they are set up; it is what the first of them said. Only an operator
+ * can help. 0: waiting may. */
 int quorum_hopeless(const struct acceptor *a, unsigned n);
 
 /* Why store i does not take part, and what can be done; "" for a member that is well. In short:
- * in one line with others, of which doctor knows more. */
+ * in one line with other reasons; `firn admin doctor` shows all. */
 #define QUORUM_REASON_BUF 320
 void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_short,
                    char out[QUORUM_REASON_BUF]);
@@ -25,8 +25,8 @@ void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_sho
  * themselves: i, if there is none, or if that cannot be told (files, ZooKeeper). */
 unsigned quorum_server_of(const struct acceptor *a, unsigned n, unsigned i);
 
-/* One sentence: how many take part, and why the others do not. The first reason is told in full,
- * as its cure stands at its end; stores with the same one are named together. */
+/* One sentence: how many take part, and why each other store does not. The first reason is told
+ * in full, because its cure is at its end; stores with the same one are named together. */
 void quorum_say(const struct acceptor *a, unsigned n, char *out, size_t size);
 
 #endif

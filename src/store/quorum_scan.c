@@ -1,8 +1,8 @@
 /*
- * Scans: the records of a majority of the stores, joined by key. Where all that know a register
- * show one accepted ballot, and they are a majority, that is its value (coord/paxos.h, safety, 3).
- * The others, which somebody is writing or a store missed, are read through the proposer, many at
- * once.
+ * Scans of a quorum: the records of a majority of the stores, joined by key. Where all stores that
+ * know a register show one accepted ballot, and they are a majority, that is its value
+ * (coord/paxos.h, safety, 3). Other registers, which are being written or which a store missed, are
+ * read through the proposer, many at once. Tested by tests/store/quorum.py.
  */
 #include "store/check.h"
 #include "store/quorum_impl.h"

@@ -1,12 +1,12 @@
 /*
- * The registers in a Raft cluster of firnd processes, seen from outside: every call is one frame
- * and its reply. The cluster's member decides who answers; here are only the rules of store.h.
+ * The store in a Raft cluster of firnd processes, seen from outside: every call is one frame and
+ * its reply. The cluster decides which member answers; this file keeps the promises of store.h.
  *
  * A write carries the incarnation and the highest index that this handle has seen. A cluster that
- * was restored has another incarnation, one that lost its log a lower index: both refuse the write
- * inside, and the handle says FIRN_ESTORE from then on until identity() has looked anew.
+ * was restored has another incarnation, one that lost its log a lower index: both refuse the write,
+ * and the handle answers FIRN_ESTORE from then on until identity() looks anew.
  *
- * Keys are kept as space, NUL, key: no space is the beginning of another.
+ * Keys are stored as space, NUL, key: no space is a prefix of another. Tested by tests/conformance.
  */
 #include "store/check.h"
 #include "store/engines.h"
@@ -83,7 +83,7 @@ static int ask(struct raft_store *s, bool again, int64_t until, struct frame_in 
     return a->result;
 }
 
-/* A read that came to nothing is no riddle. */
+/* A read without an answer changed nothing, so its outcome is not unknown. */
 static int ask_again(struct raft_store *s, int64_t until, struct frame_in *in,
                      struct frame_answer *a, struct firn_diag *d)
 {
@@ -237,7 +237,7 @@ static int raft_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], s
         return r;
     uint64_t incarnation = frame_get_u64(&in);
     if (in.bad || incarnation == 0)
-        return firn__diag(d, FIRN_EIO, 0, "the cluster does not say who it is");
+        return firn__diag(d, FIRN_EIO, 0, "the cluster did not tell its incarnation");
     s->incarnation = incarnation;
     s->changed = false;
     snprintf(out, STORE_ID_TEXT_BUF, "raft:%016" PRIx64, incarnation);

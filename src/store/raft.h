@@ -21,7 +21,7 @@ struct raft_channel {
 enum { RAFT_SPACE_MAX = MAP_KEY_MAX - STORE_KEY_MAX - 1 };
 
 /* `c` is transferred, also on error. `space` keeps several users of one cluster apart; firnd's
- * is "". Asks the cluster for its incarnation, so FIRN_EIO: nobody answers. */
+ * is "". Asks the cluster for its incarnation, so FIRN_EIO: no member answers. */
 FIRN_MUSTUSE int raft_store_new(struct raft_channel *c, const char *space, uint32_t timeout_ms,
                                 struct firn_store **out, struct firn_diag *d);
 

@@ -1,6 +1,6 @@
 /*
- * raft_frame.h - what firnd's cluster members and their clients say to each other, as bytes. Pure
- * functions; numbers are big-endian.
+ * raft_frame.h - the frames between firnd's cluster members and their clients. Pure functions;
+ * numbers are big-endian.
  *
  *   frame    u32 length of what follows, u8 type, u8 flags, u16 0, u32 budget_ms, u64 number, body
  *   text     u16 length (0xffff: absent), bytes
@@ -45,9 +45,9 @@ enum {
     FRAME_WRITES_MAX = 256 /* of one CAS */,
     FRAME_ADDRESS_MAX = 255,
     FRAME_VERSION = 1,
-    /* Flags: from another member, which believes that you lead; or which is cut off. A member
-     * that does not lead, or is cut off itself, answers FIRN_EAGAIN: nothing goes round in
-     * circles. */
+    /* Flags: from another member, which believes that you lead; or which is partitioned off. A
+     * member that does not lead, or is partitioned off itself, answers FIRN_EAGAIN, so that no
+     * request is forwarded in a circle. */
     FRAME_FORWARDED = 1,
     FRAME_PASSED = 2,
 };
@@ -64,11 +64,12 @@ enum frame_type {
     FRAME_REPLY,
 };
 
-enum frame_kind { FRAME_MEMBER = 1, FRAME_CLIENT }; /* who says HELLO; a member goes on with Raft */
+/* The sender of HELLO; a member continues with Raft. */
+enum frame_kind { FRAME_MEMBER = 1, FRAME_CLIENT };
 
 enum frame_status {
-    STATUS_JSON,  /* the leader's, if there is one: it alone knows how far the others are */
-    STATUS_LINES, /* the same for people */
+    STATUS_JSON,  /* the leader's, if there is one: it alone knows the other members' progress */
+    STATUS_LINES, /* the same as text */
     STATUS_OWN,   /* JSON of the member that is asked */
 };
 

@@ -1,6 +1,7 @@
 /*
- * The way to a cluster over the network: one connection to any of its members, which passes on what
- * is not its own to answer. A member that is gone or silent is left for the next one of the list.
+ * A client's connection to a Raft cluster: to one member at a time, which forwards what it cannot
+ * answer itself. After a failure the next member of the URL's list is used. Tested by
+ * tests/conformance and tests/integration/cluster.py.
  */
 #include "store/link.h"
 #include "store/raft.h"

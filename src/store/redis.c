@@ -167,11 +167,12 @@ static int command(struct redis *s, const struct firn_slice *arg, size_t n, int6
         r = link_recv(s->link, some, sizeof some, &got, until, d);
         if (r == 0 && (redisReaderFeed(s->reader, some, got) != REDIS_OK ||
                        redisReaderGetReply(s->reader, &reply) != REDIS_OK))
-            r = firn__diag(d, FIRN_EIO, 0, "no Redis answers: %.60s", s->reader->errstr);
+            r = firn__diag(d, FIRN_EIO, 0, "the server does not speak the Redis protocol: %.60s",
+                           s->reader->errstr);
     }
     if (r == 0 && s->reader->pos != s->reader->len) { /* it would answer the next question */
         freeReplyObject(reply);
-        r = firn__diag(d, FIRN_EIO, 0, "Redis says more than it was asked");
+        r = firn__diag(d, FIRN_EIO, 0, "Redis sent more than one reply");
     }
     if (r != 0) {
         drop(s);
@@ -522,7 +523,7 @@ static int redis_scan(struct firn_store *base, struct firn_slice prefix, firn_re
                 more = false; /* beyond the prefix: the end */
                 break;
             } else {
-                if (v->type == REDIS_REPLY_STRING) /* else deleted by another hand */
+                if (v->type == REDIS_REPLY_STRING) /* else deleted by another program */
                     r = each(user, firn_slice(k->str, len), firn_slice(v->str, (size_t)v->len));
                 memcpy(from + 1, k->str, len);
                 from_len = 1 + len;
@@ -544,7 +545,7 @@ static int ask_ids(struct redis *s, char run_id[ID_LEN + 1], char replid[ID_LEN 
     redisReply **e = reply->element;
     if (reply->elements != 2 || e[0]->type != REDIS_REPLY_STRING || e[0]->len != ID_LEN ||
         e[1]->type != REDIS_REPLY_STRING || e[1]->len != ID_LEN) {
-        r = refused(reply, "to say who it is", d);
+        r = refused(reply, "to tell its run_id", d);
     } else {
         memcpy(run_id, e[0]->str, ID_LEN + 1);
         memcpy(replid, e[1]->str, ID_LEN + 1);

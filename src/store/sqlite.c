@@ -6,9 +6,9 @@
  * Two things SQLite does not do for us. A file that was deleted or replaced stays writable through
  * the open descriptor, while the next process finds another store under the same name: so before
  * every write the path must still lead to the file that is open. And after a failed fsync or a full
- * disk nobody knows what reached the disk: the answer is FIRN_EUNKNOWN and the connection is opened
- * anew. The old connection is closed only after the new one is there: until then the kernel cannot
- * give its inode number to another file, so comparing numbers is sound.
+ * disk it is unknown what reached the disk: the answer is FIRN_EUNKNOWN and the connection is
+ * opened anew. The old connection is closed only after the new one is there: until then the kernel
+ * cannot give its inode number to another file, so comparing numbers is sound.
  */
 #include "store/check.h"
 #include "id/diag.h"
@@ -32,7 +32,7 @@ enum {
     WAL_RETRY_MS = 10,
 };
 
-/* Prepared once a connection; the order of enum statement. */
+/* Prepared once per connection; the order of enum statement. */
 static const char *const statement_sql[] = {
     "BEGIN IMMEDIATE",
     "COMMIT",
@@ -59,7 +59,7 @@ struct sqlite {
     char path[];
 };
 
-/* What SQLite and the system say, for people. */
+/* The error of SQLite or the system, with a hint. */
 static int explain(const struct sqlite *s, sqlite3 *db, int error, const char *doing,
                    struct firn_diag *d)
 {
@@ -121,7 +121,8 @@ static int run_sql(sqlite3 *db, const char *sql)
     return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
-/* An empty file becomes ours, in one transaction: others may be opening it at this very moment. */
+/* An empty file becomes ours, in one transaction: other processes may be opening it at the same
+ * time. */
 static int claim_file(const struct sqlite *s, sqlite3 *db, struct firn_diag *d)
 {
     sqlite3_int64 id = 0, tables = 0;

@@ -13,12 +13,12 @@
  *    follows;
  *  - FIRN_EIO, FIRN_ENOMEM: nothing was written; try again later;
  *  - FIRN_ESTORE: the store is not the one that was opened (file replaced or deleted), nothing was
- *    written; this handle is of no more use;
+ *    written; this handle cannot be used again;
  *  - reads and scans answer what some write left there. With `fresh` an answer is at least as new
  *    as every write that was acknowledged or refused before the call; without it, it may be older;
  *  - an engine that noticed FIRN_ESTORE keeps answering it to writes until identity() is called:
  *    that looks at the engine anew, and later writes are for what it found (or it fails again).
- * Messages for people go to the last argument, which may be NULL.
+ * Messages for the operator go to the last argument, which may be NULL.
  */
 #ifndef FIRN_STORE_STORE_H
 #define FIRN_STORE_STORE_H
@@ -122,10 +122,10 @@ FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, stru
  *   zookeeper://[user:password@]host[:2181][,host...]/[path, else firn]
  *   postgres://[user[:password]@]host[:5432][,host...]/database
  *   redis://[user:password@]host[:6379][,host...]/[db]?unsafe_ok=yes
- *   quorum:URL|URL|URL     registers kept by a majority of others (store/quorum.h)
+ *   quorum:URL|URL|URL     registers kept by a majority of stores (store/quorum.h)
  *   raft://host[:9003][,host...]/[space][?tls=...]   members of a firnd cluster, as a client of it
  * FIRN_EFORMAT: no such URL. FIRN_ENOTSUP: this build lacks the engine; the text names the package.
- * FIRN_EIO: nobody answers.
+ * FIRN_EIO: no server answers.
  */
 FIRN_MUSTUSE int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **out,
                                  struct firn_diag *d);
@@ -133,7 +133,7 @@ FIRN_MUSTUSE int firn_store_open(const char *url, uint32_t timeout_ms, struct fi
 /* Whether the URL is of a store for many machines (ops->shared), without opening it. */
 bool firn_store_url_shared(const char *url);
 
-/* What is wrong with a URL, without asking anybody. */
+/* Check a URL without opening the store. */
 FIRN_MUSTUSE int firn_store_url_check(const char *url, struct firn_diag *d);
 
 FIRN_MUSTUSE static inline int firn_store_read(struct firn_store *s, struct firn_slice key,

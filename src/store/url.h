@@ -29,7 +29,7 @@ struct store_url {
     size_t param_n;
 };
 
-/* `params` lists the names that may stand behind the '?', separated by spaces. FIRN_EFORMAT:
+/* `params` lists the parameters allowed behind the '?', separated by spaces. FIRN_EFORMAT:
  * what is wrong and where, never with the password in it. */
 FIRN_MUSTUSE int store_url_parse(const char *text, uint16_t default_port, const char *params,
                                  struct store_url *out, struct firn_diag *d);

@@ -5,8 +5,8 @@
  * compares the value here and names the version there, all of it in one transaction. Two holes of
  * versions are closed:
  *  - a znode that was deleted and created again counts from 0 anew. firn never deletes what is
- *    rewritten, so after a write czxid must be the one that was read. Otherwise somebody else
- *    did: what the write replaced is not known, and the answer is FIRN_ESTORE although it landed,
+ *    rewritten, so after a write czxid must be the one that was read. Otherwise another
+ *    program did: what the write replaced is not known, and the answer is FIRN_ESTORE although it landed,
  *    since only that keeps the caller from finding its own nonce there and using the grant
  *    (docs/protocol.md section 6).
  *  - registers that are removed have such second lives by design. Each creation therefore counts
@@ -39,8 +39,8 @@ enum {
 
 /* ---- reads ---- */
 
-/* The store's clock: the leader's at our last write, and the time since. Other people's writes say
- * nothing, nobody knows how long ago they were. */
+/* The store's clock: the leader's at our last write, and the time since. Other clients' writes say
+ * nothing: their age is unknown. */
 static uint64_t store_ms(const struct zk *s)
 {
     int64_t age = zk_boot_ms() - s->wrote_at;
@@ -216,7 +216,7 @@ static int read_old(struct zk *s, struct write *w)
     }
     if (rc != ZOK || !stale)
         return rc;
-    w->fresh = true; /* our server may be behind the others: once more, with all that is known */
+    w->fresh = true; /* our server may be behind the ensemble: once more, with all that is known */
     return read_old(s, w);
 }
 
@@ -286,7 +286,7 @@ static int check_commit(struct zk *s, const struct write *w, const struct zk_op 
     for (int i = 1; i < n; i++) {
         const struct entry *e = w->of[i];
         if (e && e->want->old.p && !removes(e) && o->stats[i].czxid != e->czxid)
-            return zk_change(s, false, "somebody deleted and created", e->path);
+            return zk_change(s, false, "another program deleted and created", e->path);
     }
     s->wrote_ms = o->stats[1].mtime;
     s->wrote_at = zk_boot_ms();
@@ -309,7 +309,7 @@ static int commit(struct zk *s, struct write *w, unsigned connection, struct fir
         pthread_mutex_lock(&s->lock);
         bool same = s->connections == connection;
         pthread_mutex_unlock(&s->lock);
-        /* It may have gone out on a connection that nobody has looked at yet. */
+        /* It may have gone out on a connection that was not inspected yet. */
         r = same ? check_commit(s, w, o, n) : FIRN_EUNKNOWN;
         if (r == FIRN_ESTORE)
             r = zk_not_the_same(s, d);
@@ -521,7 +521,7 @@ static int register_scan(struct firn_store *base, struct firn_slice prefix, firn
 /* ---- the store ---- */
 
 /* The root's birth, its transaction and the leader's clock: no other ensemble has both. Then the
- * mark: a copy that was put back gets a new one from whoever had seen more. */
+ * mark: a restored copy gets a new one from the first handle that had seen more. */
 static int store_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
 {
     struct zk *s = (struct zk *)base;

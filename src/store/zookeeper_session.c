@@ -321,8 +321,7 @@ static int settle_stat(struct zk_op *o, struct Stat *out)
     return rc == ZNONODE ? ZOK : rc;
 }
 
-/* Is this still the store that was opened? Notes it in `changed`; an error says that nobody
- * knows. */
+/* Is this still the store that was opened? Notes it in `changed`; an error: it is unknown. */
 static int inspect(struct zk *s)
 {
     struct zk_lineage *l = &s->line;
@@ -397,7 +396,7 @@ int zk_connected(struct zk *s, unsigned *out_connection, struct firn_diag *d)
     return zk_explain(s, FIRN_EIO, ZOPERATIONTIMEOUT, d);
 }
 
-/* Give the store another identity, unless somebody has done so since. */
+/* Give the store another identity, unless another handle has done so since. */
 static void mark(struct zk *s)
 {
     struct Stat root;

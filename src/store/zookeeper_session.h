@@ -11,8 +11,8 @@
  * The ensemble may lose its memory (a restored backup, a wiped disk). Every new connection
  * therefore looks whether the root is still the same znode, and whether the newest change seen so
  * far, the highest mzxid, is still there: its znode is not older, or was removed since, which its
- * guard tells. The transaction numbers alone do not: the election after a restore lifts them
- * above all that was seen. Whoever notices it marks the root by a write. That makes the store's
+ * guard tells. The transaction numbers alone do not: the election after a restore lifts them above
+ * all that was seen. The handle that notices it marks the root by a write. That makes the store's
  * identity another one, for handles that are opened later and could not know, and for all others:
  * every write checks the root's version.
  */
@@ -33,7 +33,7 @@ struct zk_op { /* one request */
     struct zk_op *next, **at;
     struct zk *s;
     bool done;
-    bool given_up; /* nobody waits any more: the completion frees it */
+    bool given_up; /* the caller waits no longer: the completion frees it */
     bool unsent;   /* the library did not take it */
     int rc;
     struct Stat stat;
@@ -89,11 +89,11 @@ void zk_begin(struct zk *s);
  * with the store is in `changed`. FIRN_EIO: there is none. */
 int zk_connected(struct zk *s, unsigned *out_connection, struct firn_diag *d);
 
-/* FIRN_ESTORE with the reason. The first time it marks the root, unless somebody has. */
+/* FIRN_ESTORE with the reason. The first time it marks the root, unless another handle has. */
 int zk_not_the_same(struct zk *s, struct firn_diag *d);
 
-/* Note in `changed` that it is not the same store. `marked`: whoever looks at the root sees it.
- * Returns FIRN_ESTORE. */
+/* Note in `changed` that it is not the same store. `marked`: every handle that looks at the root
+ * sees it. Returns FIRN_ESTORE. */
 int zk_change(struct zk *s, bool marked, const char *why, const char *path);
 
 /* Remember the newest change. */
@@ -103,7 +103,7 @@ void zk_note(struct zk *s, const char *path, unsigned guard, const struct Stat *
  * `there` bytes of the path are: what is below the root never brings the root back. */
 int zk_ensure(struct zk *s, const char *path, size_t there);
 
-/* Who may do what with new znodes. */
+/* The access control list of new znodes. */
 const struct ACL_vector *zk_acl(const struct zk *s);
 
 /* ---- requests: send, settle, drop ---- */

@@ -1,7 +1,7 @@
 /*
- * The byte pump of TLS connections. OpenSSL sees neither sockets nor buffers that outlive a call: its
- * BIO reads from the bytes that came in and writes to the buffer that goes out. OpenSSL's own memory
- * BIOs would keep their largest size for as long as the connection lives; with this one, and
+ * The byte pump of TLS connections. OpenSSL sees neither sockets nor buffers that outlive a call:
+ * its BIO reads from the bytes that came in and writes to the buffer that goes out. OpenSSL's own
+ * memory BIOs would keep their largest size for as long as the connection lives; with this one, and
  * SSL_MODE_RELEASE_BUFFERS, an idle connection holds the state of its keys and no buffer. A socket
  * BIO would write without MSG_NOSIGNAL, and a peer that went away would end the process.
  */

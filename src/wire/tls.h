@@ -11,8 +11,8 @@
 #include "wire/tls_context.h"
 
 enum {
-    /* Bytes that one call of tls_read() takes at most. With a record that was begun before (16 KiB at
-     * most) it never makes more than TLS_PLAIN_BYTES. */
+    /* Bytes that one call of tls_read() takes at most. With a record that was begun before (16
+     * KiB at most) it never makes more than TLS_PLAIN_BYTES. */
     TLS_READ_BYTES = 15 * 1024,
     TLS_PLAIN_BYTES = 32 * 1024,
     TLS_FIRST_BYTE = 0x16, /* of a handshake record; begins neither HTTP nor RESP */
@@ -29,11 +29,11 @@ FIRN_MUSTUSE int tls_accept(struct tls_context *c, struct tls **out);
 FIRN_MUSTUSE int tls_connect(struct tls_context *c, const char *host, struct tls **out);
 void tls_free(struct tls *t);
 
-/* Takes all of `in` (at most TLS_READ_BYTES), writes the plaintext that it completes to `plain` (room
- * for `cap`, at least TLS_PLAIN_BYTES) and appends to `sealed` what must be sent in return.
- * FIRN_ECLOSED: the peer said that it will send no more; *out_len counts here too. FIRN_EFORMAT: no
- * TLS, or no acceptable one, as tls_why() says; what `sealed` holds is to be sent and the connection
- * to be closed. */
+/* Takes all of `in` (at most TLS_READ_BYTES), writes the plaintext that it completes to `plain`
+ * (room for `cap`, at least TLS_PLAIN_BYTES) and appends to `sealed` what must be sent in
+ * return. FIRN_ECLOSED: the peer said that it will send no more; *out_len counts here too.
+ * FIRN_EFORMAT: no TLS, or no acceptable one, as tls_why() says; what `sealed` holds is to be
+ * sent and the connection to be closed. */
 FIRN_MUSTUSE int tls_read(struct tls *t, const char *in, size_t in_len, char *plain, size_t cap,
                           size_t *out_len, struct buf *sealed);
 
@@ -47,8 +47,8 @@ void tls_bye(struct tls *t, struct buf *sealed);
 /* The handshake is over. */
 bool tls_ready(const struct tls *t);
 
-/* The common name in the certificate that the peer has proved to own; NULL: it showed none, or it has
- * not exactly one printable name. Lives as long as `t`. */
+/* The common name in the certificate that the peer has proved to own; NULL: it showed none, or
+ * it has not exactly one printable name. Lives as long as `t`. */
 const char *tls_peer_name(const struct tls *t);
 
 /* Why a call returned FIRN_EFORMAT; a static text. */

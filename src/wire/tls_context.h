@@ -49,7 +49,8 @@ FIRN_MUSTUSE int tls_context_open(enum tls_role role, const struct tls_files *f,
 /* Whether files are loaded. NULL: no. */
 bool tls_context_on(const struct tls_context *c);
 
-/* For tls.c: an OpenSSL connection with the files of this moment; NULL when off or out of memory. */
+/* For tls.c: an OpenSSL connection with the files of this moment; NULL when off or out of
+ * memory. */
 struct ssl_st *tls_context_ssl(struct tls_context *c, int *out_error);
 
 #endif

@@ -54,8 +54,9 @@ bool url_split(struct slice text, struct url_parts *out);
 /* Takes what stands before the next comma off `*rest`. False at the end; "a," gives "a" and "". */
 bool url_host_next(struct slice *rest, struct slice *host);
 
-/* Takes the next path segment off `*rest` ("/v1/ids" gives "v1", then "ids"), still encoded. False
- * at the end. "/a/" gives "a" and an empty segment: a router must not take it for "/a" by accident. */
+/* Takes the next path segment off `*rest` ("/v1/ids" gives "v1", then "ids"), still encoded.
+ * False at the end. "/a/" gives "a" and an empty segment: a router must not take it for "/a" by
+ * accident. */
 bool url_path_next(struct slice *rest, struct slice *segment);
 
 /* Takes the next `name=value` off a query, both still encoded; value is absent without '='.
@@ -63,7 +64,8 @@ bool url_path_next(struct slice *rest, struct slice *segment);
 bool url_query_next(struct slice *rest, struct slice *name, struct slice *value);
 
 /* Percent-decodes into `out` with a NUL at the end; '+' becomes a space where `plus_is_space`.
- * FIRN_EFORMAT: '%' without two hex digits, or %00. FIRN_ENOSPC: `cap` does not hold it with its NUL. */
+ * FIRN_EFORMAT: '%' without two hex digits, or %00. FIRN_ENOSPC: `cap` does not hold it with its
+ * NUL. */
 FIRN_MUSTUSE int url_decode(struct slice in, bool plus_is_space, char *out, size_t cap,
                             size_t *out_len);
 
