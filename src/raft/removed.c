@@ -6,10 +6,10 @@
  * shown, and withdrawn when a leader comes.
  */
 #include "raft/node_in.h"
+#include "wire/json_read.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ASK_EVERY_MS = 2000, ANSWER_MS = 1000 };
@@ -30,18 +30,33 @@ static void ask(struct wire *w)
     wire_send(w, o.p, o.len);
 }
 
+struct status_seen {
+    char cluster[17], id[17]; /* of this member, as the status writes them */
+    bool ours, leads, listed;
+};
+
+static void see(void *user, const char *path, const char *value, bool string)
+{
+    struct status_seen *s = user;
+    size_t len = strlen(path);
+    (void)string;
+    if (strcmp(path, "cluster") == 0)
+        s->ours |= strcmp(value, s->cluster) == 0;
+    else if (strcmp(path, "state") == 0)
+        s->leads = strcmp(value, "leader") == 0;
+    else if (strncmp(path, "members.", 8) == 0 && strcmp(path + len - 3, ".id") == 0)
+        s->listed |= strcmp(value, s->id) == 0;
+}
+
 /* The status of a leader of this cluster whose members lack this one. After a restart without a
  * leader this member may not know its cluster's incarnation yet: entries that are not known to be
  * committed are not applied. */
 static bool says_removed(const struct node *n, const char *status, size_t len)
 {
-    char cluster[48], id[40], *text = strndup(status, len);
-    snprintf(cluster, sizeof cluster, "\"cluster\":\"%016" PRIx64 "\"", n->fsm.incarnation);
-    snprintf(id, sizeof id, "\"id\":\"%016" PRIx64 "\"", n->self.id);
-    bool ours = text && (n->fsm.incarnation == 0 || strstr(text, cluster));
-    bool removed = ours && strstr(text, "\"state\":\"leader\"") && !strstr(text, id);
-    free(text);
-    return removed;
+    struct status_seen s = { .ours = n->fsm.incarnation == 0 };
+    snprintf(s.cluster, sizeof s.cluster, "%016" PRIx64, n->fsm.incarnation);
+    snprintf(s.id, sizeof s.id, "%016" PRIx64, n->self.id);
+    return json_each(status, len, see, &s) == 0 && s.ours && s.leads && !s.listed;
 }
 
 static void on_frame(struct wire *w, const struct frame *f)
