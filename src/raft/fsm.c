@@ -155,6 +155,7 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
         return r;
     if (!result_grow(f, 1 + n))
         return FIRN_ENOMEM;
+    firn_assert(n > 0 && n <= FRAME_WRITES_MAX, "writes=%zu", n);
     uint8_t *out = f->result + f->result_len;
     const struct dedup_row *before = dedup_find(&f->dedup, nonce);
     memset(out, 1, 1 + n);

@@ -102,6 +102,7 @@ void identity_note_restore(struct node *n)
 {
     char self[4200], path[4200], folder[FOLDER_BUF];
     struct firn_diag d;
+    firn_assert(n->self.lock_fd >= 0 && !n->opts.restore, "a restore that is not applied yet");
     name_folder(n, folder);
     snprintf(self, sizeof self, "%s/member", n->self.dir);
     snprintf(path, sizeof path, "%s/restored", n->self.dir);
@@ -142,6 +143,7 @@ int identity_open(struct node *n, struct firn_diag *d)
         r = make_dir(log, d);
     if (r != 0)
         return r;
+    firn_assert(n->self.lock_fd < 0 && n->self.id == 0, "an identity that is open already");
     n->self.lock_fd = open(log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (n->self.lock_fd < 0)
         return io_error(d, "open", log);

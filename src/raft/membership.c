@@ -92,6 +92,7 @@ static void stepped(struct raft_change *req, int status)
 {
     struct change *c = req->data;
     struct request *q = request_of(c);
+    firn_assert(c->node->change.under_way && !c->node->change.transferring);
     if (status != 0) {
         if (q) /* it is in the log: the next leader may find it done */
             q->maybe = true;
@@ -189,7 +190,7 @@ void membership_change(struct node *n, struct request *q)
     c->id = frame_get_u64(&in);
     struct firn_slice address = frame_get_text(&in, FRAME_ADDRESS_MAX);
     memcpy(c->address, address.p, address.len);
-    q->state = REQUEST_PROPOSED;
+    request_move(q, REQUEST_PROPOSED);
     n->change.under_way = true;
     bool adds = c->what == CHANGE_JOIN || c->what == CHANGE_ADD;
     if (c->what < CHANGE_JOIN || c->what > CHANGE_TRANSFER ||
@@ -213,6 +214,7 @@ void membership_change(struct node *n, struct request *q)
 
 static void join_end(struct node *n)
 {
+    firn_assert(n->opts.join_n > 0);
     n->join.wire = NULL;
     n->join.next++; /* wraps around the list */
     n->join.retry_ms = uv_now(&n->loop.uv) + JOIN_EVERY_MS;
@@ -223,12 +225,14 @@ static void join_frame(struct wire *w, const struct frame *f)
     struct node *n = wire_user(w);
     char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
     struct frame_out o = { .p = room, .cap = sizeof room };
+    firn_assert(w == n->join.wire && n->self.id != 0);
     if (f->type == FRAME_WELCOME) {
         frame_begin(&o, FRAME_CHANGE, 0, JOIN_BUDGET_MS, 1);
         frame_u8(&o, n->opts.standby ? CHANGE_ADD : CHANGE_JOIN);
         frame_u64(&o, n->self.id);
         frame_text(&o, firn_slice(n->self.address, strlen(n->self.address)));
         frame_end(&o);
+        firn_assert(!o.full, "len=%zu", o.len);
         wire_send(w, o.p, o.len);
         return;
     }

@@ -94,6 +94,7 @@ static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
     struct node *n = f->data;
     int r = fsm_restore(&n->fsm, b->base, b->len);
     if (r == 0) {
+        firn_assert(n->fsm.requests == 0 || n->fsm.dedup.row, "requests without their results");
         set_resend(n, b->len);
         raft_free(b->base);
         n->applied.snapshots++;
@@ -123,6 +124,7 @@ static void begin_end(struct node *n)
 {
     if (n->loop.closing)
         return;
+    firn_assert(n->health.raft_open, "libraft is closed already");
     n->loop.closing = true;
     node_end_requests(n);
     raft_close(&n->raft, on_raft_closed);

@@ -252,9 +252,18 @@ static inline bool request_due(const struct node *n, const struct request *q)
     return q->state == REQUEST_WAITING && q->retry_ms <= uv_now(&n->loop.uv);
 }
 
+/* Every request waits between two attempts. */
+static inline void request_move(struct request *q, enum request_state next)
+{
+    firn_assert((q->state == REQUEST_WAITING) != (next == REQUEST_WAITING), "state=%d next=%d",
+                (int)q->state, (int)next);
+    q->state = next;
+}
+
 static inline void request_wait(const struct node *n, struct request *q, uint64_t pause_ms)
 {
-    q->state = REQUEST_WAITING;
+    if (q->state != REQUEST_WAITING)
+        request_move(q, REQUEST_WAITING);
     q->retry_ms = uv_now(&n->loop.uv) + pause_ms;
 }
 
@@ -262,6 +271,7 @@ static inline void request_wait(const struct node *n, struct request *q, uint64_
 static inline int node_append(struct node *n, struct raft_apply *req, struct raft_buffer *entry,
                               raft_apply_cb cb)
 {
+    firn_assert(entry->len > 0 && entry->len % 8 == 0, "len=%zu", entry->len);
     firn_assert(raft_last_index(&n->raft) >= raft_last_applied(&n->raft));
     fsm_entry_place(entry->base, raft_last_index(&n->raft) + 1);
     return raft_apply(&n->raft, req, entry, 1, cb);

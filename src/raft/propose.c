@@ -73,6 +73,7 @@ static void turn_ends(struct node *n, const struct request *q, const struct firn
 {
     if (!q->wire && !q->done)
         return;
+    firn_assert(w->key.p && w->key.len <= MAP_KEY_MAX, "key of %zu bytes", w->key.len);
     if (!lost)
         turns_won(turns_now(n), key_hash(w->key), client_of(q));
     else if (w->old.p && w->value.p)
@@ -174,7 +175,7 @@ static bool add_writes(struct node *n, struct fsm_entry *e, struct proposal *p, 
             turn_begins(n, q);
         p->part[p->count].writes = load_be32(q->frame.body + CAS_COUNT);
         p->part[p->count++].number = q->number;
-        q->state = REQUEST_PROPOSED;
+        request_move(q, REQUEST_PROPOSED);
     }
     return true;
 }
@@ -192,6 +193,7 @@ void node_propose(struct node *n)
     firn_assert(n->proposals.under_way < PROPOSALS_MAX, "under_way=%u", n->proposals.under_way);
     p->node = n;
     p->req.data = p;
+    firn_assert(n->proposals.turns.entry == 0, "entry=%" PRIu64, n->proposals.turns.entry);
     n->proposals.turns.entry = p->entry = ++n->proposals.begun;
     fsm_entry_begin(&e, room, FSM_ENTRY_MAX);
     if (n->proposals.turns.used == 0 || add_writes(n, &e, p, true))
@@ -210,6 +212,7 @@ void node_propose(struct node *n)
         n->proposals.under_way++;
         n->proposals.entries++;
         n->proposals.writes += p->count;
+        firn_assert(n->proposals.writes >= n->proposals.entries);
         return;
     }
     raft_free(b.base);

@@ -27,6 +27,7 @@ static void ask(struct wire *w)
     frame_begin(&o, FRAME_STATUS, 0, ANSWER_MS, 1);
     frame_u8(&o, STATUS_JSON);
     frame_end(&o);
+    firn_assert(!o.full);
     wire_send(w, o.p, o.len);
 }
 
@@ -64,6 +65,7 @@ static void on_frame(struct wire *w, const struct frame *f)
     struct node *n = wire_user(w);
     struct frame_in in = { f->body, f->len, false };
     struct frame_answer a;
+    firn_assert(w == n->removal.wire, "a frame of a connection that was closed");
     if (f->type == FRAME_WELCOME) {
         ask(w);
         return;

@@ -261,7 +261,7 @@ static void read_current(struct node *n)
     n->reads.under_way = true;
     for (struct request *q = n->requests.first; q && check_passed(n); q = q->next)
         if (needs_lead(n, q))
-            q->state = REQUEST_BARRIER;
+            request_move(q, REQUEST_BARRIER);
 }
 
 /* ---- forwarding to the leader ---- */
@@ -278,6 +278,7 @@ void node_greet(struct wire *w)
 static void leader_frame(struct wire *w, const struct frame *f)
 {
     struct node *n = wire_user(w);
+    firn_assert(w == n->forward.wire, "a frame of a connection that was closed");
     if (f->type == FRAME_WELCOME) {
         n->forward.up = true;
         node_pump(n);
@@ -336,6 +337,7 @@ static void leader_gone(struct wire *w, const char *why)
 {
     struct node *n = wire_user(w);
     (void)why;
+    firn_assert(w == n->forward.wire, "the end of a connection that was closed");
     n->forward.other++;
     node_leader_lost(n);
 }
@@ -364,12 +366,13 @@ static void forward(struct node *n, const char *address)
         n->forward.wire = wire_connect(&n->loop.uv, address, n->net.tls, &leader_events, n);
     }
     uint64_t now = uv_now(&n->loop.uv);
+    firn_assert(n->forward.wire || !n->forward.up);
     for (struct request *q = n->requests.first, *next; q && n->forward.up; q = next) {
         next = q->next;
         if (!request_due(n, q) || (q->frame.flags & FRAME_FORWARDED))
             continue;
         firn_assert(q->len >= FRAME_HEAD && q->len <= FRAME_MAX, "len=%zu", q->len);
-        q->state = REQUEST_FORWARDED;
+        request_move(q, REQUEST_FORWARDED);
         n->forward.requests[q->frame.type == FRAME_CAS]++;
         memcpy(n->requests.room, q->bytes, q->len);
         n->requests.room[5] = raft_state(&n->raft) == RAFT_UNAVAILABLE ? FRAME_PASSED
@@ -530,6 +533,7 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
     q->len = len;
     q->frame = f;
     q->frame.body = q->bytes + FRAME_HEAD;
+    firn_assert(q->frame.len + FRAME_HEAD == len, "body=%zu frame=%zu", q->frame.len, len);
     q->wire = wire;
     q->done = done;
     q->user = user;
@@ -544,6 +548,7 @@ void node_take(struct node *n, const char *bytes, size_t len, struct wire *wire,
     uint32_t budget = f.budget_ms < BUDGET_MS_MAX ? f.budget_ms : BUDGET_MS_MAX;
     q->since_ms = uv_now(&n->loop.uv);
     q->deadline_ms = q->since_ms + budget;
+    firn_assert(!n->requests.last || n->requests.last->number < q->number);
     q->prev = n->requests.last;
     *(n->requests.last ? &n->requests.last->next : &n->requests.first) = q;
     n->requests.last = q;

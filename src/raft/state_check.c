@@ -26,6 +26,8 @@ enum {
 
 bool check_passed(const struct node *n)
 {
+    firn_assert(n->check.term <= n->raft.current_term, "checked=%llu term=%llu", n->check.term,
+                n->raft.current_term);
     return n->check.term == n->raft.current_term && n->fsm.requests < n->check.until;
 }
 
@@ -52,6 +54,8 @@ static void said(struct raft_apply *req, int status, void *result)
     if (status == 0) {
         uint64_t every = (uint64_t)n->fsm.map.count * CHECK_PER_REGISTER;
         n->check.term = n->raft.current_term;
+        firn_assert(n->check.settled == n->raft.current_term, "settled=%llu term=%llu",
+                    n->check.settled, n->raft.current_term);
         n->check.until = n->fsm.requests + (every > CHECK_EVERY ? every : CHECK_EVERY);
     }
     free(req);
@@ -98,6 +102,8 @@ static void tell(struct node *n, const struct fsm_check *c)
 void check_applied(struct node *n)
 {
     struct fsm_check *c = &n->fsm.check;
+    firn_assert(n->check.differs <= n->raft.current_term, "differs=%llu term=%llu",
+                n->check.differs, n->raft.current_term);
     bool ours = c->term == n->raft.current_term; /* else it is an entry of an earlier leader */
     if (ours && !c->same && n->check.differs != c->term) {
         n->check.differs = c->term;

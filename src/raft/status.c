@@ -51,6 +51,7 @@ static void add_line(struct text *o, struct node *n, unsigned i, raft_id leader)
     const struct raft_server *s = &n->raft.configuration.servers[i];
     bool leads = raft_state(&n->raft) == RAFT_LEADER, me = s->id == n->self.id;
     raft_index last = raft_last_index(&n->raft);
+    firn_assert(i < n->raft.configuration.n);
     text_addf(o, "%016llx\t%s\t%s%s\t", s->id, s->address, roles[s->role % 3],
               s->id == leader ? ", leader" : "");
     if (!me && !leads) {

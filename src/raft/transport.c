@@ -42,6 +42,7 @@ static void dial_up(struct wire *w)
     char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
     struct frame_out o = { .p = room, .cap = sizeof room };
     frame_hello(&o, FRAME_MEMBER, d->node->self.id, d->node->self.address);
+    firn_assert(!o.full && d->node->self.id != 0, "len=%zu", o.len);
     wire_send(w, o.p, o.len);
 }
 
@@ -49,6 +50,7 @@ static void dial_frame(struct wire *w, const struct frame *f)
 {
     struct dial *d = wire_user(w);
     uv_stream_t *s = NULL;
+    firn_assert(w == d->wire && d->req);
     if (f->type == FRAME_WELCOME)
         s = wire_hand_over(w);
     else
@@ -122,6 +124,7 @@ static void client_frame(struct wire *w, const struct frame *f)
     if (g.kind != FRAME_MEMBER)
         return;
     uv_stream_t *s = wire_hand_over(w);
+    firn_assert(!n->loop.closing && n->net.accept);
     if (s)
         n->net.accept(&n->net.transport, g.member, g.address, s);
 }
@@ -164,6 +167,7 @@ static void transport_close(struct raft_uv_transport *t, raft_uv_transport_close
         wire_close(n->net.dials->wire);
         dial_end(n->net.dials, NULL, RAFT_CANCELED);
     }
+    firn_assert(!n->net.dials && !n->net.accept);
     cb(t);
 }
 

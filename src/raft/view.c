@@ -4,6 +4,8 @@
  */
 #include "raft/node_in.h"
 
+#include <inttypes.h>
+
 _Static_assert((int)NODE_UNAVAILABLE == RAFT_UNAVAILABLE && (int)NODE_FOLLOWER == RAFT_FOLLOWER &&
                    (int)NODE_CANDIDATE == RAFT_CANDIDATE && (int)NODE_LEADER == RAFT_LEADER,
                "libraft's states are published as they are");
@@ -67,6 +69,9 @@ void view_publish(struct node *n)
     view_members(n, &v);
     firn_assert(v.count[NODE_VOTER] + v.count[NODE_STANDBY] + v.count[NODE_SPARE] ==
                 n->raft.configuration.n);
+    firn_assert(v.writes >= v.entries && v.entries >= n->published.view.entries,
+                "writes=%" PRIu64 " entries=%" PRIu64, v.writes, v.entries);
+    firn_assert(v.leader_changes >= n->published.view.leader_changes);
     pthread_mutex_lock(&n->published.mutex);
     n->published.view = v;
     pthread_mutex_unlock(&n->published.mutex);

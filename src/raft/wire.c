@@ -247,6 +247,7 @@ static void take_plain(struct wire *w, const char *p, size_t len)
 static void stand(struct wire *w)
 {
     if (w->client && !w->up && !w->silent && (!w->tls || tls_ready(w->tls))) {
+        firn_assert(!w->resolving && !w->closing && w->tcp);
         w->up = true;
         w->events->up(w);
     }
@@ -453,6 +454,7 @@ static void on_inner(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 
 static void pump_in(struct wire *w)
 {
+    firn_assert(w->inner && !w->closing);
     w->inner_stopped = false;
     uv_read_start((uv_stream_t *)w->inner, give_chunk, on_inner);
 }

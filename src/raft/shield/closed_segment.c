@@ -61,6 +61,8 @@ int closed_list(const char *dir, struct closed_segment **out, size_t *n, struct 
     if (!list)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     qsort(list, (size_t)count, sizeof *list, compare);
+    for (int i = 1; i < count; i++)
+        firn_assert(list[i - 1].first <= list[i].first && list[i].first <= list[i].last);
     *out = list;
     *n = (size_t)count;
     return 0;

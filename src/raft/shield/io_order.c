@@ -76,6 +76,7 @@ static void cancel(struct io_order_item *i)
     }
     while (*at && (*at)->number > i->number)
         at = &(*at)->next;
+    firn_assert(!*at || (*at)->number < i->number, "an operation is cancelled twice");
     i->next = *at;
     *at = i;
 }
@@ -154,6 +155,7 @@ void io_order_run(struct node *n)
     while (o->first && may_begin(o, o->first)) {
         struct io_order_item *i = o->first;
         o->first = i->next;
+        firn_assert(!i->next || i->next->number > i->number);
         int r = begin(n, i);
         if (r != 0)
             answer(i, r);
@@ -186,6 +188,8 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
                      const struct raft_entry entries[], unsigned count, raft_io_append_cb cb)
 {
     struct node *n = node_of(io);
+    firn_assert(count > 0 && n->shield.order.next > 0, "count=%u next=%llu", count,
+                n->shield.order.next);
     int r = take(n,
                  (struct io_order_item){
                      .kind = IO_APPEND,
@@ -222,6 +226,7 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
 
 void io_order_start(struct node *n, raft_index next)
 {
+    firn_assert(next > 0 && n->shield.order.begun == 0, "next=%llu", next);
     n->shield.order.next = next;
 }
 
@@ -241,6 +246,7 @@ static void on_closed(struct raft_io *io)
 static void on_close(struct raft_io *io, raft_io_close_cb cb)
 {
     struct io_order *o = &node_of(io)->shield.order;
+    firn_assert(!o->closed, "closed twice");
     o->failed = RAFT_CANCELED;
     o->closed = cb;
     while (o->first) {

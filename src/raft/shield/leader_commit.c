@@ -20,6 +20,8 @@ void leader_commit_note(struct node *n)
                 n->raft.current_term, n->shield.lead.term);
     n->shield.lead.term = n->raft.current_term;
     n->shield.lead.first = raft_last_index(&n->raft) + 1;
+    firn_assert(n->raft.commit_index < n->shield.lead.first, "commit=%llu first=%llu",
+                n->raft.commit_index, n->shield.lead.first);
 }
 
 static bool has_only_older(const struct node *n)

@@ -56,6 +56,7 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
     bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->shield.vote.last);
     n->shield.vote.damaged = !good;
     if (good && in_place(*entries, *n_entries, *start_index)) {
+        firn_assert(*start_index > 0 || *n_entries == 0, "entries=%zu", *n_entries);
         io_order_start(n, *start_index + *n_entries);
         return 0;
     }

@@ -27,6 +27,8 @@ void silent_leader_tick(struct node *n)
     }
     if (n->shield.leader.silent || ++n->shield.leader.ticks < patience(n))
         return;
+    firn_assert(follows && n->shield.leader.ticks >= patience(n), "ticks=%u",
+                n->shield.leader.ticks);
     n->shield.leader.silent = true;
     node_say(
         n, NODE_ERROR, "leader_silent",
