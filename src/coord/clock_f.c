@@ -44,7 +44,7 @@ static void start(struct clock_f *c, const struct clock_reading *r, int64_t high
 static void follow(struct clock_f *c, const struct clock_reading *r, int64_t highest_until)
 {
     int64_t skew = c->params.skew_max_ns;
-    int64_t now = clock_f_at(c, r->mono); /* what the generators see: F never goes below */
+    int64_t now = clock_f_at(c, r->mono); /* the generators' time: F never goes below */
     int64_t expected = clock_f_at(c, c->last_mono_) + (r->boot - c->last_boot_);
     int64_t target = r->real;
     c->state = CLOCK_OK;

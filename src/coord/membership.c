@@ -186,7 +186,7 @@ static void keep_house(struct membership *m, const struct membership_now *now)
     }
 }
 
-/* ---- what next ---- */
+/* ---- the next action ---- */
 
 static void decide(struct membership *m, const struct membership_now *now,
                    const struct nonce *fresh)

@@ -188,7 +188,7 @@ enum paxos_do paxos_change(struct paxos *p, unsigned n, uint64_t id, uint64_t *r
 enum paxos_do paxos_answered(struct paxos *p, unsigned from, uint32_t attempt,
                              const struct paxos_answer *a);
 
-/* A little time went by: what a slow acceptor could still decide is decided without it. */
+/* A little time went by: decide without the slow acceptors. */
 enum paxos_do paxos_hurry(struct paxos *p);
 
 /* After PAXOS_BACK_OFF. */

@@ -7,9 +7,11 @@
  *     before=9.00f1e2d3c4b5a697 0
  *     value=5
  *     bytes
- * "0" is no ballot, `value=-` an absent register. The bytes are whatever the register holds.
+ * "0" is no ballot, `value=-` an absent register. The bytes are the register's value.
+ * Tests: tests/unit/coord/paxos.c; tests/fuzz/paxos.c.
  */
 #include "coord/paxos.h"
+#include "coord/record_form.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 
@@ -34,14 +36,7 @@ static char *put_text(char *p, const char *text)
 
 static char *put_number(char *p, uint64_t v)
 {
-    char digit[20];
-    size_t n = 0;
-    do
-        digit[n++] = (char)('0' + v % 10);
-    while (v /= 10);
-    while (n > 0)
-        *p++ = digit[--n];
-    return p;
+    return p + record_put_number(p, v);
 }
 
 static char *put_ballot(char *p, struct ballot b)

@@ -49,7 +49,7 @@ static const struct record_form meta_form = { "firn=meta 1\n", meta_field,
                                               sizeof meta_field / sizeof meta_field[0] };
 static const struct record_form slot_form = { "firn=slot 1\n", slot_field,
                                               sizeof slot_field / sizeof slot_field[0] };
-/* The version tells what is behind these lines: its number less one is a sum of these. */
+/* The version tells which lines follow: its number less one is a sum of these. */
 enum { SEQ_KEYED = 1, SEQ_WRITTEN = 2 };
 #define SEQ_FIELDS seq_field, sizeof seq_field / sizeof seq_field[0]
 static const struct record_form seq_form[] = { { "firn=seq 1\n", SEQ_FIELDS },

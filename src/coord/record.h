@@ -152,7 +152,7 @@ bool record_user_name_ok(const char *p, size_t len);
 /* The same for a text with NUL: 0, or FIRN_EINVAL with the rule in `d`. */
 FIRN_MUSTUSE int record_user_name_check(const char *name, struct firn_diag *d);
 
-/* FNV-1a, for the small tables that keep what was last used of names. */
+/* FNV-1a, for small tables of names that were used last. */
 static inline uint32_t record_name_hash(const char *p, size_t len)
 {
     uint32_t hash = 2166136261u;

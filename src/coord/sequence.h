@@ -67,7 +67,7 @@ struct seq_op {
     struct seq_record base; /* the record as last known */
     struct seq_keys keys;   /* of base */
     bool kept;              /* these have registers of their own: base may be replaced */
-    struct seq_record next; /* what value says */
+    struct seq_record next; /* the record in `value` */
     struct seq_keys next_keys;
     char base_text[RECORD_TEXT_MAX], value[RECORD_TEXT_MAX];
     size_t base_len, value_len; /* base_len 0: not known, read it first */
@@ -76,7 +76,7 @@ struct seq_op {
         struct seq_range range; /* without a key; may be none */
     } mine[SEQ_MINE];           /* own writes whose outcome is open */
     uint32_t mine_count;
-    uint8_t writer[SEQ_WRITER_NAME]; /* what its nonces begin with; drawn with the first */
+    uint8_t writer[SEQ_WRITER_NAME]; /* the first bytes of its nonces; drawn with the first nonce */
     bool named;
 };
 

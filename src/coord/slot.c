@@ -376,7 +376,7 @@ static bool build_release(struct slot_node *n, const struct slot_now *now, const
     r.epoch++;
     r.state = SLOT_FREE;
     r.owner = none;
-    /* Never below what was emitted, even if the store has forgotten some of it. */
+    /* Never below an emitted tick, even if the store has forgotten some of them. */
     r.until = max64(n->params.give_back ? r.from : r.until, now->last + 1);
     firn_assert(n->grant.closed && r.until > now->last, "until %" PRIu64 " last %" PRIu64, r.until,
                 now->last);
@@ -411,7 +411,7 @@ static void confirm(struct slot_node *n, const struct slot_now *now, struct slot
         firn_assert(g->slot == w.slot && g->gen > 0);
         g->until = max64(g->until, w.until);
     } else {
-        /* A grant that turns up late begins above what was emitted since, not at its old from. */
+        /* A grant that is found late begins above the ticks emitted since, not at its old from. */
         g->gen++;
         g->slot = w.slot;
         g->until = w.until;
@@ -432,7 +432,7 @@ void slot_cas_done(struct slot_node *n, const struct slot_now *now, int result)
     if (n->at_ != SLOT_AT_WRITE)
         return;
     if (result == 0) {
-        /* What we sent is what is there now. */
+        /* The register holds the value that we sent. */
         if (slot_parse(n->value_, n->value_len_, &n->base_, NULL) != 0) {
             halt(n, FIRN_EFORMAT, "its new record cannot be read");
             return;
@@ -457,7 +457,7 @@ void slot_cas_done(struct slot_node *n, const struct slot_now *now, int result)
         back_off(n, now);
 }
 
-/* ---- what a read says ---- */
+/* ---- the answer to a read ---- */
 
 static void try_again(struct slot_node *n, const struct slot_now *now)
 {
@@ -497,7 +497,7 @@ static void outcome_of_extend(struct slot_node *n, const struct slot_now *now)
         try_again(n, now);
     } else if (w || b->epoch < n->confirmed_.epoch ||
                (b->epoch == n->confirmed_.epoch && !nonce_eq(&b->owner, &n->me))) {
-        /* Behind what was confirmed, or another history: the store forgot. */
+        /* Older than the confirmed record, or another history: the store forgot. */
         n->confirmed_.serial = 0;
         rest(n, SLOT_REGRESSED);
     } else if (nonce_eq(&b->owner, &n->me)) {

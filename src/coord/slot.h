@@ -24,7 +24,7 @@ enum slot_state {
     SLOT_NO_SLOT,    /* all slots are held or ahead of the clock: waits for the nearest */
     SLOT_WAIT_CLOCK, /* the clock lies far behind every slot: waits for it to be set */
     SLOT_TWIN,       /* another process runs this incarnation: closed; needs slot_reborn() */
-    SLOT_REGRESSED,  /* the store forgot what it confirmed: finishes, and waits for a FENCE */
+    SLOT_REGRESSED,  /* the store forgot a confirmed write: finishes, and waits for a FENCE */
     SLOT_HALTED,     /* an operator has to repair `why`; finishes its confirmed ticks */
     SLOT_RELEASING,  /* closed; the RELEASE has not landed yet */
     SLOT_CLOSED,     /* closed and released */
@@ -45,7 +45,7 @@ struct slot_params {
               1]; /* the slot last held under this name is taken again if it can be */
 };
 
-struct slot_now {     /* what time it is; given with every call */
+struct slot_now {     /* the time; given with every call */
     uint64_t f;       /* clock F in ticks */
     uint64_t last;    /* highest tick emitted so far by any generator of this node, 0 for none */
     uint64_t mono_ms; /* for timers only */

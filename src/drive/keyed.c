@@ -1,4 +1,7 @@
-/* Reads, creates and removes the registers of clients' keys. */
+/*
+ * Reads, creates and removes the registers of clients' keys.
+ * Tests: tests/unit/drive/ticket.c, tests/property/drive/keyed_world.c.
+ */
 #include "drive/keyed.h"
 #include "platform/assert.h"
 

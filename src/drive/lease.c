@@ -484,7 +484,7 @@ static void look_at_meta(struct lease *l, uint64_t now_ms)
     l->meta_due_ms_ = now_ms + l->node.params.renew_every_ms;
     struct firn_diag d;
     if (read_meta(l, &m, &d) != 0)
-        l->view.store_errors++; /* the next write to the slot finds out what it means */
+        l->view.store_errors++; /* the next write to the slot decides */
     else if (nonce_eq(&m.cluster, &l->node.params.cluster))
         slot_scan_meta(&l->node, &m);
 }

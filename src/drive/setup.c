@@ -1,4 +1,7 @@
-/* Runs INIT, recovery, FENCE and RETIRE (coord/survey.h) on a store. */
+/*
+ * Runs INIT, recovery, FENCE and RETIRE (coord/survey.h) on a store.
+ * Tests: tests/unit/drive/lease_shared.c; the simulator.
+ */
 #include "drive/setup.h"
 #include "coord/mutant.h"
 #include "id/diag.h"
