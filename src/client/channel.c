@@ -1,5 +1,5 @@
-/* A client's connection to one firnd server: a non-blocking socket, with TLS in memory before
- * it. */
+/* A client's connection to one firnd server: a non-blocking socket, behind TLS in memory. Tested by
+ * tests/integration/client.py. */
 #include "client/channel.h"
 #include "id/diag.h"
 

@@ -6,6 +6,8 @@
  * the revision falls. Among answers that are ordered after each other (all but serializable reads,
  * which a lagging member may give) the revision never falls otherwise, so a fall means another
  * store.
+ *
+ * Tested by tests/store/etcd.py.
  */
 #include "store/check.h"
 #include "store/engines.h"

@@ -4,6 +4,8 @@
  * although the server may have read the first. Bodies are therefore handed to it in pieces, and a
  * second reading of a write's body is refused. The pieces also tell whether anything was sent:
  * without a byte of its body a request cannot take effect.
+ *
+ * Tested by tests/store/etcd.py.
  */
 #include "store/etcd_members.h"
 #include "store/check.h"

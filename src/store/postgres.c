@@ -31,6 +31,8 @@
  * What no client can see: an old primary that goes on accepting writes beside a promoted standby.
  * Let it be ended before a promotion, or give it a synchronous standby, without which its COMMITs
  * wait.
+ *
+ * Tested by tests/store/postgres.py.
  */
 #include "store/check.h"
 #include "store/engines.h"

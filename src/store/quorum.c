@@ -9,6 +9,8 @@
  * before the others, because its nonce is the quorum's. When all have it, each becomes "formed",
  * and only then it votes. So a store without a record beside one that is formed was wiped, and is
  * refused.
+ *
+ * Tested by tests/store/quorum.py.
  */
 #include "store/quorum_impl.h"
 #include "store/check.h"

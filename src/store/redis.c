@@ -22,6 +22,8 @@
  * hiredis only forms and reads messages: its version 0.14 has no TLS and no limit for a whole call,
  * so the socket is ours (link.h). Several servers: the first that is a master is used, and looked
  * for again when it is none any more. There is no Sentinel and no Cluster in this.
+ *
+ * Tested by tests/store/redis.py.
  */
 #include "store/check.h"
 #include "store/engines.h"

@@ -19,6 +19,8 @@
  *
  * A write is sent only on a connection that was looked at (zookeeper_session.h): what could not
  * even be sent is FIRN_EIO, and FIRN_EUNKNOWN only what was under way.
+ *
+ * Tested by tests/store/zookeeper.py.
  */
 #include "store/check.h"
 #include "store/engines.h"

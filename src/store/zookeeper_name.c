@@ -1,4 +1,5 @@
-/* Maps keys of registers to paths of znodes and back (zookeeper_name.h). */
+/* Maps keys of registers to paths of znodes and back (zookeeper_name.h).
+ * Tested by tests/store/zookeeper.py. */
 #include "store/zookeeper_name.h"
 #include "platform/assert.h"
 

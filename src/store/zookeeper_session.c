@@ -1,4 +1,5 @@
-/* Connection and requests of the ZooKeeper store (zookeeper_session.h). */
+/* Connection and requests of the ZooKeeper store (zookeeper_session.h).
+ * Tested by tests/store/zookeeper.py. */
 #include "store/zookeeper_session.h"
 #include "id/diag.h"
 #include "platform/assert.h"
