@@ -1,9 +1,9 @@
 /*
- * child.h - starts programs: the only fork-and-exec of firn. child_spawn() starts one; struct child is a
- * program that runs beside firn, with a log, until firn ends it by its process id. Such a child leads a
- * process group of its own, so that Ctrl-C on the terminal reaches firn alone, which ends the children in
- * order; when firn itself is killed, the kernel sends them SIGTERM.
- * One thread, which must live as long as the children do.
+ * child.h - starts programs: the only fork-and-exec of firn. child_spawn() starts one; struct child
+ * is a program that runs beside firn, with a log, until firn ends it by its process id. Such a
+ * child leads a process group of its own, so that Ctrl-C on the terminal reaches firn alone, which
+ * ends the children in order; when firn itself is killed, the kernel sends them SIGTERM. One
+ * thread, which must live as long as the children do.
  */
 #ifndef FIRN_CLI_CHILD_H
 #define FIRN_CLI_CHILD_H
@@ -59,7 +59,8 @@ int child_start(struct child *c);
 /* True once after it ended by itself. */
 bool child_ended(struct child *c);
 
-/* "ended with status 1" or "ended by signal 9 (Killed)", and the last line of its log. Returns `out`. */
+/* "ended with status 1" or "ended by signal 9 (Killed)", and the last line of its log. Returns
+ * `out`. */
 const char *child_story(const struct child *c, char out[CHILD_TEXT_BUF]);
 
 /* SIGTERM to all that run, SIGKILL to their groups after `grace_ms`; returns when none is left. */
@@ -68,7 +69,8 @@ void child_stop(struct child *c, size_t n, uint64_t grace_ms);
 /* SIGKILL, as a crash; returns when it has ended. */
 void child_kill(struct child *c);
 
-/* Make a folder PREFIX-XXXXXX below TMPDIR for files of children; false: errno says why, `out` which. */
+/* Make a folder PREFIX-XXXXXX below TMPDIR for files of children; false: errno says why, `out`
+ * which. */
 bool child_folder(const char *prefix, char out[CHILD_FOLDER_BUF]);
 
 /* Remove a folder with all that is in it. */

@@ -1,6 +1,6 @@
 /*
- * firn completion: scripts for shells, written from the tables of commands, options and words, so that
- * they know what this firn knows. The words are part of the script: completing runs no firn.
+ * firn completion: shell scripts generated from the tables of commands, options and words, so that
+ * they match this firn. The words are part of the script: completion does not run firn.
  */
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -24,7 +24,7 @@ const struct usage completion_usage = {
     .opts = opts,
 };
 
-/* Words as the shells' lists have them: with blanks between. */
+/* Words in the form of shell lists: separated by blanks. */
 static void put_word(const char *word, void *user)
 {
     bool *more = user;
@@ -250,12 +250,12 @@ int cmd_completion(int argc, char **argv)
     if (r >= 0)
         return r;
     if (operands != 1)
-        return say_trouble("for which shell? Write firn completion bash, zsh or fish");
+        return say_trouble("missing shell: write firn completion bash, zsh or fish");
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
         if (strcmp(argv[1], shells[i].name) == 0) {
             shells[i].print();
             return output_finish(STATUS_OK);
         }
-    return say_trouble("no completion for '%s': there is bash, zsh and fish",
+    return say_trouble("no completion for '%s': choose bash, zsh or fish",
                        say_text(argv[1], strlen(argv[1]), shown));
 }

@@ -34,8 +34,9 @@ static void overview(void)
     for (const struct command *c = commands; c->name; c++)
         printf("  %s%-11s%s %s\n", term_hue(0), c->name, plain, c->summary);
     printf(
-        "\nfirn COMMAND --help tells more. Data goes to stdout, talk to stderr; --json is for "
-        "programs.\n"
+        "\n"
+        "firn COMMAND --help shows the options of a command. Data goes to stdout, messages to\n"
+        "stderr; --json is for programs.\n"
         "Exit status: 0 done, 1 a check failed or an ID was unreadable, 2 wrong usage, or input\n"
         "or output failed.\n");
 }
@@ -44,7 +45,7 @@ int cmd_help(int argc, char **argv)
 {
     char unused, shown[SAY_TEXT_BUF];
     int operands = 0;
-    /* `firn --help` arrives here as well, and so does firn without a word. */
+    /* `firn --help` and `firn` without arguments arrive here as well. */
     bool asked = argc > 0 && strcmp(argv[0], "help") == 0;
     int r = asked ? options_parse(&help_usage, argc, argv, &unused, &operands) : -1;
     if (r >= 0)

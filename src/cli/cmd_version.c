@@ -1,4 +1,4 @@
-/* firn version */
+/* firn version: prints the version. */
 #include "cli/commands.h"
 #include "wire/json_write.h"
 #include "cli/output.h"
@@ -26,7 +26,7 @@ int cmd_version(int argc, char **argv)
     if (r >= 0)
         return r;
     if (operands > 0)
-        return say_trouble("it takes nothing but --json");
+        return say_trouble("unexpected operand: firn version takes --json only");
     if (v.json) {
         struct buf j;
         buf_init(&j, OUTPUT_JSON_MAX);

@@ -1,4 +1,4 @@
-/* commands.h - the commands, each in a file of its own, and the table that main.c keeps of them. */
+/* commands.h - the table of commands, which main.c defines, and the entry point of each. */
 #ifndef FIRN_CLI_COMMANDS_H
 #define FIRN_CLI_COMMANDS_H
 
@@ -9,7 +9,7 @@ extern const struct command commands[]; /* ends with a NULL name */
 /* The row of that name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* argv[0] is the command's name; the answer is the exit status. */
+/* argv[0] is the command's name; the return value is the exit status. */
 int cmd_admin(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

@@ -1,3 +1,4 @@
+/* Lengths of time and counts as text. */
 #include "cli/duration.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 const char *duration_text(uint64_t ns, char out[DURATION_BUF])
 {
     static const struct {
-        uint64_t below_ns; /* what rounds to 1000 belongs to the next unit */
+        uint64_t below_ns; /* values that round to 1000 belong to the next unit */
         double unit_ns;
         const char *name;
     } units[] = {

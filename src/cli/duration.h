@@ -1,4 +1,4 @@
-/* duration.h - lengths of time as people read them (873 ns, 41.2 us, 3.07 ms) and write them (10s). */
+/* duration.h - lengths of time: formats 873 ns, 41.2 us, 3.07 ms; parses 10s, 5m. */
 #ifndef FIRN_CLI_DURATION_H
 #define FIRN_CLI_DURATION_H
 
@@ -7,7 +7,7 @@
 
 #define DURATION_BUF 24
 
-/* Three digits that count. Returns `out`. */
+/* Three significant digits. Returns `out`. */
 const char *duration_text(uint64_t ns, char out[DURATION_BUF]);
 
 /* 500ms, 10s, 5m, 2h, 1d; a number alone is seconds. False: something else, or more than a year. */

@@ -1,3 +1,4 @@
+/* The encodings of firn convert: reads and writes values, and names the character that is wrong. */
 #include "cli/encoding.h"
 #include "cli/say.h"
 
@@ -11,8 +12,10 @@
 enum { ENCODINGS_MAX = 32 };
 
 static const struct encoding notations[] = {
-    { "uuid", "128 bits as a UUID: 8-4-4-4-12 hex digits; no version is set or asked for", NULL,
-      true },
+    { "uuid",
+      "128 bits as a UUID: 8-4-4-4-12 hex digits; the version bits are neither set nor "
+      "checked",
+      NULL, true },
     { "ulid", "128 bits as a ULID: 26 characters of Crockford base32", NULL, true },
 };
 enum { NOTATIONS = sizeof notations / sizeof notations[0] };
@@ -48,8 +51,9 @@ static struct firn_u128 from_bytes(const uint8_t b[16])
     return (struct firn_u128){ load_be64(b), load_be64(b + 8) };
 }
 
-/* The first character that the codec does not know, 0 if it knows all: the check symbols and
- * look-alikes that it also reads are letters and a few signs, so only other characters are named. */
+/* The first character outside the codec's alphabet, 0 if there is none. Check symbols and
+ * look-alikes, which the codec also accepts, are letters and a few signs: only other characters
+ * are reported. */
 static size_t foreign_column(const struct firn_codec *c, const char *p, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -88,8 +92,9 @@ static int codec_failed(const struct firn_codec *c, unsigned bits, const char *p
                           "the check symbol at the end does not match: a character is "
                           "mistyped or missing");
     if (len > 1 && p[0] == c->alphabet[0])
-        return firn__diag(d, r, 1, "a zero in front: %s writes none", c->name);
-    return firn__diag(d, r, 0, "malformed %s: bits are set behind the last byte, or none are there",
+        return firn__diag(d, r, 1, "a leading zero: %s writes none", c->name);
+    return firn__diag(d, r, 0,
+                      "malformed %s: bits are set after the last byte, or the text is too short",
                       c->name);
 }
 
@@ -136,7 +141,7 @@ int encoding_read(const struct encoding *e, unsigned bits, const char *p, size_t
                   struct encoding_value *out, struct firn_diag *diag)
 {
     if (len == 0)
-        return firn__diag(diag, FIRN_EFORMAT, 0, "it is empty");
+        return firn__diag(diag, FIRN_EFORMAT, 0, "the text is empty");
     if (e->codec)
         return codec_read(e->codec, bits, p, len, out, diag);
     if (bits == 64)

@@ -1,6 +1,6 @@
 /*
  * encoding.h - the ways to write 64- and 128-bit values that `firn convert` knows: the codecs of
- * firn/text.h, and UUIDs and ULIDs as mere notations of 128 bits.
+ * firn/text.h, and UUIDs and ULIDs as notations of 128 bits.
  */
 #ifndef FIRN_CLI_ENCODING_H
 #define FIRN_CLI_ENCODING_H
@@ -25,8 +25,8 @@ struct encoding_value {
 const struct encoding *encoding_list(size_t *out_n);
 const struct encoding *encoding_find(const char *name); /* or NULL */
 
-/* Read a text of `bits` bits, 64 or 128; 0: by its size, 64 where they do. On error a FIRN_E... code,
- * and the diag says why. */
+/* Read a text of `bits` bits, 64 or 128; 0: by its size, 64 if the value fits. On error a
+ * FIRN_E... code; the diag says why. */
 int encoding_read(const struct encoding *e, unsigned bits, const char *p, size_t len,
                   struct encoding_value *out, struct firn_diag *diag);
 

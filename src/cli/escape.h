@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Length of the UTF-8 character at `text` if it is safe to show, else 0: no control character. len > 0. */
+/* Length of the UTF-8 character at `text` if it is safe to show, else 0: no control character.
+ * len > 0. */
 size_t escape_shown_len(const char *text, size_t len);
 
 /* Writes \xNN for each byte that is not safe to show. */

@@ -1,7 +1,8 @@
 /*
- * One exchange: connect if there is no connection, send, read until the answer is whole. What fails is
- * tried again after a pause, on a fresh connection. A kept connection that the server has closed in
- * the meantime is no failure: it is opened again at once.
+ * The HTTP client: one exchange connects if there is no connection, sends, and reads until the
+ * answer is complete. An exchange that fails is tried again after a pause, on a new connection. A
+ * kept connection that the server has closed in the meantime is no failure: it is opened again at
+ * once.
  */
 #include "cli/http_client.h"
 #include "wire/http_response.h"
@@ -58,7 +59,7 @@ int http_client_init(struct http_client *c, const char *url)
 void http_client_done(struct http_client *c)
 {
     if (!c->buf && !c->where)
-        return; /* zeroed: 0 is not a connection of ours */
+        return; /* 0 would be standard input */
     hang_up(c);
     if (c->where)
         freeaddrinfo(c->where);
@@ -134,7 +135,7 @@ static int send_request(struct http_client *c, uint64_t deadline_ns)
         if (sent >= 0) {
             at += (size_t)sent;
         } else if (errno == EAGAIN) {
-            int r = wait_for(c, POLLOUT, deadline_ns, "the request was not taken");
+            int r = wait_for(c, POLLOUT, deadline_ns, "the request could not be sent");
             if (r != 0)
                 return r;
         } else if (errno == EPIPE || errno == ECONNRESET) {
@@ -174,7 +175,7 @@ static int more(struct http_client *c, uint64_t deadline_ns)
     }
 }
 
-/* Reads one whole answer; STALE only if not a byte of it came. */
+/* Reads one complete answer; STALE only if no byte of it arrived. */
 static int read_answer(struct http_client *c, uint64_t deadline_ns, struct http_response *out)
 {
     for (bool eof = false;;) {
@@ -203,10 +204,10 @@ static void take_detail(void *user, const char *path, const char *value, bool qu
     snprintf(c->why, sizeof c->why, "%s", value);
     for (char *p = c->why; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = ' '; /* it is shown on a terminal, in one line */
+            *p = ' '; /* a terminal shows it on one line */
 }
 
-/* What firnd says about it, of a problem+json. */
+/* The detail of a problem+json, as firnd sends it. */
 static int refused(struct http_client *c, unsigned status, const char *body, size_t len)
 {
     int error = status == 503 ? FIRN_EAGAIN : FIRN_ENOTSUP;
@@ -221,7 +222,7 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
     struct http_response got;
     int r = STALE;
     if (c->taken < c->len)
-        hang_up(c); /* bytes that nobody asked for: the connection cannot be trusted */
+        hang_up(c); /* more bytes than the answer has: the connection cannot be trusted */
     c->len = c->taken = 0;
     for (bool kept = c->fd >= 0; r == STALE; kept = false) {
         uint64_t start = mono_ns();

@@ -1,8 +1,8 @@
 /*
  * http_client.h - a small blocking HTTP/1.1 client that keeps its connection.
- * One URL a client, whole answers; GET, or one POST. Time-outs and retries are the mission's: 2 s to connect,
- * 2 s for an answer, then 3 more attempts, 1 s apart. Minting twice loses a number, never repeats
- * one, so a retry is safe. A client belongs to one thread.
+ * One URL per client, complete answers; GET, or one POST. Timeouts and retries: 2 s to connect, 2 s
+ * for an answer, then 3 more attempts, 1 s apart. A request that is answered twice skips a number
+ * and never repeats one, so a retry is safe. A client belongs to one thread.
  */
 #ifndef FIRN_CLI_HTTP_CLIENT_H
 #define FIRN_CLI_HTTP_CLIENT_H
@@ -33,23 +33,23 @@ struct http_client {
     size_t taken;       /* bytes of the last answer, to be dropped */
     uint64_t answer_ns; /* how long the last successful exchange took, without retries before it */
     unsigned retries;   /* of the last call */
-    char why
-        [512]; /* what went wrong, for people; no full stop. Of a refusal, what the server says */
+    char why[512]; /* the error as text, without a full stop; for a status what the server says */
 };
 
 /* FIRN_EFORMAT: not a URL. FIRN_ENOENT: the host has no address. FIRN_ENOMEM. `why` is set. */
 FIRN_MUSTUSE int http_client_init(struct http_client *c, const char *url);
 void http_client_done(struct http_client *c);
 
-/* GET the URL; the body of a 200, borrowed until the next call. FIRN_EIO: no connection or no answer
- * in time, after all attempts. FIRN_EFORMAT: what came is not HTTP. FIRN_ENOTSUP: another status. */
+/* GET the URL; the body of a 200, borrowed until the next call. FIRN_EIO: no connection or no
+ * answer in time, after all attempts. FIRN_EFORMAT: the answer is not HTTP. FIRN_ENOTSUP:
+ * another status. */
 FIRN_MUSTUSE int http_client_get(struct http_client *c, const char **out_body, size_t *out_len);
 
-/* The same without further attempts: for callers that have another server to ask, or ask again soon. */
+/* The same without retries: for callers that have another server to ask, or that ask again soon. */
 FIRN_MUSTUSE int http_client_get_once(struct http_client *c, const char **out_body,
                                       size_t *out_len);
 
-/* The same with `post` as a JSON body, asked once; 201 is as good as 200. */
+/* The same with `post` as a JSON body, without retries; 201 counts as success, too. */
 FIRN_MUSTUSE int http_client_post(struct http_client *c, const char **out_body, size_t *out_len);
 
 #endif

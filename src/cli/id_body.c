@@ -72,7 +72,7 @@ int id_body_one(const char *p, size_t len, char out[ID_BODY_TEXT_BUF])
     return 0;
 }
 
-/* The callback that sees the IDs: one of the two. */
+/* The callback that gets the IDs: one of the two. */
 struct seer {
     id_body_fn *number;
     id_body_text_fn *text;
@@ -122,7 +122,7 @@ static int each_line(const char *p, size_t len, const struct seer *s)
     for (const char *end = p + len; p < end;) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         if (!nl || !show(s, p, (size_t)(nl - p)))
-            return FIRN_EFORMAT; /* also a last line that was cut short */
+            return FIRN_EFORMAT; /* also a last line that is incomplete */
         p = nl + 1;
     }
     return len ? 0 : FIRN_EFORMAT;
@@ -231,8 +231,7 @@ static ssize_t resp(const char *p, size_t len, const struct seer *s, struct resp
     int error = 0;
     bool plain = len > 0 && p[0] != '*' && p[0] != '~' && p[0] != '>' && p[0] != '%';
     bool tell = s->number || s->text;
-    if (tell &&
-        !plain) { /* a container may be truncated: look at all of it before `each` sees any */
+    if (tell && !plain) { /* a container may be incomplete: check before `each` is called */
         if ((error = whole(&r)) != 0)
             return error;
         r = begin;

@@ -1,4 +1,4 @@
-/* firn, the command line: the table of commands, and finding the one that is meant. */
+/* firn, the command line: the table of commands, and main(), which finds and runs one. */
 #include "cli/commands.h"
 #include "cli/say.h"
 #include "cli/words.h"
@@ -8,31 +8,32 @@
 
 const struct command commands[] = {
     { "gen", "make IDs of any kind", cmd_gen, &gen_usage },
-    { "inspect", "what an ID says: its kind, time and fields", cmd_inspect, &inspect_usage },
+    { "inspect", "show the kind, time and fields of an ID", cmd_inspect, &inspect_usage },
     { "convert", "write a value in another encoding", cmd_convert, &convert_usage },
     { "layout", "list, explain and check layouts of 64-bit IDs", cmd_layout, &layout_usage },
-    { "verify", "check that IDs are unique, sorted, without holes", cmd_verify, &verify_usage },
-    { "audit", "record IDs in a database and count those that come twice", cmd_audit,
-      &audit_usage },
-    { "seal", "hide IDs in texts that the public may see", cmd_seal, &seal_usage },
-    { "unseal", "open sealed IDs", cmd_unseal, &unseal_usage },
-    { "choose", "which kind of ID suits you, and why", cmd_choose, &choose_usage },
-    { "compare", "ask a Snowflake and a ticket server in turn, and compare them", cmd_compare,
+    { "verify", "check that IDs are unique, sorted and without gaps", cmd_verify, &verify_usage },
+    { "audit", "record IDs in a database and report duplicates", cmd_audit, &audit_usage },
+    { "seal", "encrypt IDs for public use", cmd_seal, &seal_usage },
+    { "unseal", "decrypt sealed IDs", cmd_unseal, &unseal_usage },
+    { "choose", "recommend a kind of ID for given requirements", cmd_choose, &choose_usage },
+    { "compare", "query a Snowflake and a ticket server in turn, and compare them", cmd_compare,
       &compare_usage },
-    { "up", "three servers, a balancer and a client on this machine, to try", cmd_up, &up_usage },
-    { "admin", "set up, look at and mend the store that servers share", cmd_admin, &admin_usage },
-    { "cluster", "who belongs to a cluster of firnds, and changes of that", cmd_cluster,
+    { "up", "start three servers, a load balancer and a client on this machine", cmd_up,
+      &up_usage },
+    { "admin", "initialize, inspect and repair the store that servers share", cmd_admin,
+      &admin_usage },
+    { "cluster", "show and change the members of a cluster of firnds", cmd_cluster,
       &cluster_usage },
     { "bench", "measure the library, or a server", cmd_bench, &bench_usage },
-    { "top", "servers as they are now: rates, windows, clocks", cmd_top, &top_usage },
-    { "nodes", "who takes part: servers and commands that share a store", cmd_nodes, &nodes_usage },
+    { "top", "watch servers: rates, windows, clocks", cmd_top, &top_usage },
+    { "nodes", "list the servers and commands that share a store", cmd_nodes, &nodes_usage },
     { "elect", "run a command on one of many machines", cmd_elect, &elect_usage },
-    { "lock", "run a command while nobody else runs one", cmd_lock, &lock_usage },
-    { "config", "get, set and watch values that all share", cmd_config, &config_usage },
-    { "lab", "Raft and Paxos step by step, with faults to switch on", cmd_lab, &lab_usage },
+    { "lock", "run a command under a lock", cmd_lock, &lock_usage },
+    { "config", "get, set and watch shared configuration values", cmd_config, &config_usage },
+    { "lab", "play Raft and Paxos step by step, with faults", cmd_lab, &lab_usage },
     { "completion", "print a completion script for bash, zsh or fish", cmd_completion,
       &completion_usage },
-    { "help", "how to use firn, or one of its commands", cmd_help, &help_usage },
+    { "help", "show the help of firn, or of a command", cmd_help, &help_usage },
     { "version", "print the version", cmd_version, &version_usage },
     { NULL, NULL, NULL, NULL },
 };
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
     } also[] = {
         { "--help", "help" }, { "-h", "help" }, { "--version", "version" }, { "-V", "version" }
     };
-    signal(SIGPIPE, SIG_IGN); /* writing then answers EPIPE, which output.c takes quietly */
+    signal(SIGPIPE, SIG_IGN); /* writing then fails with EPIPE, which output.c treats as the end */
 
     const char *word = argc > 1 ? argv[1] : "help";
     for (size_t i = 0; i < sizeof also / sizeof also[0]; i++)

@@ -1,3 +1,4 @@
+/* Operands: from argv, or line by line from standard input. */
 #include "cli/operands.h"
 #include "cli/say.h"
 
@@ -21,7 +22,7 @@ void operands_done(struct operands *o)
 static void start_reading(struct operands *o)
 {
     if (isatty(STDIN_FILENO) == 1)
-        say_note("reading from the terminal, one a line; end with Ctrl-D");
+        say_note("reading from the terminal, one per line; end with Ctrl-D");
     lines_start(&o->lines, STDIN_FILENO);
     o->reading = true;
     o->line = 0;

@@ -40,7 +40,8 @@ bool options_number(const char *text, bool suffix, uint64_t *out)
 
 /* ---- help ---- */
 
-/* Words of `text` between columns `indent` and `width`; the first line stands at `indent` already. */
+/* Words of `text` between columns `indent` and `width`; the first line stands at `indent`
+ * already. */
 static void put_wrapped(const char *text, size_t indent, size_t width)
 {
     size_t at = indent;
@@ -112,7 +113,7 @@ void options_help(const struct usage *u)
 
 /* ---- parsing ---- */
 
-/* `-n` or `--count`, as the user wrote it. */
+/* Report an unknown option, with the nearest known one. */
 static int unknown(const struct usage *u, const char *name, size_t len)
 {
     char word[64], shown[SAY_TEXT_BUF];
@@ -188,7 +189,7 @@ static int show_help(const struct usage *u)
 
 struct parser {
     const struct usage *u;
-    int argc, i; /* argv[i] is looked at */
+    int argc, i; /* argv[i] is read next */
     char **argv;
     void *into;
 };
@@ -215,7 +216,7 @@ static int long_option(struct parser *p, const char *name)
     if (!o)
         return unknown(p->u, name, len);
     if (value && o->type == OPT_FLAG)
-        return say_trouble("--%s takes no value: leave out the rest from = on", o->name);
+        return say_trouble("--%s takes no value: leave out = and the text after it", o->name);
     return take(p, o, value);
 }
 

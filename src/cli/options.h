@@ -18,14 +18,14 @@ enum opt_type {
     OPT_TIME,   /* a uint64_t of milliseconds within min..max; written as duration.h reads it */
 };
 
-#define OPT_NOT_GIVEN UINT64_MAX /* what commands preset numbers with where it matters */
+#define OPT_NOT_GIVEN UINT64_MAX /* preset of numbers whose absence matters */
 
 struct opt {
     const char *name; /* without its dashes; NULL ends the table */
     char letter;      /* 0: none */
     enum opt_type type;
     size_t at;         /* offset in the command's struct */
-    const char *value; /* how help calls the value; NULL for flags */
+    const char *value; /* name of the value in the help; NULL for flags */
     const char *words; /* what completes the value: see words.h; NULL: anything */
     uint64_t min, max;
     const char *about;
@@ -45,12 +45,12 @@ struct opt {
 #define OPT_JSON(type, member)                                       \
     {                                                                \
         .name = "json", .letter = 'j', .at = offsetof(type, member), \
-        .about = "JSON instead of text for people"                   \
+        .about = "JSON instead of text"                              \
     }
 
 struct usage {
     const char *name;     /* "gen" */
-    const char *examples; /* lines, each with two blanks in front */
+    const char *examples; /* lines, each indented by two blanks */
     const char *synopsis; /* what follows "Usage: "; more lines are indented by hand */
     const char *about;    /* lines */
     const char *operands; /* what completes operands: see words.h; NULL: nothing */
@@ -64,8 +64,8 @@ struct command {
     const struct usage *usage;
 };
 
-/* Read argv[1..] into `into`, a struct of the command. Operands move to argv[1..*out_operands]. -1:
- * go on; otherwise the status to exit with: help was shown, or an error said. */
+/* Read argv[1..] into `into`, a struct of the command. Operands move to argv[1..*out_operands].
+ * -1: go on; otherwise the status to exit with, after help or an error message. */
 int options_parse(const struct usage *u, int argc, char **argv, void *into, int *out_operands);
 
 /* Print the help text to stdout. */

@@ -1,4 +1,4 @@
-/* Standard output: errors of writing, blocks past stdio, JSON documents. */
+/* Standard output: write errors, unbuffered blocks, JSON documents. */
 #include "cli/output.h"
 #include "cli/say.h"
 

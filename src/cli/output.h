@@ -1,7 +1,7 @@
 /*
- * output.h - the end of every command: has all of its data arrived?
- * A reader that went away, as head(1) does, has seen what it wanted: that is no error and makes no
- * noise. A full disk is one. main() ignores SIGPIPE so that both are seen here. One thread.
+ * output.h - standard output: checks at the end of a command that all data was written. A reader
+ * that closes the pipe early, as head(1) does, is no error and causes no message; a full disk is an
+ * error. main() ignores SIGPIPE so that both are seen here. One thread.
  */
 #ifndef FIRN_CLI_OUTPUT_H
 #define FIRN_CLI_OUTPUT_H
@@ -10,14 +10,15 @@
 
 #include <stdio.h>
 
-/* Flush stdout; `status` if that worked or nobody reads any more, else STATUS_TROUBLE, said why. */
+/* Flush stdout; `status` if that worked or the reader closed it, else STATUS_TROUBLE after a
+ * message. */
 int output_finish(int status);
 
-/* 1: nobody reads stdout any more, so there is no point in going on. Asked between two IDs of a long
- * input; it flushes. */
+/* True: stdout is closed or failed, so that a long command can stop. It flushes. */
 bool output_gone(void);
 
-/* Write all of it to stdout's descriptor, past stdio. -1: go on; otherwise the status to end with. */
+/* Write all of it to the descriptor of stdout, without stdio's buffer. -1: go on; otherwise the
+ * status to end with. */
 int output_block(const char *p, size_t len);
 
 enum { OUTPUT_JSON_MAX = 1 << 30 }; /* bytes of one JSON document in memory */

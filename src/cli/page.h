@@ -8,7 +8,8 @@
 char *page_fill(const unsigned char *html, size_t html_len, const char *json, size_t json_len,
                 size_t *out_len);
 
-/* Write a page to a file. -1: written; otherwise the status to exit with, after an error message. */
+/* Write a page to a file. -1: written; otherwise the status to exit with, after an error
+ * message. */
 int page_write(const char *path, const char *page, size_t len);
 
 #endif

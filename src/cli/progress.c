@@ -1,3 +1,4 @@
+/* The progress line. */
 #include "cli/progress.h"
 #include "platform/mono.h"
 
@@ -26,7 +27,7 @@ void progress_phase(struct progress *p, const char *what, uint64_t total)
         p->phase_ns = mono_ns();
 }
 
-/* 12.3M: three digits are enough to see it move. */
+/* As 12.3M: three digits are enough to show movement. */
 static void human(char *out, size_t size, double n)
 {
     static const char unit[] = { ' ', 'k', 'M', 'G', 'T' };
@@ -48,7 +49,7 @@ static void draw(struct progress *p, uint64_t done, uint64_t count, uint64_t now
     if (p->total == 0) {
         fprintf(stderr, "\r\033[K%s %s  %s/s", p->what, items, rate);
     } else {
-        /* A file may grow while it is read: never beyond the end of the bar. */
+        /* A file may grow while it is read: the bar stops at 100 %. */
         double part = done < p->total ? (double)done / (double)p->total : 1;
         int cells = (int)(part * BAR_CELLS);
         memset(bar, '.', BAR_CELLS);

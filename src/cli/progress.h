@@ -1,7 +1,6 @@
 /*
- * progress.h - one line on stderr that tells how far a long command is.
- * It shows itself only on a terminal and only once the work has taken a moment, so neither logs nor
- * quick commands ever see it. One thread.
+ * progress.h - a progress line on stderr for long commands. It appears on a terminal only, and only
+ * once the work has taken a moment, so that logs and quick commands never show it. One thread.
  */
 #ifndef FIRN_CLI_PROGRESS_H
 #define FIRN_CLI_PROGRESS_H
@@ -22,7 +21,8 @@ void progress_init(struct progress *p);
 /* A new phase of the work; `total` in the unit that progress_step() counts `done` in. */
 void progress_phase(struct progress *p, const char *what, uint64_t total);
 
-/* Cheap enough for every block of work: it draws ten times a second at most. `count` is in items. */
+/* Cheap enough for every block of work: it draws ten times a second at most. `count` is in
+ * items. */
 void progress_step(struct progress *p, uint64_t done, uint64_t count);
 
 /* Remove the line, so that results and errors stand alone. May be called twice. */

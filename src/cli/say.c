@@ -1,3 +1,4 @@
+/* Messages on stderr. */
 #include "cli/say.h"
 #include "cli/escape.h"
 
@@ -15,7 +16,7 @@ void say_as(const char *command)
 
 static void say(const char *before, const char *fmt, va_list args)
 {
-    fflush(stdout); /* so that on a terminal an error stands behind the data before it */
+    fflush(stdout); /* so that on a terminal an error follows the data before it */
     fprintf(stderr, "firn%s%s: %s", speaker ? " " : "", speaker ? speaker : "", before);
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);

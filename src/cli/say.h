@@ -1,6 +1,6 @@
 /*
- * say.h - what firn says to people: on stderr, one line, beginning with the command's name.
- * An error names the cause and the cure. Data never goes this way. One thread.
+ * say.h - messages of firn on stderr: one line each, beginning with the command's name. An error
+ * names the cause and the remedy. Data never goes this way. One thread.
  */
 #ifndef FIRN_CLI_SAY_H
 #define FIRN_CLI_SAY_H
@@ -14,22 +14,22 @@ enum {
     STATUS_TROUBLE = 2, /* wrong usage, or input or output failed */
 };
 
-/* The command that speaks, such as "gen"; NULL for firn itself. Borrowed. */
+/* The name that messages begin with, such as "gen"; NULL for firn itself. Borrowed. */
 void say_as(const char *command);
 
-/* Answers STATUS_TROUBLE, so that a check reads: return say_trouble(...). */
+/* An error. Returns STATUS_TROUBLE, so that a check reads: return say_trouble(...). */
 __attribute__((format(printf, 1, 2))) int say_trouble(const char *fmt, ...);
-/* The same line, answering STATUS_FAILED. */
+/* The same, but returns STATUS_FAILED. */
 __attribute__((format(printf, 1, 2))) int say_failed(const char *fmt, ...);
-/* Worth knowing, not wrong: shown only where somebody watches, on a terminal. */
+/* A hint: shown only if stderr is a terminal. */
 __attribute__((format(printf, 1, 2))) void say_note(const char *fmt, ...);
-/* Wrong, but not so that the command stops: always shown. */
+/* A problem that does not stop the command: always shown. */
 __attribute__((format(printf, 1, 2))) void say_warning(const char *fmt, ...);
 
 #define SAY_TEXT_BUF 168
 
-/* A user's text as it may stand in such a line: bytes that are not printable as \xNN, a long text
- * cut. Returns `out`. */
+/* A user's text as it may stand in such a line: bytes that are not printable as \xNN, a long
+ * text truncated. Returns `out`. */
 const char *say_text(const char *p, size_t len, char out[SAY_TEXT_BUF]);
 
 #endif

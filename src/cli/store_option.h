@@ -1,4 +1,5 @@
-/* store_option.h - the --store that commands on a store share: the option, then FIRN_STORE, else an error. */
+/* store_option.h - the --store that commands on a store share: the option, then FIRN_STORE, else
+ * an error. */
 #ifndef FIRN_CLI_STORE_OPTION_H
 #define FIRN_CLI_STORE_OPTION_H
 
@@ -11,12 +12,12 @@
             "raft://, quorum:URL|URL|URL; without it $FIRN_STORE"                 \
     }
 
-/* The URL of --store, or $FIRN_STORE. NULL: there is none, or it is no URL, or no store that several
- * processes can share; reported. */
+/* The URL of --store, or $FIRN_STORE. NULL: there is none, or it is no URL, or no store that
+ * several processes can share; reported. */
 const char *store_option_url(const char *given);
 
-/* Open a store; `url` as it was given, NULL for $FIRN_STORE; timeout_ms 0: the engine's own. -1: *out is
- * open; otherwise the status to exit with, after an error message. */
+/* Open a store; `url` as it was given, NULL for $FIRN_STORE; timeout_ms 0: the engine's own. -1:
+ * *out is open; otherwise the status to exit with, after an error message. */
 int store_option_open(const char *url, uint32_t timeout_ms, struct firn_store **out);
 
 #endif

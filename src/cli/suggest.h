@@ -1,4 +1,4 @@
-/* suggest.h - what somebody who mistyped a word probably meant. */
+/* suggest.h - finds the known word that is nearest to a mistyped one. */
 #ifndef FIRN_CLI_SUGGEST_H
 #define FIRN_CLI_SUGGEST_H
 
@@ -12,7 +12,7 @@ struct suggest {
 void suggest_init(struct suggest *s, const char *typed);
 
 /* Consider a candidate, borrowed. The nearest by edit distance wins, the first among equals; one
- * that differs in more than a third of its letters is no help. */
+ * that differs in more than a third of its letters is ignored. */
 void suggest_try(struct suggest *s, const char *candidate);
 
 #endif

@@ -1,3 +1,4 @@
+/* Tables on stdout: column widths, colours, and wrapping of the last column. */
 #include "cli/table.h"
 #include "cli/say.h"
 #include "cli/term.h"
@@ -69,7 +70,7 @@ void table_add_in(struct table *t, const char *sgr, const char *fmt, ...)
     va_end(args);
 }
 
-/* Columns on the screen: the bytes of UTF-8 that begin a character. */
+/* Width on the screen: counts the bytes of UTF-8 that begin a character. */
 static size_t width_of(const char *text)
 {
     size_t n = 0;
@@ -106,7 +107,7 @@ static void put_wrapped(const char *text, size_t indent, size_t screen)
     fputs(text, stdout);
 }
 
-/* `screen` 0: as wide as it gets. `below`: the last cell stands on a line of its own. */
+/* `screen` 0: unlimited width. `below`: the last cell is printed on a line of its own. */
 static void put_row(const struct table *t, const struct table_cell *cell, const size_t *width,
                     size_t screen, bool below)
 {

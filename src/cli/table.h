@@ -1,8 +1,7 @@
 /*
  * table.h - rows of text in aligned columns on stdout.
  * Cells are added left to right, row by row; the widths are known when it is printed. On a terminal
- * the last column is broken between words rather than by the terminal. A table is for people: tens
- * of rows, held in memory. One thread.
+ * the last column is wrapped between words. All rows are held in memory. One thread.
  */
 #ifndef FIRN_CLI_TABLE_H
 #define FIRN_CLI_TABLE_H
@@ -23,13 +22,13 @@ struct table {
 void table_init(struct table *t, size_t indent, const char *const *header);
 void table_done(struct table *t);
 
-/* The next cell. Out of memory ends the process: there is nothing else to show. */
+/* The next cell. Out of memory ends the process. */
 __attribute__((format(printf, 2, 3))) void table_add(struct table *t, const char *fmt, ...);
 /* The same in a colour of term.h, borrowed. */
 __attribute__((format(printf, 3, 4))) void table_add_in(struct table *t, const char *sgr,
                                                         const char *fmt, ...);
 
-/* Print and forget all rows. */
+/* Print all rows, then remove them. */
 void table_print(struct table *t);
 
 #endif

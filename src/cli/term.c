@@ -1,3 +1,4 @@
+/* What stdout can show: width, colours. */
 #include "cli/term.h"
 
 #include <stdlib.h>

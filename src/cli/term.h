@@ -1,7 +1,6 @@
 /*
- * term.h - what stdout can show.
- * Colour: on a terminal, unless NO_COLOR is set or TERM is dumb; CLICOLOR_FORCE=1 asks for it in a
- * pipe, too. One thread.
+ * term.h - capabilities of stdout: width and colour. Colour: on a terminal, unless NO_COLOR is set
+ * or TERM is dumb; CLICOLOR_FORCE=1 forces it in a pipe, too. One thread.
  */
 #ifndef FIRN_CLI_TERM_H
 #define FIRN_CLI_TERM_H

@@ -32,7 +32,7 @@ static const char *authority(struct slice text, uint16_t port, struct url *out)
     }
     for (const char *p = h.host; *p; p++)
         if (!host_char(*p, h.brackets))
-            return "the host has a character that hosts do not have";
+            return "the host has an invalid character";
     if (h.has_port && h.port == 0)
         return "the port must be a number from 1 to 65535";
     if (!h.has_port && port == 0)
@@ -50,11 +50,11 @@ const char *url_parse(const char *text, struct url *out)
     struct url_parts p;
     bool split = url_split((struct slice){ text, strlen(text) }, &p);
     if (split && slice_is(p.scheme, "https"))
-        return "https is not spoken here: give an http:// address";
+        return "https is not supported here: give an http:// address";
     if (!split || !slice_is(p.scheme, "http"))
         return "it must begin with http://";
     if (p.user.p)
-        return "the host has a character that hosts do not have";
+        return "the host has an invalid character";
     const char *wrong = authority(p.hosts, 80, &u);
     if (wrong)
         return wrong;

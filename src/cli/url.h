@@ -1,7 +1,7 @@
 /*
- * url.h - the plain http:// addresses that firn's own clients talk to.
- * `http://host[:port][/path][?query]`, the host a name, an IPv4 or a bracketed IPv6 address. No user
- * names, no fragments, no https. May be called from any thread.
+ * url.h - reads the plain http:// addresses that firn's own clients use.
+ * `http://host[:port][/path][?query]`, the host a name, an IPv4 or a bracketed IPv6 address. No
+ * user names, no fragments, no https. May be called from any thread.
  */
 #ifndef FIRN_CLI_URL_H
 #define FIRN_CLI_URL_H

@@ -1,3 +1,4 @@
+/* Times for people: UTC, and relative to now. */
 #include "cli/when.h"
 #include "id/civil.h"
 
@@ -27,7 +28,7 @@ const char *when_utc(int64_t unix_us, char out[WHEN_BUF])
     return out;
 }
 
-/* A month is a twelfth of a year of 365.2425 days: good enough for "about how long". */
+/* A month is a twelfth of a year of 365.2425 days: good enough for an approximate length. */
 static const struct {
     const char *name;
     uint64_t us;
@@ -42,7 +43,8 @@ static const struct {
 };
 enum { UNITS = sizeof units / sizeof units[0] };
 
-/* The second unit only where it tells something: not "812 years and 3 months", not "5 s and 3 ms". */
+/* The second unit is shown only where it matters: not "812 years and 3 months", not "5 s and 3
+ * ms". */
 static void span(uint64_t us, bool second, char out[WHEN_BUF])
 {
     size_t u = 0;

@@ -9,8 +9,8 @@
 /* The system's clock, Unix microseconds. */
 int64_t when_now_us(void);
 
-/* 2021-01-01T00:00:00.000Z, with six digits where milliseconds do not say it all; times that four
- * digits of a year cannot express are said in words. Returns `out`. */
+/* 2021-01-01T00:00:00.000Z, with six digits where milliseconds are not exact; times outside the
+ * years 1 to 9999 are named in words. Returns `out`. */
 const char *when_utc(int64_t unix_us, char out[WHEN_BUF]);
 
 /* "2 years and 3 months ago", "in 5 minutes", "just now". Returns `out`. */

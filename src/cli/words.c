@@ -1,3 +1,4 @@
+/* Word lists for completions and suggestions. */
 #include "cli/words.h"
 #include "cli/commands.h"
 #include "cli/encoding.h"
@@ -91,7 +92,7 @@ static void try_word(const char *w, void *user)
     suggest_try(user, w);
 }
 
-/* Only tables are searched: their words outlive the call, those of the list do not. */
+/* Only tables are searched: their words remain valid after the call, those of the list do not. */
 const char *words_nearest(const char *list, const char *typed)
 {
     struct suggest s;

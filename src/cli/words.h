@@ -1,8 +1,8 @@
 /*
  * words.h - the words that an option's value or an operand can be, for completions and suggestions.
  * A list is written as words with blanks between them. A word that begins with '@' stands for a
- * table: @kinds (that can be made), @readable, @layouts, @encodings, @commands; @files stands for the names of files and is left
- * to the shell.
+ * table: @kinds (that can be made), @readable, @layouts, @encodings, @commands; @files stands for
+ * the names of files and is left to the shell.
  */
 #ifndef FIRN_CLI_WORDS_H
 #define FIRN_CLI_WORDS_H

@@ -81,7 +81,7 @@ def restored(t):
     t.equal(admin(t, store, "skip", "5", "bill")[0], 0, "skip one")
     t.equal(take("dense"), after + 10, "others stay")
     for words, cause in ((("skip", "0"), "1 or more"), (("skip", "x"), "1 or more"), (("skip", "1", "none"), "no sequence"),
-                         (("skip",), "say what to do")):
+                         (("skip",), "wrong subcommand")):
         status, _, said = admin(t, store, *words)
         t.check(status != 0 and cause in said, f"{words}: {said}")
     server.stop()

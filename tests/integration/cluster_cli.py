@@ -101,13 +101,13 @@ def changed(t):
     with Cluster(t, "changed", 3) as c:
         c.start()
         leader = c.leader()
-        for words, part in ((("remove", "zzz"), "'zzz' is no member's ID"),
+        for words, part in ((("remove", "zzz"), "'zzz' is not a member ID"),
                             (("remove", "0"), "16 hexadecimal digits"),
                             (("promote", "12345678901234567"), "16 hexadecimal digits"),
                             (("remove", '1"}'), "16 hexadecimal digits"),
                             (("transfer", "-1x"), None),
-                            (("add", "5", "nonsense"), "'nonsense' is no address"),
-                            (("add", "5", 'x":1'), "is no address"),
+                            (("add", "5", "nonsense"), "'nonsense' is not an address"),
+                            (("add", "5", 'x":1'), "is not an address"),
                             (("add", "5"), "firn cluster --help"),
                             (("remove",), "firn cluster --help"),
                             (("frobnicate",), "firn cluster --help"),

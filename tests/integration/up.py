@@ -220,7 +220,7 @@ def refuses(t):
             t.equal(up.end(), 2, f"exit status with a port taken: {up.log()}")
             t.check(f"port {base + offset}: " in up.err() and "--port" in up.err(), f"cause and cure: {up.err()}")
             t.equal(up.out(), "", "nothing on standard output")
-    for args, what in ((["--balancer", "traefik"], "haproxy, nginx or none"), (["now"], "one word too many"),
+    for args, what in ((["--balancer", "traefik"], "haproxy, nginx or none"), (["now"], "unexpected operand"),
                        (["--port", "80"], "--port"), (["--state", "/proc/firn"], "--state")):
         up = Up(t, "--once", *args)
         t.equal(up.end(), 2, f"exit status of {args}")

@@ -1,6 +1,6 @@
 /*
- * firn admin slots and firn admin doctor: the records of a store, read in one pass (struct survey), shown
- * as a table or examined check by check.
+ * firn admin slots and firn admin doctor: the records of a store, read in one pass (struct survey),
+ * shown as a table or examined check by check.
  */
 #include "cli/admin/admin_show.h"
 #include "cli/output.h"
@@ -29,7 +29,7 @@ struct survey {
     bool has_meta;
     struct meta_record meta;
     struct firn_layout layout;
-    uint64_t f, s; /* ticks now: by our clock, and by the store's (0: it has none) */
+    uint64_t f, s; /* the current tick: by our clock, and by the store's (0: the store has none) */
     int64_t now_us;
     char identity[STORE_ID_TEXT_BUF];
     uint32_t lo, n;
@@ -76,7 +76,7 @@ static int64_t unix_us_of(const struct survey *v, uint64_t tick)
                                                : INT64_MAX;
 }
 
-/* -1: looked. A store without meta is no error here. */
+/* Read the store into v. -1: done. A store without a meta record is no error here. */
 static int look(struct firn_store *store, struct survey *v)
 {
     struct firn_diag d = { 0 };
@@ -106,7 +106,7 @@ static int look(struct firn_store *store, struct survey *v)
     return r ? say_trouble("%s", d.text[0] ? d.text : firn_error_message(r)) : -1;
 }
 
-/* Beyond all that a right clock and a fence could have granted. */
+/* A slot whose window ends beyond anything that a correct clock and a fence could have granted. */
 static bool poisoned(const struct survey *v, const struct slot_record *r)
 {
     const struct meta_record *m = &v->meta;
@@ -127,7 +127,8 @@ static const char *slot_word(const struct survey *v, const struct seen_slot *s)
         return "poisoned";
     if (s->r.state == SLOT_FREE)
         return "free";
-    return s->r.until > v->f ? "held" : "lapsed"; /* its window is over: dead, or cut off */
+    /* its window is over: the owner is dead or partitioned */
+    return s->r.until > v->f ? "held" : "lapsed";
 }
 
 /* ---- slots ---- */
@@ -253,9 +254,9 @@ static void check_clock(struct ward *w, const struct survey *v)
     }
     int64_t d = (int64_t)v->f - (int64_t)v->s;
     bool far = d > (int64_t)v->meta.skew_max || -d > (int64_t)v->meta.skew_max;
-    find(w, far ? 2 : 0, "clock", "this machine's is %" PRId64 ".%03d s %s the store's%s",
+    find(w, far ? 2 : 0, "clock", "this machine's clock is %" PRId64 ".%03d s %s the store's%s",
          (d < 0 ? -d : d) / 1000, (int)((d < 0 ? -d : d) % 1000), d < 0 ? "behind" : "ahead of",
-         far ? ": set the wrong one; nodes with such a clock do not start" : "");
+         far ? ": correct the wrong one; nodes with such a clock do not start" : "");
 }
 
 static void check_slots(struct ward *w, const struct survey *v)
@@ -286,11 +287,11 @@ static void check_slots(struct ward *w, const struct survey *v)
              foreign);
     if (count[4])
         find(w, 2, "slots",
-             "%zu poisoned: a wrong clock left them in the future; nobody takes them. `firn admin "
-             "retire SLOT`, or wait",
+             "%zu poisoned: a wrong clock set them in the future; no node takes them. Use `firn "
+             "admin retire SLOT`, or wait",
              count[4]);
     if (count[1] + count[2] == 0)
-        find(w, 2, "slots", "none is free: a node that starts now gets none");
+        find(w, 2, "slots", "no slot is free: a node that starts now gets none");
     if (v->beyond)
         find(w, 1, "slots", "%zu records lie outside the range %u to %u", v->beyond, v->lo,
              v->lo + v->n - 1);
@@ -307,8 +308,8 @@ static void show_members(struct ward *w, const struct firn_quorum_view *view, si
     for (size_t i = 0; i < n; i++)
         if (view[i].server != i)
             find(w, 1, "quorum",
-                 "%s is in the same server as %s, or in a copy: both may go at once", view[i].url,
-                 view[view[i].server].url);
+                 "%s is in the same server as %s, or in a copy of it: both may fail at once",
+                 view[i].url, view[view[i].server].url);
 }
 
 static void check_members(struct ward *w, struct firn_store *store)
@@ -328,9 +329,9 @@ static void examine(struct ward *w, const struct survey *v)
         for (uint32_t i = 0; i < v->n; i++)
             any |= v->slot[i].present;
         find(w, 2, "records", "%s",
-             any ? "slots are there, but no meta record: damaged. Stop all users, then `firn admin "
-                   "init --recover`"
-                 : "none: make them with `firn admin init`, or correct the address");
+             any ? "there are slots but no meta record: the store is damaged. Stop all users, then "
+                   "`firn admin init --recover`"
+                 : "there are none: make them with `firn admin init`, or correct the address");
         return;
     }
     find(w, 0, "records", "layout %s", m->layout);
@@ -345,7 +346,7 @@ static void examine(struct ward *w, const struct survey *v)
     else
         find(w, 0, "identity", "%s, as when it was last fenced", v->identity);
     if (m->floor > v->f)
-        find(w, 1, "floor", "a fence or INIT put the slots ahead: IDs carry times until %s",
+        find(w, 1, "floor", "a fence or init moved the slots ahead: IDs carry times up to %s",
              when_utc(unix_us_of(v, m->floor), a));
     check_clock(w, v);
     check_slots(w, v);
@@ -354,7 +355,7 @@ static void examine(struct ward *w, const struct survey *v)
     find(w, soon ? 2 : 0, "layout", "its timestamps end %s%s", when_relative(end, v->now_us, a),
          soon ? ": plan the move to another layout" : "");
     find(w, v->broken_sequences ? 2 : 0, "sequences", "%" PRIu64 "%s", v->sequences,
-         v->broken_sequences ? ", some cannot be read: put the store back from a backup" : "");
+         v->broken_sequences ? ", some cannot be read: restore the store from a backup" : "");
 }
 
 static void ward_open(struct ward *w, bool json)
@@ -405,10 +406,11 @@ const char *admin_quorum_urls(const char *url)
 }
 
 static const char no_majority[] =
-    "no majority is left to admit others. Stores that surely have all they had: `firn admin admit "
-    "--as-is`. Else nobody knows what was confirmed: stop all users, admit the newest there is as it "
-    "is, then `firn admin fence` and `firn admin skip`; or begin anew with empty stores and `firn "
-    "admin init`, not --fresh";
+    "no majority is left to admit other stores. Admit stores that certainly lost "
+    "nothing with `firn admin admit --as-is`. Otherwise it is unknown what was "
+    "confirmed: stop all users, admit the newest store as it is, then run `firn admin "
+    "fence` and `firn admin skip`; or start again with empty stores and `firn admin "
+    "init`, without --fresh";
 
 int admin_doctor_outside(const char *url, bool json, int status)
 {

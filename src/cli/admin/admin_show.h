@@ -10,12 +10,12 @@
 int admin_slots(struct firn_store *store, bool all, bool json);
 int admin_doctor(struct firn_store *store, bool json);
 
-/* The doctor for a store that could not be opened, which was reported with `status`: of a quorum each
- * store can still be looked at. `url` as admin_quorum_urls() takes it. */
+/* The doctor for a store that could not be opened, which was reported with `status`: the stores
+ * of a quorum can still be examined one by one. `url` as admin_quorum_urls() takes it. */
 int admin_doctor_outside(const char *url, bool json, int status);
 
-/* The URLs behind "quorum:" in the --store option, or in FIRN_STORE if `url` is NULL. NULL: the store is
- * no quorum. */
+/* The URLs after "quorum:" in the --store option, or in FIRN_STORE if `url` is NULL. NULL: the
+ * store is no quorum. */
 const char *admin_quorum_urls(const char *url);
 
 #endif

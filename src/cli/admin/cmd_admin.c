@@ -1,4 +1,5 @@
-/* firn admin: options, and the changes that an operator makes to a store; admin_show.c has the views. */
+/* firn admin: options, and the changes that an operator makes to a store; admin_show.c has the
+ * views. */
 #include "cli/admin/admin_show.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 
 enum {
-    TRIES_MAX = 20, /* each operation may be begun again when an answer is lost */
+    TRIES_MAX = 20, /* an operation is repeated when an answer is lost */
 };
 #define TIME_MAX_MS UINT64_C(86400000)
 
@@ -42,29 +43,30 @@ static const struct opt opts[] = {
     { "layout", 'l', OPT_TEXT, offsetof(struct admin, layout), "LAYOUT", "@layouts", 0, 0,
       "init: the layout of the IDs (default firn)" },
     { "slots", 0, OPT_NUMBER, offsetof(struct admin, slots), "N", NULL, 1, SLOTS_MAX,
-      "init: how many slots (default: as many as the layout has, 16 for sqlite:)" },
+      "init: number of slots (default: as many as the layout has, 16 for sqlite:)" },
     { "slot-lo", 0, OPT_NUMBER, offsetof(struct admin, slot_lo), "N", NULL, 0, 65535,
       "init: the first slot; regions with stores of their own need ranges of their own" },
-    TIME("window", window, "init: how long a node goes on without the store (60s; sqlite: 3s)"),
+    TIME("window", window, "init: how long a node works without the store (60s; sqlite: 3s)"),
     TIME("max-drift", drift, "init: how far IDs may run ahead of the clock (5s)"),
     TIME("skew-max", skew, "init: how far clocks may differ (10s; sqlite: 0)"),
-    FLAG("fresh", fresh, "init: nobody ever used this ID space, so begin at once"),
-    FLAG("recover", recover, "init: make a damaged store whole again; all its users are stopped"),
+    FLAG("fresh", fresh, "init: this ID space was never used: timestamps begin now"),
+    FLAG("recover", recover, "init: repair a damaged store; all its users must be stopped"),
     FLAG("force", force, "retire: also a slot that is held"),
     FLAG("all", all, "slots: free ones, too"),
-    FLAG("as-is", as_is, "admit: the store has all it had, it was only restarted or moved"),
+    FLAG("as-is", as_is, "admit: the store lost nothing, it was only restarted or moved"),
     OPT_JSON(struct admin, json),
     { .name = NULL },
 };
 
 const struct usage admin_usage = {
     .name = "admin",
-    .examples = "  firn admin init --store etcd://10.0.0.1:2379,10.0.0.2:2379/firn\n"
-                "  firn admin init --store 'quorum:sqlite:/a/f.db|sqlite:/b/f.db|sqlite:/c/f.db'\n"
-                "  firn admin doctor --store raft://10.0.0.1:9003,10.0.0.2:9003/\n"
-                "  firn admin slots                    who holds which slot (FIRN_STORE is set)\n"
-                "  firn admin doctor                   what is wrong, and what to do about it\n"
-                "  firn admin fence                    after any restore of the store\n",
+    .examples =
+        "  firn admin init --store etcd://10.0.0.1:2379,10.0.0.2:2379/firn\n"
+        "  firn admin init --store 'quorum:sqlite:/a/f.db|sqlite:/b/f.db|sqlite:/c/f.db'\n"
+        "  firn admin doctor --store raft://10.0.0.1:9003,10.0.0.2:9003/\n"
+        "  firn admin slots                    the slots and their owners (FIRN_STORE is set)\n"
+        "  firn admin doctor                   problems, and what to do about them\n"
+        "  firn admin fence                    after any restore of the store\n",
     .synopsis = "firn admin init [--fresh | --recover] [OPTIONS]\n"
                 "       firn admin slots [--all]\n"
                 "       firn admin doctor\n"
@@ -74,15 +76,16 @@ const struct usage admin_usage = {
                 "       firn admin admit URL [--as-is]",
     .about =
         "init makes the records of an empty store, once. Timestamps begin above all that a lost store\n"
-        "may have granted (about a minute and a half ahead); --fresh begins now.\n"
+        "may have granted (about 90 seconds ahead); with --fresh they begin now.\n"
         "fence raises every slot above all that may have been granted: needed after the store was\n"
         "restored from a backup, copied, or failed over with loss. Stop the old one first.\n"
         "skip passes over the next N numbers of a sequence, or of all: after a restore, so that numbers\n"
-        "given since the backup do not come again.\n"
-        "retire takes a slot out of use for good, such as one that a wrong clock left in the future.\n"
-        "admit lets a store of a quorum vote again that was wiped, restored or replaced: a majority of the\n"
-        "others gives it all registers first. Stop whatever still uses what it was before.\n"
-        "doctor's exit status is 1 when something needs a hand.\n",
+        "issued since the backup are not issued again.\n"
+        "retire takes a slot out of use permanently, such as one that a wrong clock set in the future.\n"
+        "admit lets a store of a quorum vote again after it was wiped, restored or "
+        "replaced: a majority of\n"
+        "the other stores gives it all registers first. Stop the processes that still use its old data.\n"
+        "The exit status of doctor is 1 when a check fails.\n",
     .operands = "init slots doctor fence skip retire admit",
     .opts = opts,
 };
@@ -101,7 +104,7 @@ static struct setup setup_now(struct firn_store *store, int64_t epoch_ms)
     return (struct setup){ .store = store, .f = t > 0 ? (uint64_t)t : 0, .random = entropy };
 }
 
-/* Worth beginning again: each operation goes on where it was cut. */
+/* Errors after which the operation is repeated: it continues where it was interrupted. */
 static bool passing(int r)
 {
     return r == FIRN_EUNKNOWN || r == FIRN_EAGAIN || r == FIRN_EIO;
@@ -124,7 +127,8 @@ static int init(struct firn_store *store, const struct admin *a)
     if (firn_layout_parse(layout, strlen(layout), when_now_us() / 1000, &l, &d) != 0)
         return say_trouble("--layout: %s", d.text);
     if (l.flags & FIRN_LAYOUT_DECODE_ONLY)
-        return say_trouble("--layout: it can only be read, there is nothing to lease in it");
+        return say_trouble(
+            "--layout: IDs of this layout can only be read: choose one that firn can generate");
     struct lease_params p = { 0 };
     lease_params_of(&l, shared, &p, text);
     struct setup e = setup_now(store, l.epoch_ms);
@@ -146,7 +150,7 @@ static int init(struct firn_store *store, const struct admin *a)
         .floor = a->fresh ? e.f : 0,
     };
     if (a->slot_lo >= p.slots || spec.slots > p.slots - a->slot_lo)
-        return say_trouble("the layout has the slots 0 to %u", p.slots - 1);
+        return say_trouble("--slots, --slot-lo: the layout has the slots 0 to %u", p.slots - 1);
     int r;
     for (int i = 0;
          passing(r = a->recover ? setup_recover(&e, &spec, &d) : setup_init(&e, &spec, &d)) &&
@@ -195,20 +199,20 @@ static int fence(struct firn_store *store)
         ;
     if (r)
         return said(r, &d);
-    say_warning("sequences are as the store has them: if it went back, numbers will come again; "
-                "`firn admin skip N` passes over as many as may have been given since");
+    say_warning("sequences are unchanged: if the store lost writes, numbers will repeat; `firn "
+                "admin skip N` skips as many as may have been issued since");
     printf("fenced: all %" PRIu64 " slots now begin above all that may have been granted\n",
            m.slot_hi - m.slot_lo);
     return output_finish(STATUS_OK);
 }
 
-struct names {        /* of sequences: a scan is over before anything is written */
+struct names {        /* of sequences: the scan ends before anything is written */
     const char *only; /* NULL: all */
     char (*name)[RECORD_NAME_MAX + 1];
     size_t n;
 };
 
-/* A dated sequence counts in registers of its own, one for each period: its name means these, too. */
+/* A dated sequence counts in registers of its own, one per period: its name includes them. */
 static bool is_of(const char *only, const char *name, size_t len)
 {
     size_t n = only ? strlen(only) : len;
@@ -252,7 +256,7 @@ static int skip(struct firn_store *store, const char *text, const char *only)
     struct names s = { .only = only };
     uint64_t n;
     if (!options_number(text, false, &n) || n == 0 || n > SEQ_NUMBER_MAX)
-        return say_trouble("'%s' is not how many numbers to pass over: 1 or more", text);
+        return say_trouble("'%s' is not a count of numbers to skip: give 1 or more", text);
     int r = tickets_init(&t, store, NULL, NULL);
     if (r)
         return said(r, &d);
@@ -300,8 +304,9 @@ static int admit(const char *store_url, const char *url, bool as_is)
     } else {
         r = store_option_open(store_url, 0, &store);
         if (r >= 0 && admin_quorum_urls(store_url))
-            say_failed("a store is admitted by a majority of the others: `firn admin doctor` says "
-                       "what each of them lacks");
+            say_failed(
+                "admitting a store needs a majority of the other stores: `firn admin doctor` shows "
+                "what is wrong with each");
         if (r >= 0)
             return r;
         r = firn_quorum_admit(store, url, &d);
@@ -311,9 +316,8 @@ static int admit(const char *store_url, const char *url, bool as_is)
         return said(r, &d);
     printf("admitted: it votes again\n");
     if (as_is)
-        say_note(
-            "if it, or any other store of the quorum, may have less than it had: stop all users, "
-            "then `firn admin fence`");
+        say_note("if this store, or any other of the quorum, may have lost data: stop all users, "
+                 "then run `firn admin fence`");
     return output_finish(STATUS_OK);
 }
 
@@ -328,7 +332,7 @@ int cmd_admin(int argc, char **argv)
     bool admits = strcmp(what, "admit") == 0;
     static const struct {
         const char *word;
-        int least, most; /* operands, with the word */
+        int least, most; /* operands, with the subcommand */
     } whats[] = { { "init", 1, 1 }, { "slots", 1, 1 },  { "doctor", 1, 1 }, { "fence", 1, 1 },
                   { "skip", 2, 3 }, { "retire", 2, 2 }, { "admit", 2, 2 } };
     bool fits = false;
@@ -337,8 +341,8 @@ int cmd_admin(int argc, char **argv)
                 operands <= whats[i].most;
     if (!fits)
         return say_trouble(
-            "say what to do: init, slots, doctor, fence, skip N, retire SLOT or admit URL; see "
-            "firn admin --help");
+            "missing or wrong subcommand: init, slots, doctor, fence, skip N, retire SLOT or "
+            "admit URL; see firn admin --help");
     if (admits)
         return admit(a.store, argv[2], a.as_is);
     r = store_option_open(a.store, 0, &store);

@@ -1,4 +1,5 @@
-/* firn cluster: who belongs to a Raft cluster of firnds, and changes of that. Any member is asked, over HTTP. */
+/* firn cluster: shows and changes the members of a Raft cluster of firnds. It asks any member
+ * over HTTP. */
 #include "cli/commands.h"
 #include "cli/http_client.h"
 #include "wire/json_read.h"
@@ -29,26 +30,27 @@ static const struct opt opts[] = {
       .type = OPT_TEXT,
       .at = offsetof(struct cluster, token),
       .value = "TEXT",
-      .about = "where members want one (default: FIRN_TOKEN)" },
+      .about = "token, if the members require one (default: FIRN_TOKEN)" },
     OPT_JSON(struct cluster, json),
     { .name = NULL },
 };
 
 const struct usage cluster_usage = {
     .name = "cluster",
-    .examples = "  firn cluster status                        who is there, who leads, who lags\n"
-                "  firn cluster promote 9c0f3d1e5a7b2468      a standby votes from now on\n"
-                "  firn cluster remove 9c0f3d1e5a7b2468       before it is wiped or gone for good\n"
-                "  firn cluster transfer                      before the leader is restarted\n",
+    .examples =
+        "  firn cluster status                        members, leader, replication lag\n"
+        "  firn cluster promote 9c0f3d1e5a7b2468      a standby votes from now on\n"
+        "  firn cluster remove 9c0f3d1e5a7b2468       before its data is wiped or it leaves\n"
+        "  firn cluster transfer                      before the leader is restarted\n",
     .synopsis = "firn cluster status [--url URL] [--json]\n"
                 "       firn cluster add ID ADDRESS [--url URL] [--json]\n"
                 "       firn cluster promote | remove ID\n"
                 "       firn cluster transfer [ID]",
     .about =
-        "A firnd that starts with cluster.join lets itself in and gets a vote; with cluster.standby,\n"
-        "too, it gets the log and has no vote until promote gives it one. add does the same for a\n"
-        "firnd that waits and reaches no member itself: its log says its ID. transfer hands the lead\n"
-        "to a member, or to any. The exit status of status is 1 while there is no leader.\n",
+        "A firnd that starts with cluster.join joins and gets a vote; with cluster.standby,\n"
+        "too, it receives the log and has no vote until promote gives it one. add does the same for a\n"
+        "firnd that waits and cannot reach a member itself: its log shows its ID. transfer moves the\n"
+        "leadership to a member, or to any. The exit status of status is 1 while there is no leader.\n",
     .operands = "status add promote remove transfer",
     .opts = opts,
 };
@@ -88,7 +90,7 @@ static void take_leader(void *user, const char *path, const char *value, bool qu
         *led = quoted;
 }
 
-/* Whether that status, as JSON or as lines, names a leader. */
+/* Whether the status, as JSON or as lines, names a leader. */
 static bool has_leader(bool json, const char *text, size_t len)
 {
     bool led = false;
@@ -105,7 +107,7 @@ static int status(const struct cluster *o, struct http_client *c)
     int r = http_client_get(c, &body, &len);
     if (r != 0)
         return failed(c, r);
-    char *text = strndup(body, len); /* with an end */
+    char *text = strndup(body, len); /* NUL-terminated */
     if (!text)
         return say_trouble("out of memory");
     if (o->json)
@@ -117,11 +119,12 @@ static int status(const struct cluster *o, struct http_client *c)
     r = output_finish(STATUS_OK);
     if (led || r != STATUS_OK)
         return r;
-    return say_failed("there is no leader, so no ticket is granted: it takes more than half of the "
-                      "voters. Start those that are away, or mend the network between them");
+    return say_failed(
+        "there is no leader, so no tickets are granted: a leader needs more than half of "
+        "the voters. Start the voters that are down, or repair the network between them");
 }
 
-/* As the status shows it; the log leaves zeros in front away. */
+/* As the status shows it; the log omits leading zeros. */
 static bool is_id(const char *text)
 {
     size_t n = strlen(text);
@@ -138,13 +141,15 @@ static int change(const struct cluster *o, struct http_client *c, const char *ac
     const char *body;
     size_t len;
     if (id && !is_id(id))
-        return say_trouble("'%s' is no member's ID: those are 16 hexadecimal digits, as in firn "
-                           "cluster status",
-                           say_text(id, strlen(id), shown));
+        return say_trouble(
+            "'%s' is not a member ID: give 16 hexadecimal digits, as firn cluster status shows "
+            "them",
+            say_text(id, strlen(id), shown));
     if (address && !host_port_full(address, &to))
-        return say_trouble("'%s' is no address: say host:port, as the member's cluster.listen or "
-                           "cluster.address",
-                           say_text(address, strlen(address), shown));
+        return say_trouble(
+            "'%s' is not an address: give host:port, as in the member's cluster.listen or "
+            "cluster.address",
+            say_text(address, strlen(address), shown));
     snprintf(post, sizeof post, "{\"action\":\"%s\",\"id\":\"%s\",\"address\":\"%s\"}", action,
              id ? id : "", address ? address : "");
     c->post = post;
@@ -167,7 +172,7 @@ int cmd_cluster(int argc, char **argv)
         return r;
     static const struct {
         const char *name;
-        int min, max; /* operands behind it */
+        int min, max; /* operands after it */
     } actions[] = { { "status", 0, 0 },
                     { "add", 2, 2 },
                     { "promote", 1, 1 },
@@ -177,8 +182,9 @@ int cmd_cluster(int argc, char **argv)
     while (n > 0 && i < count && strcmp(actions[i].name, argv[1]) != 0)
         i++;
     if (n == 0 || i == count || n - 1 < actions[i].min || n - 1 > actions[i].max)
-        return say_trouble("say status, add ID ADDRESS, promote ID, remove ID or transfer [ID]: "
-                           "see firn cluster --help");
+        return say_trouble(
+            "missing or wrong subcommand: status, add ID ADDRESS, promote ID, remove ID or "
+            "transfer [ID]; see firn cluster --help");
     char url[512];
     struct http_client c;
     size_t len = strlen(o.url);

@@ -1,4 +1,4 @@
-/* firn config: values that all share, by name; get, set, and run something at every change. */
+/* firn config: shared values by name: get, set, list, and watch them for changes. */
 #include "cli/commands.h"
 #include "cli/admin/coord_opts.h"
 #include "cli/child.h"
@@ -41,7 +41,7 @@ static const struct opt opts[] = {
       .at = offsetof(struct config, after),
       .value = "N",
       .max = INT64_MAX,
-      .about = "watch: begin with the revision after this one (default 0: with what is there)" },
+      .about = "watch: begin with the revision after this one (default 0: the current one)" },
     { .name = "once",
       .at = offsetof(struct config, once),
       .about = "watch: end after the first value" },
@@ -61,10 +61,10 @@ const struct usage config_usage = {
         "       firn config watch NAME [--after N] [--once] [--store URL] [-- COMMAND ...]\n"
         "       firn config list [--store URL] [--json]",
     .about =
-        "Values of up to 768 bytes, without NUL, that everybody who shares a store sees. Each\n"
-        "change counts the revision up by one. watch prints each new value, or runs the command\n"
+        "Values of up to 768 bytes, without NUL, that all users of a store share. Each\n"
+        "change increases the revision by one. watch prints each new value, or runs the command\n"
         "with FIRN_CONFIG_NAME, FIRN_CONFIG_VALUE and FIRN_CONFIG_REVISION in its environment, one\n"
-        "run after the other; of values that change faster only the last is seen.\n",
+        "run after the other; when values change faster than that, only the last is seen.\n",
     .operands = "get set watch list",
     .opts = opts,
 };
@@ -72,7 +72,7 @@ const struct usage config_usage = {
 static int fail(const char *name, int error, const struct firn_diag *d)
 {
     if (error == FIRN_ENOENT)
-        return say_failed("'%s' was never set: firn config list shows what was", name);
+        return say_failed("'%s' was never set: firn config list shows the names that are", name);
     return say_trouble("'%s': %s", name, d->text[0] ? d->text : firn_error_message(error));
 }
 
@@ -106,7 +106,7 @@ static int get(const struct config *c, struct firn_store *store, char **args, in
     struct variable s;
     struct firn_diag d = { 0 };
     if (count != 1)
-        return say_trouble("write firn config get NAME");
+        return say_trouble("usage: firn config get NAME");
     int error = variable_get(store, args[0], &s, &d);
     if (error)
         return fail(args[0], error, &d);
@@ -114,7 +114,7 @@ static int get(const struct config *c, struct firn_store *store, char **args, in
     return output_finish(STATUS_OK);
 }
 
-/* A value, or "-" for what comes from standard input, without its last newline. */
+/* A value, or "-" for standard input without its last newline. */
 static int value_of(const char *arg, char buf[VARIABLE_VALUE_MAX + 3], struct variable_write *w)
 {
     w->value = arg;
@@ -136,7 +136,8 @@ static int set(const struct config *c, struct firn_store *store, char **args, in
     struct variable s;
     struct firn_diag d = { 0 };
     if (count != 2)
-        return say_trouble("write firn config set NAME VALUE; - takes it from standard input");
+        return say_trouble(
+            "usage: firn config set NAME VALUE; - reads the value from standard input");
     if (!coord_name(c->by, by))
         return STATUS_TROUBLE;
     struct variable_write w = { .name = args[0],
@@ -149,7 +150,7 @@ static int set(const struct config *c, struct firn_store *store, char **args, in
     int error = variable_set(store, &w, &s, &d);
     if (error == FIRN_ECONFLICT && c->if_revision != VARIABLE_ANY_REVISION)
         return say_failed("'%s' has revision %" PRIu64 ", not %" PRIu64
-                          ": somebody changed it; get it, and decide anew",
+                          ": it was changed in between; get the new value and try again",
                           w.name, s.revision, c->if_revision);
     if (error)
         return fail(args[0], error, &d);
@@ -184,11 +185,11 @@ static int watch(const struct config *c, struct firn_store *store, char **args, 
     struct variable now, known;
     bool any = false, warned = false;
     if (count < 1)
-        return say_trouble("write firn config watch NAME, or firn config watch NAME -- COMMAND");
+        return say_trouble("usage: firn config watch NAME [-- COMMAND]");
     for (;;) {
         struct firn_diag d = { 0 };
         int error = variable_wait(store, args[0], any ? &known : NULL, WAIT_MS, &now, &d);
-        /* An answer from the past must not go back in time; a restored store may. */
+        /* A stale answer must not go back to an older revision; a restored store may. */
         if (error == 0 && any && now.revision <= known.revision)
             error = variable_get(store, args[0], &now, &d);
         if (error == 0 && any && nonce_eq(&now.req, &known.req))
@@ -243,7 +244,7 @@ static int list(const struct config *c, struct firn_store *store, char **args, i
 {
     struct firn_diag d = { 0 };
     if (count > 0)
-        return say_trouble("'%s' is one word too many: firn config list takes no name", args[0]);
+        return say_trouble("unexpected operand '%s': firn config list takes no name", args[0]);
     int error = firn_store_scan(store, firn_slice(VARIABLE_PREFIX, VARIABLE_PREFIX_LEN), list_one,
                                 (void *)(uintptr_t)c, &d);
     return output_finish(error ? fail("config", error, &d) : STATUS_OK);
@@ -262,8 +263,8 @@ int cmd_config(int argc, char **argv)
     if (r >= 0)
         return r;
     if (operands == 0)
-        return say_trouble("do what? Write firn config get, set, watch or list");
-    argv[1 + operands] = NULL; /* the command behind -- ends here */
+        return say_trouble("missing subcommand: get, set, watch or list");
+    argv[1 + operands] = NULL; /* the command after -- ends here */
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(argv[1], verbs[i].name) != 0)
             continue;
@@ -273,6 +274,6 @@ int cmd_config(int argc, char **argv)
         firn_store_close(store);
         return r;
     }
-    return say_trouble("'%s' is not get, set, watch or list",
+    return say_trouble("unknown subcommand '%s': choose get, set, watch or list",
                        say_text(argv[1], strlen(argv[1]), shown));
 }

@@ -1,7 +1,8 @@
 /*
- * firn elect and firn lock: stand in line, run a command while leading, stop it in time.
- * firn itself talks to the store and moves the deadline on; the runner ends the command at the
- * deadline, whatever becomes of firn. Elect stands in line again after a loss; lock gives up.
+ * firn elect and firn lock: wait in the queue of an election, run a command while leading, stop it
+ * in time. firn talks to the store and extends the deadline; the runner ends the command at the
+ * deadline, even if firn hangs or is killed. elect joins the queue again after a loss; lock gives
+ * up.
  */
 #include "cli/commands.h"
 #include "cli/admin/coord_opts.h"
@@ -25,7 +26,7 @@ enum {
     TTL_MS_MIN = 1000,
     TTL_MS_MAX = 3600000,
     CALL_MS_MAX = 2000,   /* for one call to the store; less where the ttl is short */
-    SLICE_MS = 1000,      /* how long a signal may wait while we stand in line */
+    SLICE_MS = 1000,      /* how long a signal may wait while we are in the queue */
     LEAD_SLICE_MS = 5000, /* signals and the end of the command are seen at once */
     TRY_MS = 10000,       /* --wait 0: the store has this long to tell whether it is free */
     LEAVE_MS = 3000,
@@ -46,7 +47,7 @@ struct elect {
           .value = "TIME",                                                                         \
           .min = TTL_MS_MIN,                                                                       \
           .max = TTL_MS_MAX,                                                                       \
-          .about = "how long a silent holder counts as there (default 10s); it is replaced after " \
+          .about = "how long a silent holder counts as alive (default 10s); it is replaced after " \
                    "half as long again" },                                                         \
         { .name = "grace",                                                                         \
           .type = OPT_TIME,                                                                        \
@@ -56,14 +57,14 @@ struct elect {
           .about = "between SIGTERM and SIGKILL (default and at most a quarter of the ttl)" },     \
     {                                                                                              \
         .name = "name", .type = OPT_TEXT, .at = offsetof(struct elect, name), .value = "ME",       \
-        .about = "how others see this process (default host:pid)"                                  \
+        .about = "name of this process, as others see it (default host:pid)"                       \
     }
 
 static const struct opt elect_opts[] = {
     COMMON_OPTS,
     { .name = "once",
       .at = offsetof(struct elect, once),
-      .about = "end with status 76 when leadership is lost, instead of standing again" },
+      .about = "end with status 76 when leadership is lost, instead of waiting for it again" },
     { .name = NULL },
 };
 
@@ -86,10 +87,10 @@ const struct usage elect_usage = {
     .synopsis = "firn elect NAME [--store URL] [--ttl TIME] [--grace TIME] [--name ME] [--once] "
                 "-- COMMAND [ARG...]",
     .about =
-        "Runs the command on one of all that stand for NAME, and on another soon after that one\n"
-        "dies. The command finds FIRN_FENCING_TOKEN (higher for every leader), FIRN_LEADER_NAME\n"
+        "Runs the command on one of the candidates for NAME, and on another one soon after that\n"
+        "one dies. The command finds FIRN_FENCING_TOKEN (higher for every leader), FIRN_LEADER_NAME\n"
         "and FIRN_ELECTION in its environment. When leadership cannot be kept, because the store\n"
-        "does not answer or others took over, it gets SIGTERM and SIGKILL before its time is up.\n"
+        "does not answer or another candidate took over, it gets SIGTERM, then SIGKILL, in time.\n"
         "Ends with the command's own status; 76 with --once when leadership was lost.\n",
     .operands = "@files",
     .opts = elect_opts,
@@ -98,13 +99,13 @@ const struct usage elect_usage = {
 const struct usage lock_usage = {
     .name = "lock",
     .examples = "  firn lock nightly --store sqlite:jobs.db -- ./backup\n"
-                "  firn lock deploy --wait 30s -- ./deploy || echo \"somebody else deploys\"\n",
+                "  firn lock deploy --wait 30s -- ./deploy || echo \"another deploy is running\"\n",
     .synopsis =
         "firn lock NAME [--store URL] [--wait TIME] [--ttl TIME] [--grace TIME] [--name ME] "
         "-- COMMAND [ARG...]",
     .about =
-        "Runs the command while nobody else runs one under the lock NAME, first come, first\n"
-        "served. The command finds FIRN_FENCING_TOKEN (higher each time), FIRN_LEADER_NAME and\n"
+        "Runs the command while it holds the lock NAME, first come, first served. The\n"
+        "command finds FIRN_FENCING_TOKEN (higher each time), FIRN_LEADER_NAME and\n"
         "FIRN_ELECTION in its environment. Ends with the command's own status; 75 when the lock\n"
         "was not obtained in time, 76 when it was lost while the command ran, which was then ended.\n",
     .operands = "@files",
@@ -119,10 +120,10 @@ struct session { /* large: on the heap */
     struct member member;
     struct election election;
     struct runner runner;
-    bool again;    /* after a loss: stand again */
+    bool again;    /* after a loss: wait for it again */
     bool has_wait; /* wait_ms was given */
     uint64_t wait_ms;
-    int warned; /* about this error */
+    int warned; /* the error that was reported last */
 };
 
 static volatile sig_atomic_t caught;
@@ -159,7 +160,7 @@ static uint32_t call_ms(const struct session *s)
     return s->ttl_ms / 4 < CALL_MS_MAX ? (uint32_t)(s->ttl_ms / 4) : CALL_MS_MAX;
 }
 
-/* A membership and a place in line on the store that is open. -1: go on. */
+/* Register as a member and join the queue on the store that is open. -1: go on. */
 static int session_begin(struct session *s, uint64_t next_least)
 {
     struct member_world world;
@@ -174,7 +175,7 @@ static int session_begin(struct session *s, uint64_t next_least)
     return -1;
 }
 
-/* The store is not the one that was opened (replaced, restored): begin anew on what is there now. */
+/* The store was replaced or restored since it was opened: start again on the new one. */
 static void session_reopen(struct session *s)
 {
     struct firn_diag d = { 0 };
@@ -184,7 +185,7 @@ static void session_reopen(struct session *s)
     while (!caught && firn_store_open(s->url, call_ms(s), &s->store, &d) != 0)
         pause_ms(REOPEN_MS);
     if (s->store && session_begin(s, next) >= 0)
-        caught = SIGTERM; /* cannot be: it began before */
+        caught = SIGTERM; /* impossible: it began before */
 }
 
 static void report(struct session *s)
@@ -196,7 +197,8 @@ static void report(struct session *s)
         return;
     s->warned = error;
     if (error == FIRN_ENOSLOT)
-        say_warning("%d stand in line for '%s' already: waiting for a place", QUEUE_MAX, s->name);
+        say_warning("%d processes wait for '%s' already: waiting for a place in the queue",
+                    QUEUE_MAX, s->name);
     else if (error)
         say_warning("the store: %s; trying again",
                     s->election.diag.text[0] ? s->election.diag.text : firn_error_message(error));
@@ -207,11 +209,12 @@ static void leave(struct session *s)
     if (!s->store)
         return;
     if (election_leave(&s->election, LEAVE_MS) != 0 || member_leave(&s->member, LEAVE_MS) != 0)
-        say_warning("could not tell the store that '%s' is free: others get it after %" PRIu64 " s",
+        say_warning("could not release '%s' in the store: other processes get it after %" PRIu64
+                    " s",
                     s->name, member_dead_after(s->ttl_ms) / 1000);
 }
 
-/* ---- standing in line, and leading ---- */
+/* ---- waiting, and leading ---- */
 
 /* -1: it leads; otherwise the status to end with. */
 static int stand(struct session *s)
@@ -226,8 +229,8 @@ static int stand(struct session *s)
         bool known = line->state == CANDIDATE_WAITING || line->full || s->election.error != 0;
         if (s->has_wait && waited >= s->wait_ms && (known || waited >= s->wait_ms + TRY_MS)) {
             say_failed("'%s' was not obtained within %" PRIu64 " ms: %s", s->name, s->wait_ms,
-                       line->state == CANDIDATE_WAITING ? "somebody else has it"
-                       : line->full                     ? "too many stand in line"
+                       line->state == CANDIDATE_WAITING ? "another process holds it"
+                       : line->full                     ? "too many processes wait for it"
                                                         : "the store does not answer");
             return STATUS_NOT_OBTAINED;
         }
@@ -240,7 +243,7 @@ static int stand(struct session *s)
             continue;
         }
         if (line->state == CANDIDATE_WAITING && !said) {
-            say_note("waiting for '%s': %" PRIu32 " before us", s->name, line->ahead);
+            say_note("waiting for '%s': %" PRIu32 " before this process", s->name, line->ahead);
             said = true;
         }
         if (pause > 0)
@@ -260,7 +263,7 @@ static bool start_command(struct session *s)
     return runner_start(&s->runner, env, election_valid_until_ms(&s->election));
 }
 
-/* Keep the place while the command runs. */
+/* Renew the leadership while the command runs. */
 static struct runner_result lead(struct session *s)
 {
     struct runner_result result = { .gone = true };
@@ -278,7 +281,7 @@ static struct runner_result lead(struct session *s)
         }
         pause = election_step(&s->election, LEAD_SLICE_MS);
         report(s);
-        /* The step may have renewed it: publish that before sleeping on it. */
+        /* The step may have renewed the leadership: publish the new deadline before sleeping. */
         until = election_valid_until_ms(&s->election);
         if (until > 0)
             runner_extend(&s->runner, until);
@@ -294,14 +297,15 @@ static int run(struct session *s)
             return r;
         struct runner_result result = lead(s);
         if (result.gone) {
-            say_trouble("the process that looks after the command was killed: ending");
+            say_trouble("the process that supervises the command was killed: ending");
             return STATUS_LOST;
         }
         if (!result.forced || caught)
             return result.status;
-        say_warning("lost '%s' and ended the command: the store did not confirm it in time, or "
-                    "somebody took over",
-                    s->name);
+        say_warning(
+            "lost '%s' and ended the command: the store did not confirm it in time, or another "
+            "process took over",
+            s->name);
         if (!s->again)
             return STATUS_LOST;
         candidate_again(&s->election.line);
@@ -323,7 +327,8 @@ static int elect(struct session *s, const struct elect *e, char **command)
                            " ms is too long: at most a quarter of --ttl, here %" PRIu64 " ms",
                            grace_ms, grace_max_ms);
     if (!record_user_name_ok(s->name, strlen(s->name)))
-        return say_trouble("the name is 1 to %d of A-Z a-z 0-9 . _ : and -", RECORD_NAME_MAX);
+        return say_trouble("NAME must be 1 to %d characters of A-Z a-z 0-9 . _ : and -",
+                           RECORD_NAME_MAX);
     if (runner_open(&s->runner, command, grace_ms) != 0)
         return STATUS_TROUBLE;
     catch_signals(s);
@@ -349,7 +354,7 @@ static int begin(const struct usage *u, int argc, char **argv, bool again)
     if (r >= 0)
         return r;
     if (operands < 2)
-        return say_trouble("write firn %s NAME -- COMMAND; see firn %s --help", u->name, u->name);
+        return say_trouble("usage: firn %s NAME -- COMMAND; see firn %s --help", u->name, u->name);
     struct session *s = calloc(1, sizeof *s);
     if (!s)
         return say_trouble("out of memory");

@@ -1,6 +1,7 @@
 /*
- * firn nodes: the members of a store. One look can only compare a record's own date with this machine's
- * clock; with --watch firn sees for itself who goes on writing, and says dead only then.
+ * firn nodes: the members of a store. A single read can only compare a record's time with this
+ * machine's clock; with --watch firn observes which members keep writing, and reports a member as
+ * dead only then.
  */
 #include "cli/commands.h"
 #include "cli/admin/coord_opts.h"
@@ -37,11 +38,11 @@ static const struct opt opts[] = {
     { .name = "all",
       .letter = 'a',
       .at = offsetof(struct nodes, all),
-      .about = "those that left, too" },
+      .about = "include members that left" },
     { .name = "watch",
       .letter = 'w',
       .at = offsetof(struct nodes, watch),
-      .about = "go on, and show every change" },
+      .about = "keep running, and show every change" },
     OPT_JSON(struct nodes, json),
     { .name = NULL },
 };
@@ -53,11 +54,10 @@ const struct usage nodes_usage = {
                 "  firn nodes --url http://127.0.0.1:9000\n",
     .synopsis = "firn nodes [--store URL] [--all] [--watch] [--json]\n"
                 "       firn nodes --url URL [--json]",
-    .about =
-        "Lists who takes part in a store: servers, and commands such as firn elect. A member is\n"
-        "up, silent when its last sign of life is older than it should be by this machine's\n"
-        "clock, or dead when this command has seen no change for one and a half of its ttl.\n"
-        "With --json one line is one look.\n",
+    .about = "Lists the members of a store: servers, and commands such as firn elect. A member is\n"
+             "up, silent when its last sign of life is older than it should be by this machine's\n"
+             "clock, or dead when this command has seen no change for one and a half of its ttl.\n"
+             "With --json each line is one read of the store.\n",
     .opts = opts,
 };
 
@@ -66,7 +66,7 @@ struct list {
     uint64_t unix_ms;
     struct table table;
     struct buf json;
-    uint32_t hash; /* of what is shown but for ages, to see whether it changed */
+    uint32_t hash; /* of the rows without their ages, to see whether they changed */
 };
 
 static const char *state_of(const struct list *l, const struct member_view *v)
@@ -157,7 +157,8 @@ struct watcher {
     bool any;
 };
 
-/* One look; printed when it differs from the last, on a terminal always. -1: go on. */
+/* Read the members; print them when they differ from the last time, on a terminal always. -1: go
+ * on. */
 static int look(struct watcher *w)
 {
     struct firn_diag d = { 0 };
@@ -217,10 +218,12 @@ static int ask_server(const struct nodes *n)
     int status = STATUS_OK, error = http_client_get(&client, &body, &len);
     table_init(&r.table, 0, header);
     if (error)
-        status = say_trouble("%s: %s (asked %u times): is that address a firnd's?", shown,
-                             client.why, client.retries + 1);
+        status = say_trouble("%s: %s (asked %u times): check that this is the address of a firnd",
+                             shown, client.why, client.retries + 1);
     else if (node_body_each(body, len, add_remote, &r) != 0)
-        status = say_trouble("%s: that is no list of nodes: is that address a firnd's?", shown);
+        status = say_trouble(
+            "%s: the answer is not a list of nodes: check that this is the address of a firnd",
+            shown);
     else if (n->json)
         fwrite(body, 1, len, stdout);
     else
@@ -237,10 +240,10 @@ int cmd_nodes(int argc, char **argv)
     if (r >= 0)
         return r;
     if (operands > 0)
-        return say_trouble("'%s' is one word too many: the store is given with --store", argv[1]);
+        return say_trouble("unexpected operand '%s': name the store with --store", argv[1]);
     if (n.url && (n.store || n.watch || n.all))
-        return say_trouble("--url asks a server, which has its own store and shows what is there: "
-                           "leave out --store, --watch and --all");
+        return say_trouble(
+            "--url asks a server about its own store: leave out --store, --watch and --all");
     if (n.url)
         return ask_server(&n);
     const char *url = store_option_url(n.store);
@@ -257,7 +260,7 @@ int cmd_nodes(int argc, char **argv)
             r = look(w);
             if (n.watch && !output_gone())
                 w->world.sleep_ms(w->world.user, LOOK_EVERY_MS);
-        } while (n.watch && !output_gone()); /* a store that is away comes back */
+        } while (n.watch && !output_gone()); /* a store that is unavailable comes back */
         r = output_finish(r < 0 ? STATUS_OK : r);
     }
     firn_store_close(w->store);

@@ -11,7 +11,7 @@ bool coord_name(const char *given, char out[RECORD_NAME_MAX + 1])
     char host[RECORD_NAME_MAX - 11] = "", shown[SAY_TEXT_BUF];
     if (given) {
         if (!record_user_name_ok(given, strlen(given))) {
-            say_trouble("--name '%s': give 1 to %d of A-Z a-z 0-9 . _ : and -",
+            say_trouble("--name '%s': give 1 to %d characters of A-Z a-z 0-9 . _ : and -",
                         say_text(given, strlen(given), shown), RECORD_NAME_MAX);
             return false;
         }

@@ -1,4 +1,5 @@
-/* coord_opts.h - options that elect, lock, nodes and config share: the store, and the name of this process. */
+/* coord_opts.h - options that elect, lock, nodes and config share: the store, and the name of
+ * this process. */
 #ifndef FIRN_CLI_ADMIN_COORD_OPTS_H
 #define FIRN_CLI_ADMIN_COORD_OPTS_H
 
@@ -6,7 +7,7 @@
 #include "cli/store_option.h"
 #include "coord/record.h"
 
-/* The name that was given, or host:pid. False: said that it is no name. */
+/* The name that was given, or host:pid. False: it is no valid name, reported. */
 bool coord_name(const char *given, char out[RECORD_NAME_MAX + 1]);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * node_body.h - the members in an answer of GET /v1/nodes: {"nodes":[{"number":0,"name":"a",...},...]}.
- * Members of an object that it does not know are skipped, so that a newer server can say more; anything
- * else that is not such an answer is an error. Pure; may be called from any thread.
+ * node_body.h - the members in an answer of GET /v1/nodes:
+ * {"nodes":[{"number":0,"name":"a",...},...]}.
+ * Members of an object that it does not know are skipped, so that a newer server can say more;
+ * anything else that is not such an answer is an error. Pure; may be called from any thread.
  */
 #ifndef FIRN_CLI_ADMIN_NODE_BODY_H
 #define FIRN_CLI_ADMIN_NODE_BODY_H

@@ -1,7 +1,7 @@
 /*
  * The process that runs a command under a deadline; see runner.h.
- * Orders go down one pipe, results come up another, and the deadline lies in a page that both share.
- * The order pipe has one more meaning: its end says that firn is gone.
+ * Orders go through one pipe, results come back through another, and the deadline is in a page of
+ * shared memory. The end of the order pipe also tells the runner that firn is gone.
  */
 #include "cli/admin/runner.h"
 #include "cli/child.h"
@@ -51,7 +51,7 @@ struct supervisor {
     sigset_t before;
 };
 
-/* Look after the command until it has ended. */
+/* Supervise the command until it has ended. */
 static struct runner_result supervise(const struct supervisor *s, pid_t group)
 {
     struct runner_result result = { 0 };
@@ -79,7 +79,7 @@ static struct runner_result supervise(const struct supervisor *s, pid_t group)
         if (!result.forced && (stop || now + s->grace_ms >= until)) {
             kill_at = stop && now + s->grace_ms < until ? now + s->grace_ms : until;
             result.forced = true;
-            if (now < kill_at) { /* else a stopped command would run on for a moment, too late */
+            if (now < kill_at) { /* else a stopped command would run again for a moment, too late */
                 kill(-group, SIGTERM);
                 kill(-group, SIGCONT);
             }
@@ -184,7 +184,8 @@ int runner_open(struct runner *r, char **argv, uint64_t grace_ms)
 
 static bool send_order(struct runner *r, const struct order *o)
 {
-    return write(r->order_fd, o, sizeof *o) == sizeof *o; /* smaller than PIPE_BUF: whole or not */
+    /* smaller than PIPE_BUF: written completely or not at all */
+    return write(r->order_fd, o, sizeof *o) == sizeof *o;
 }
 
 bool runner_start(struct runner *r, const char *const env[3], uint64_t until_ms)

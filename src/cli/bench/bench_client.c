@@ -1,3 +1,4 @@
+/* firn bench firn://...: libfirn-client as the target. */
 #include "cli/bench/bench_client.h"
 #include "cli/bench/calls.h"
 #include "cli/say.h"
@@ -24,13 +25,13 @@ static int next(void *user, uint64_t *out_id, char why[240])
     return r;
 }
 
-/* Every host of the address is on this machine: -1; otherwise said. */
+/* -1: every host of the address is on this machine; otherwise the status after a message. */
 static int check_hosts(const char *url)
 {
     struct url_parts parts;
     struct slice one;
     if (!url_split((struct slice){ url, strlen(url) }, &parts))
-        return -1; /* the client says what is wrong with it */
+        return -1; /* the client reports what is wrong with it */
     while (url_host_next(&parts.hosts, &one)) {
         struct host_port h;
         if (host_port_read(one, &h) != HOST_OK)
@@ -63,7 +64,7 @@ int bench_client_run(const char *url, const struct load_plan *plan, struct load_
 {
     (void)url, (void)plan, (void)out;
     return say_trouble(
-        "firn:// addresses need libfirn-client, without which this firn was built: give "
+        "this firn was built without libfirn-client, which firn:// addresses need: give "
         "http:// or redis:// addresses");
 }
 #endif

@@ -1,7 +1,8 @@
 /*
- * firn bench lib: how long each way to make, write and read an ID takes, beside what a machine's
- * cheapest instructions take. Rounds go over all rows in turn, so that a disturbance falls on a round of
- * many rows rather than on all rounds of one; the median is what to believe, the best what to aim for.
+ * firn bench lib: measures how long each way to generate, format and parse an ID takes, beside the
+ * machine's cheapest instructions. Each round runs all rows in turn, so that a disturbance affects
+ * one round of many rows rather than all rounds of one row; the median is the realistic figure, the
+ * best the ideal one.
  */
 #include "cli/bench/bench_lib.h"
 #include "cli/bench/bench_rows.h"
@@ -20,8 +21,8 @@
 enum {
     ROUNDS_DEFAULT = 9,
     ROUNDS_MAX = 99,
-    RUN_NS = 20000000,  /* of a timed run: long beside a timer interrupt */
-    TRIAL_NS = 1000000, /* of the run that finds out how many operations that is */
+    RUN_NS = 20000000,  /* of a timed run: long compared with a timer interrupt */
+    TRIAL_NS = 1000000, /* of the run that determines how many operations that is */
     ROWS_MAX = 128,
     RETRIES_MAX = 3,
     EXIT_USAGE = 2
@@ -40,12 +41,12 @@ static const struct opt opts[] = {
       .value = "N",
       .min = 1,
       .max = ROUNDS_MAX,
-      .about = "how often each row is timed (default 9)" },
+      .about = "number of times that each row is timed (default 9)" },
     { .name = "filter",
       .type = OPT_TEXT,
       .at = offsetof(struct bench_lib, filter),
       .value = "WORD",
-      .about = "only rows whose group or name contains it" },
+      .about = "only rows whose group or name contains WORD" },
     OPT_JSON(struct bench_lib, json),
     { .name = NULL },
 };
@@ -65,7 +66,7 @@ const struct usage bench_lib_usage = {
 struct result {
     const struct bench_row *row;
     uint64_t n;               /* operations of a run, of each thread */
-    double round[ROUNDS_MAX]; /* nanoseconds an operation; sorted in the end */
+    double round[ROUNDS_MAX]; /* nanoseconds per operation; sorted in the end */
 };
 
 /* --- the stopwatch --- */
@@ -74,7 +75,7 @@ struct runner {
     const struct bench_row *row;
     uint64_t n;
     unsigned thread, *waiting; /* spins until all have arrived */
-    int cpu;                   /* where it has to run */
+    int cpu;                   /* the processor that it runs on */
     uint64_t start_ns, end_ns, cpu_ns;
 };
 
@@ -105,7 +106,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The first two processors that we may use; false if there is one only. */
+/* The first two processors that this process may use; false if there is only one. */
 static bool two_cpus(int cpu[2])
 {
     cpu_set_t allowed;
@@ -118,7 +119,7 @@ static bool two_cpus(int cpu[2])
     return found == 2;
 }
 
-/* Nanoseconds from the first start to the last end. `*disturbed`: a thread was off its processor for
+/* Nanoseconds from the first start to the last end. `*disturbed`: a thread was preempted for
  * more than a twentieth of the time. */
 static uint64_t time_run(const struct bench_row *row, uint64_t n, bool *disturbed)
 {
@@ -188,7 +189,7 @@ static int cmp_double(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* --- what is printed --- */
+/* --- output --- */
 
 static void print_table(const struct result *results, size_t n, int rounds)
 {
@@ -226,7 +227,8 @@ static bool wanted(const struct bench_row *row, const char *filter, bool has_tsc
         return false;
     }
     if (strncmp(row->key, "tsc.", 4) == 0 && !has_tsc) {
-        fprintf(stderr, "firn bench: left out '%s': no invariant counter here\n", row->what);
+        fprintf(stderr, "firn bench: left out '%s': no invariant time stamp counter here\n",
+                row->what);
         return false;
     }
     return true;
@@ -241,7 +243,8 @@ int bench_lib(int argc, char **argv)
     if (status >= 0)
         return status;
     if (operands > 0)
-        return say_trouble("bench lib takes no operands: firn bench lib --help");
+        return say_trouble(
+            "unexpected operand: firn bench lib takes options only, see firn bench lib --help");
     const int rounds = (int)b.rounds;
     const char *filter = b.filter;
 
@@ -254,7 +257,7 @@ int bench_lib(int argc, char **argv)
         if (wanted(&bench_rows[i], filter, has_tsc, two_cpus(cpu)))
             results[n++].row = &bench_rows[i];
     if (n == 0)
-        return say_trouble("no row contains that word: firn bench lib lists them all");
+        return say_trouble("--filter: no row contains that word: firn bench lib lists all rows");
 
     for (size_t i = 0; i < n; i++)
         results[i].n = calibrate(results[i].row);

@@ -1,4 +1,5 @@
-/* bench_lib.h - `firn bench lib`: how long each way to make, write and read an ID takes here. */
+/* bench_lib.h - `firn bench lib`: measures how long each way to generate, format and parse an ID
+ * takes. */
 #ifndef FIRN_CLI_BENCH_BENCH_LIB_H
 #define FIRN_CLI_BENCH_BENCH_LIB_H
 
@@ -6,7 +7,7 @@
 
 extern const struct usage bench_lib_usage;
 
-/* argv[0] is "lib"; the answer is the exit status. */
+/* argv[0] is "lib"; the return value is the exit status. */
 int bench_lib(int argc, char **argv);
 
 #endif

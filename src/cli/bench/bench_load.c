@@ -1,3 +1,4 @@
+/* firn bench load: one target, all knobs of the load generator. */
 #include "cli/bench/bench_load.h"
 #include "cli/bench/bench_report.h"
 #include "cli/output.h"
@@ -22,27 +23,25 @@ struct bench {
 
 static const struct opt opts[] = {
     OPT_WORDS(struct bench, http, "http", "URL", "send GET requests for this address"),
-    OPT_WORDS(struct bench, resp, "resp", "HOST:PORT",
-              "speak the Redis protocol; --command says what"),
+    OPT_WORDS(struct bench, resp, "resp", "HOST:PORT", "use the Redis protocol and send --command"),
     OPT_WORDS(struct bench, command, "command", "WORDS",
               "the command to send, such as \"INCR x\" (default PING)"),
     OPT_WORDS(struct bench, accept, "accept", "TYPE", "the Accept header, such as text/plain"),
     OPT_NUMBER(struct bench, connections, "connections", "N", 1, LOAD_CONNECTIONS_MAX,
-               "open so many (default 50)"),
+               "number of connections (default 50)"),
     OPT_NUMBER(struct bench, depth, "depth", "N", 1, LOAD_DEPTH_MAX,
-               "keep so many requests in flight on each connection (default 1)"),
+               "requests in flight on each connection (default 1)"),
     OPT_NUMBER(struct bench, seconds, "seconds", "N", 1, LOAD_SECONDS_MAX,
-               "measure so long (default 5)"),
+               "duration of the measurement in seconds (default 5)"),
     OPT_NUMBER(struct bench, warmup_ms, "warmup", "MS", 0, 60000,
-               "before that, run so many milliseconds that do not count (default 0)"),
+               "run for MS milliseconds before measuring (default 0)"),
     OPT_NUMBER(struct bench, requests, "requests", "N", 1, UINT64_MAX - 1,
-               "stop once so many were sent, should that be sooner"),
-    OPT_NUMBER(
-        struct bench, rate, "rate", "R", 1, 100000000,
-        "open loop: R requests a second over all connections, whether the server keeps up or not; "
-        "latency counts from when a request was due"),
+               "stop after N requests, if that is sooner"),
+    OPT_NUMBER(struct bench, rate, "rate", "R", 1, 100000000,
+               "open loop: R requests per second over all connections, whether the server keeps "
+               "up or not; latency counts from when a request was due"),
     OPT_NUMBER(struct bench, idle, "idle", "N", 0, LOAD_IDLE_MAX,
-               "open further connections that say nothing"),
+               "number of further connections that stay idle"),
     OPT_NUMBER(struct bench, threads, "threads", "N", 1, LOAD_THREADS_MAX,
                "threads of the client (default 1)"),
     OPT_NUMBER(struct bench, cpu, "cpu", "N", 0, CPU_SETSIZE - LOAD_THREADS_MAX,
@@ -67,9 +66,9 @@ const struct usage bench_load_usage = {
                 "       firn bench load --resp HOST:PORT --command WORDS [option...]",
     .about =
         "Sends the same request over many connections and counts the answers. Only servers on\n"
-        "this machine (loopback) are accepted: this is a load loop, and pointed elsewhere it\n"
-        "would be an attack. Pin server and client to a core each (taskset, --cpu) for figures\n"
-        "that can be compared.\n",
+        "this machine (loopback) are accepted: directed elsewhere, a load\n"
+        "generator would be an attack. Pin server and client to one core each (taskset, --cpu) for\n"
+        "figures that can be compared.\n",
     .opts = opts,
 };
 
@@ -86,11 +85,12 @@ static void on_interrupt(int signal_)
 static int set_target(struct bench *b)
 {
     if (!b->http == !b->resp)
-        return say_trouble("give one target: --http URL or --resp HOST:PORT");
+        return say_trouble("one target is required: --http URL or --resp HOST:PORT");
     if (b->http && b->command)
-        return say_trouble("--command is for --resp; with --http the URL says all");
+        return say_trouble(
+            "--command works with --resp only: with --http put the request into the URL");
     if (b->resp && b->accept)
-        return say_trouble("--accept is for --http");
+        return say_trouble("--accept works with --http only");
     struct bench_ask ask = { .command = b->command, .otherwise = "PING", .accept = b->accept };
     return b->http ? bench_target_init(&b->target, b->http, &ask)
                    : bench_target_init_resp(&b->target, b->resp, &ask);
@@ -127,7 +127,7 @@ static int run(struct bench *b)
     int error = load_run(&b->plan, &b->result);
     sigaction(SIGINT, &before, NULL);
     if (error == FIRN_EIO)
-        return say_trouble("%s: %s: is the server running? `make run` starts firnd",
+        return say_trouble("%s: %s: check that the server is running; `make run` starts firnd",
                            say_text(b->target.text, strlen(b->target.text), shown), b->result.why);
     if (error)
         return say_trouble("%s", b->result.why);
@@ -152,7 +152,7 @@ int bench_load(int argc, char **argv)
     };
     r = options_parse(&bench_load_usage, argc, argv, b, &operands);
     if (r < 0 && operands > 0)
-        r = say_trouble("'%s' is one word too many: the target follows --http or --resp", argv[1]);
+        r = say_trouble("unexpected operand '%s': name the target with --http or --resp", argv[1]);
     if (r < 0)
         r = set_target(b);
     if (r < 0)

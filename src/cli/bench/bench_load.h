@@ -1,4 +1,4 @@
-/* bench_load.h - `firn bench load`: drive a server on this machine as hard as it goes, and measure. */
+/* bench_load.h - `firn bench load`: loads a server on this machine and measures it. */
 #ifndef FIRN_CLI_BENCH_BENCH_LOAD_H
 #define FIRN_CLI_BENCH_BENCH_LOAD_H
 
@@ -6,8 +6,8 @@
 
 extern const struct usage bench_load_usage;
 
-/* argv[0] is "load". 0: done. 1: answers were errors or missing, or IDs repeat or fall. 2: wrong
- * usage, or there is no server. */
+/* argv[0] is "load". 0: done. 1: answers were errors or missing, or IDs repeat or are not
+ * rising. 2: wrong usage, or there is no server. */
 int bench_load(int argc, char **argv);
 
 #endif

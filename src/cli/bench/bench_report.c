@@ -1,3 +1,4 @@
+/* Results of a load run: table, JSON, saved files and their comparison. */
 #include "cli/bench/bench_report.h"
 #include "cli/duration.h"
 #include "wire/json_write.h"
@@ -171,7 +172,7 @@ void bench_put_table(const struct bench_run *b)
     const struct load_result *r = b->result;
     const struct load_plan *p = b->plan;
     const char *what = b->target[0].what;
-    if (what[0] && strchr(b->target[0].text, '/')) /* the address has said it */
+    if (what[0] && strchr(b->target[0].text, '/')) /* the address shows it */
         what = "";
     char more[32] = "";
     struct table t;
@@ -185,7 +186,7 @@ void bench_put_table(const struct bench_run *b)
     put_count(&t, "requests", r->requests, "");
     put_count(&t, "rate", per_second(r->requests, r->elapsed_ns), "/s");
     if (p->rate)
-        put_count(&t, "rate asked for", p->rate, "/s");
+        put_count(&t, "requested rate", p->rate, "/s");
     put_count(&t, "errors", r->errors, "");
     put_count(&t, "lost", r->lost, "");
     put_count(&t, "unanswered", r->unanswered, "");
@@ -212,33 +213,34 @@ int bench_verdict(const struct bench_run *b)
     char shown[SAY_TEXT_BUF];
     int status = STATUS_OK;
     if (p->pid && !r->has_cpu)
-        say_warning("no process %" PRIu32 " any more: its CPU time is not known", p->pid);
+        say_warning("no process %" PRIu32 " any more: its CPU time is unknown", p->pid);
     if (r->requests == 0)
-        status = say_failed("no request was answered as hoped");
+        status = say_failed("no request was answered successfully");
     if (r->errors || r->lost || r->unanswered)
-        status = say_failed("%" PRIu64 " errors, %" PRIu64 " lost with their connection, %" PRIu64
+        status = say_failed("%" PRIu64 " errors, %" PRIu64 " lost with their connections, %" PRIu64
                             " unanswered",
                             r->errors, r->lost, r->unanswered);
     if (r->sample_len > 0)
-        say_warning("one of the errors: %s", say_text(r->sample, r->sample_len, shown));
+        say_warning("one of the errors is: %s", say_text(r->sample, r->sample_len, shown));
     if (!p->check)
         return status;
     if (r->unchecked)
-        say_warning("the check is not exact: memory was full after %" PRIu64 " IDs, and %" PRIu64
+        say_warning("the check is incomplete: memory was full after %" PRIu64 " IDs, and %" PRIu64
                     " later ones were not compared with them",
                     r->ids, r->unchecked);
     if (r->unreadable)
         status = say_failed("%" PRIu64 " answers held no IDs%s", r->unreadable,
-                            b->order ? "" : ": --no-check if that is right");
+                            b->order ? "" : ": give --no-check if this is expected");
     if (r->distinct < r->ids && r->hashed)
-        status = say_failed("%" PRIu64 " IDs were not new, unless two texts have the same 64-bit "
-                            "hash: take them with firn gen or curl and ask firn verify",
-                            r->ids - r->distinct);
+        status = say_failed(
+            "%" PRIu64 " duplicate IDs, unless two texts have the same 64-bit hash: collect them "
+            "with firn gen or curl and check them with firn verify",
+            r->ids - r->distinct);
     else if (r->distinct < r->ids)
-        status = say_failed("%" PRIu64 " IDs were not new: %" PRIu64 " came twice, for one",
+        status = say_failed("%" PRIu64 " duplicate IDs, for instance %" PRIu64,
                             r->ids - r->distinct, r->repeated);
     if (b->order && r->falls)
-        status = say_failed("%" PRIu64 " IDs were not above the one before on their connection",
+        status = say_failed("%" PRIu64 " IDs were not above the previous one on their connection",
                             r->falls);
     return status;
 }
@@ -266,12 +268,12 @@ static const struct figure figures[] = {
     { "lost", "lost", false, -1 },
     { "unanswered", "unanswered", false, -1 },
 };
-/* The same load? */
+/* Settings that must be equal for a comparison. */
 static const struct figure setup[] = {
     { "connections", "connections", false, 0 },
     { "depth", "depth", false, 0 },
     { "threads", "threads", false, 0 },
-    { "rate", "rate asked for", false, 0 },
+    { "rate", "requested rate", false, 0 },
 };
 enum { FIGURES = sizeof figures / sizeof figures[0], SETUP = sizeof setup / sizeof setup[0] };
 
@@ -316,7 +318,7 @@ static int saved_read(const char *path, struct saved *out)
     *out = (struct saved){ 0 };
     bool good = text && json_each(text, len, take_figure, out) == 0 && out->has[0];
     free(text);
-    return good ? -1 : say_trouble("%s: this is no file that firn bench --save wrote", shown);
+    return good ? -1 : say_trouble("%s: this is not a file of firn bench --save", shown);
 }
 
 static void add_value(struct table *t, const struct figure *f, double v)
@@ -376,11 +378,11 @@ int bench_compare(const char *before, const char *after, bool json)
     if (r >= 0)
         return r;
     if (strcmp(s[0].target, s[1].target) != 0)
-        say_warning("not the same target: %s and %s", s[0].target, s[1].target);
+        say_warning("the targets differ: %s and %s", s[0].target, s[1].target);
     for (size_t i = 0; i < SETUP; i++)
         if (s[0].has_setup[i] != s[1].has_setup[i] || s[0].setup[i] < s[1].setup[i] ||
             s[0].setup[i] > s[1].setup[i])
-            say_warning("not the same load: %s %.0f and %.0f", setup[i].name, s[0].setup[i],
+            say_warning("the loads differ: %s %.0f and %.0f", setup[i].name, s[0].setup[i],
                         s[1].setup[i]);
     if (json) {
         compare_json(s);

@@ -1,6 +1,6 @@
 /*
- * bench_report.h - what a load run showed: as a table, as JSON, as a file that a later run is compared
- * with, and as an exit status. One thread.
+ * bench_report.h - the results of a load run: as a table, as JSON, as a file for a later
+ * comparison, and as an exit status. One thread.
  */
 #ifndef FIRN_CLI_BENCH_BENCH_REPORT_H
 #define FIRN_CLI_BENCH_BENCH_REPORT_H
@@ -20,10 +20,10 @@ struct bench_run {
 void bench_put_table(const struct bench_run *b);
 void bench_put_json(const struct bench_run *b, FILE *out);
 
-/* Says what was wrong; STATUS_OK or STATUS_FAILED. */
+/* Reports failures; STATUS_OK or STATUS_FAILED. */
 int bench_verdict(const struct bench_run *b);
 
-/* Write the JSON to a file, whole or not at all. -1: done. */
+/* Write the JSON to a file, completely or not at all. -1: done. */
 int bench_save(const struct bench_run *b, const char *path);
 
 /* Read two such files and show the second as ratios of the first. An exit status. */

@@ -1,7 +1,7 @@
 /*
- * The rows of `firn bench lib`. Each is the loop that a caller would write, with its clock read where a
- * caller needs one: an ID that carries a time costs the reading of it. Generators are made once, so that
- * rows measure making IDs, not making generators.
+ * The rows of `firn bench lib`. Each is the loop that a caller would write, with a clock read where
+ * a caller needs one: an ID that carries a time includes the cost of reading it. Generators are
+ * made once, so that rows measure generating IDs, not making generators.
  */
 #include "cli/bench/bench_rows.h"
 
@@ -29,12 +29,12 @@
 enum {
     FILL = 4096,
     BATCH = 16,
-    INPUTS = 256, /* more than a branch predictor learns by heart, few enough for the first cache */
+    INPUTS = 256, /* more than a branch predictor memorizes, few enough for the first-level cache */
     CACHE_LINE = 64,
     REAL_TIME_TICKS = 150
 };
 
-/* A one-by-one caller never uses up 2^20 numbers of a millisecond. A fill would: it gets 2^24. */
+/* Calls for one ID never use up the 2^20 numbers of a millisecond. A fill would: it gets 2^24. */
 #define WIDE  "unused:1,time:41@1ms,node:2,seq:20"
 #define WIDER "unused:1,time:38@1ms,node:1,seq:24"
 
@@ -49,7 +49,7 @@ static struct firn_objectid_gen objectid_gen;
 static struct firn_cuid2_gen cuid2_gen;
 static struct firn_rng *rng;
 
-/* What the format and parse rows read: random values of the current time. */
+/* Input of the format and parse rows: random values with the current time. */
 static struct {
     struct firn_uuid uuid;
     struct firn_ulid ulid;
@@ -64,7 +64,7 @@ static _Alignas(CACHE_LINE) uint64_t ids[2][FILL];
 static _Alignas(CACHE_LINE) uint64_t contended;
 static __thread uint64_t local_count;
 
-/* The compiler must take it that the bytes at `p` are read here, and any memory changed. */
+/* Makes the compiler assume that the bytes at `p` are read here and that any memory may change. */
 static inline void use(const void *p)
 {
     __asm__ volatile("" : : "r"(p) : "memory");
@@ -77,11 +77,11 @@ static inline void use_value(uint64_t v)
 
 static __attribute__((noinline, cold)) _Noreturn void give_up(int error)
 {
-    fprintf(stderr, "firn bench: a generator refused: %s\n", firn_error_message(error));
+    fprintf(stderr, "firn bench: a generator failed: %s\n", firn_error_message(error));
     exit(1);
 }
 
-/* A generator's refusal would make its row fast and wrong. */
+/* A generator that fails would make its row fast and wrong. */
 static inline void must(int r)
 {
     if (__builtin_expect(r != 0, 0))
@@ -140,8 +140,8 @@ ROW(fetch_add)
         use_value(__atomic_fetch_add(&contended, 1, __ATOMIC_ACQ_REL));
 }
 
-/* What a shared generator cannot do without. Between two additions the other thread gets at the word,
- * so this costs more than the sum of its parts. */
+/* The minimum work of a shared generator. Between two additions the other thread accesses the
+ * word, so this costs more than the sum of its parts. */
 ROW(clock_fetch_add)
 {
     while (n--) {
@@ -150,7 +150,7 @@ ROW(clock_fetch_add)
     }
 }
 
-/* One store instruction a number. */
+/* One store instruction per number. */
 ROW(stores)
 {
     for (; n >= FILL; n -= FILL)
@@ -158,7 +158,7 @@ ROW(stores)
             __atomic_store_n(&ids[thread][i], n + i, __ATOMIC_RELAXED);
 }
 
-/* The same as the compiler's vectors do it: the fastest that plain C can go. */
+/* The same with the compiler's vectors: the fastest that plain C can be. */
 ROW(stores_vector)
 {
     for (; n >= FILL; n -= FILL) {
@@ -213,8 +213,8 @@ ROW(fill_real_time)
     fill_by_fill(gen_real_time, n);
 }
 
-/* Use up the tick that the coarse clock shows, then the one that the precise clock shows, then the next:
- * the run begins where a tick does. */
+/* Use up the tick that the coarse clock shows, then the one that the precise clock shows, then
+ * the next: the run begins where a tick does. */
 static void to_tick_start(void)
 {
     fill_by_fill(gen_real_time, 3 * FILL);
@@ -285,8 +285,8 @@ MAKE_ROWS(ulid_mono, firn_ulid, FIRN_ULID_TEXT_BUF,
           must(firn_ulid_next(&ulid_gen, now_ms(), rng, &id)))
 MAKE_ROWS(ksuid, firn_ksuid, FIRN_KSUID_TEXT_BUF, must(firn_ksuid_make(now_ms(), rng, &id)))
 
-/* These two make at most 2^24 IDs a second, fewer than they have the speed for. To see the speed, the
- * bench lends them seconds of the future. */
+/* These two generate at most 2^24 IDs per second by design. To measure their speed, the bench
+ * lets them borrow seconds of the future. */
 static uint64_t ahead_ms;
 
 #define LENDING(call)                          \
@@ -383,8 +383,8 @@ const struct bench_row bench_rows[] = {
     { "tsc.snowflake", "snowflake", "one, TSC clock", one_tsc, NULL, 1, 0 },
     { "snowflake.text", "snowflake", "one, as decimal text", one_decimal, NULL, 1, 0 },
     { "snowflake.fill", "snowflake", "fill of 4096, wide sequence", fill, NULL, 1, 0 },
-    { "snowflake.real_time", "snowflake", "fill of 4096 held to real time, 12 bits", fill_real_time,
-      to_tick_start, 1, REAL_TIME_TICKS *FILL },
+    { "snowflake.real_time", "snowflake", "fill of 4096 limited by real time, 12 bits",
+      fill_real_time, to_tick_start, 1, REAL_TIME_TICKS *FILL },
     { "shared", "snowflake", "shared, 1 thread", one_shared, NULL, 1, 0 },
     { "shared.2", "snowflake", "shared, 2 threads, one by one", one_shared, NULL, 2, 0 },
     { "shared.2.batch", "snowflake", "shared, 2 threads, 16 at a time", batch_shared, NULL, 2, 0 },
@@ -420,7 +420,7 @@ const struct bench_row bench_rows[] = {
 };
 const size_t bench_rows_n = sizeof bench_rows / sizeof bench_rows[0];
 
-/* --- making what the rows use --- */
+/* --- setup --- */
 
 static int make_gen(const char *layout, struct firn_gen_opts opts, struct firn_gen **out)
 {
@@ -428,7 +428,7 @@ static int make_gen(const char *layout, struct firn_gen_opts opts, struct firn_g
     int r = firn_layout_parse(layout, strlen(layout), 0, &l, NULL);
     if (r)
         return r;
-    /* A day old: the wide sequences leave few bits for the time. */
+    /* An epoch one day ago: the wide sequences leave few bits for the time. */
     if (l.field[FIRN_FIELD_TIME].width < 41)
         l.epoch_ms = (int64_t)now_ms() - 86400000;
     return firn_gen_new(&l, &opts, out);

@@ -1,3 +1,4 @@
+/* Targets of firn bench: schemes, hosts on this machine, the bytes of a request. */
 #include "cli/bench/bench_target.h"
 #include "cli/say.h"
 
@@ -18,7 +19,8 @@ static bool loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-/* The addresses of a host, all of them on this machine. -1: in `*out_list`; otherwise said. */
+/* The addresses of a host, all of them on this machine. -1: in `*out_list`; otherwise the status
+ * after a message. */
 static int local_addresses(const char *host, const char *port, const char *text,
                            struct addrinfo **out_list)
 {
@@ -31,9 +33,10 @@ static int local_addresses(const char *host, const char *port, const char *text,
     for (const struct addrinfo *a = list; a; a = a->ai_next)
         if (!loopback(a->ai_addr)) {
             freeaddrinfo(list);
-            return say_trouble("%s is not on this machine: a load loop may only be pointed at "
-                               "loopback addresses (127.0.0.1, ::1, localhost)",
-                               shown);
+            return say_trouble(
+                "%s is not on this machine: a load generator may use loopback addresses only "
+                "(127.0.0.1, ::1, localhost)",
+                shown);
         }
     *out_list = list;
     return -1;
@@ -152,7 +155,7 @@ static int open_redis(struct bench_target *t, const struct bench_ask *ask)
     if (len >= sizeof address)
         return wrong_address(t, "the host is too long");
     if (memchr(p, '@', len))
-        return wrong_address(t, "user and password are not spoken here");
+        return wrong_address(t, "user and password are not supported here");
     memcpy(address, p, len);
     address[len] = '\0';
     return open_resp(t, address, p + len, ask);
@@ -164,7 +167,7 @@ static const struct {
     int (*open)(struct bench_target *t, const struct bench_ask *ask);
 } drivers[] = {
     { "http://", open_http },
-    { "https://", open_http }, /* which says why not */
+    { "https://", open_http }, /* which reports why not */
     { "redis://", open_redis },
     { "resp://", open_redis },
 };
@@ -185,7 +188,7 @@ int bench_target_init(struct bench_target *t, const char *address, const struct 
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
         if (strncmp(address, drivers[i].scheme, strlen(drivers[i].scheme)) == 0)
             return drivers[i].open(t, ask);
-    return wrong_address(t, "an address begins with http:// or redis://");
+    return wrong_address(t, "an address must begin with http:// or redis://");
 }
 
 int bench_target_init_resp(struct bench_target *t, const char *address, const struct bench_ask *ask)

@@ -1,7 +1,7 @@
 /*
- * bench_target.h - what an address means to firn's benches: a table with a row for each scheme, which
- * turns an address into a server and the bytes that it is asked with. Only servers on this machine are
- * accepted: a load loop that is pointed elsewhere would be an attack. One thread.
+ * bench_target.h - addresses for firn's benches: a table with a row per scheme turns an address
+ * into a server and the bytes of a request. Only servers on this machine are accepted: a load
+ * generator that is directed elsewhere would be an attack. One thread.
  */
 #ifndef FIRN_CLI_BENCH_BENCH_TARGET_H
 #define FIRN_CLI_BENCH_BENCH_TARGET_H
@@ -9,7 +9,7 @@
 #include "cli/bench/load.h"
 #include "cli/url.h"
 
-/* What the user wants to be asked, where the address does not say it. */
+/* The request, where the address does not determine it. */
 struct bench_ask {
     const char *command; /* of the Redis protocol; NULL: `otherwise` */
     const char *otherwise;
@@ -24,8 +24,8 @@ struct bench_target {
     struct load_target load;
 };
 
-/* `http://…` is asked with GET, `redis://host:port[/WORD/WORD…]` with that command. -1: go on; otherwise
- * said, the status to exit with. */
+/* `http://…` is requested with GET, `redis://host:port[/WORD/WORD…]` with that command. -1: go
+ * on; otherwise the status to exit with, after a message. */
 int bench_target_init(struct bench_target *t, const char *address, const struct bench_ask *ask);
 
 /* The same for `host:port` and the Redis protocol. */
@@ -37,10 +37,10 @@ void bench_target_done(struct bench_target *t);
 /* The address begins with a scheme of the table. */
 bool bench_target_known(const char *address);
 
-/* -1: the host's addresses are all loopback ones; otherwise said. */
+/* -1: all addresses of the host are loopback; otherwise the status after a message. */
 int bench_target_is_local(const char *host);
 
-/* So many files may be open, or said why not. -1: go on. */
+/* Raise the limit of open files to `need`. -1: go on; otherwise the status after a message. */
 int bench_raise_fd_limit(uint64_t need);
 
 #endif

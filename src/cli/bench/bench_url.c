@@ -1,3 +1,4 @@
+/* firn bench URL...: loads servers, checks every ID, saves and compares runs. */
 #include "cli/bench/bench_url.h"
 #include "cli/bench/bench_client.h"
 #include "cli/bench/bench_report.h"
@@ -28,21 +29,21 @@ struct bench {
 
 static const struct opt opts[] = {
     OPT_NUMBER(struct bench, connections, "connections", "N", 1, LOAD_CONNECTIONS_MAX,
-               "open so many, spread over the addresses (default 50)"),
+               "number of connections, spread over the addresses (default 50)"),
     OPT_NUMBER(struct bench, depth, "depth", "N", 1, LOAD_DEPTH_MAX,
-               "keep so many requests in flight on each connection (default 1)"),
+               "requests in flight on each connection (default 1)"),
     OPT_NUMBER(struct bench, rate, "rate", "R", 1, 100000000,
-               "open loop: R requests a second in all, whether the servers keep up or not; latency "
-               "counts from when a request was due"),
+               "open loop: R requests per second in all, whether the servers keep up or not; "
+               "latency counts from when a request was due"),
     OPT_NUMBER(struct bench, seconds, "seconds", "N", 1, LOAD_SECONDS_MAX,
-               "measure so long (default 5)"),
+               "duration of the measurement in seconds (default 5)"),
     OPT_NUMBER(struct bench, warmup_ms, "warmup", "MS", 0, 60000,
-               "before that, run so many milliseconds that do not count (default 0)"),
+               "run for MS milliseconds before measuring (default 0)"),
     OPT_NUMBER(struct bench, requests, "requests", "N", 1, UINT64_MAX - 1,
-               "stop once so many were sent, should that be sooner"),
+               "stop after N requests, if that is sooner"),
     OPT_WORDS(struct bench, command, "command", "WORDS",
-              "what redis:// addresses are sent, such as \"FIRN.NEXT snowflake\" (default \"INCR "
-              "firn-bench\")"),
+              "the command for redis:// addresses, such as \"FIRN.NEXT snowflake\" (default "
+              "\"INCR firn-bench\")"),
     OPT_WORDS(struct bench, accept, "accept", "TYPE", "the Accept header, such as text/plain"),
     OPT_NUMBER(struct bench, threads, "threads", "N", 1, LOAD_THREADS_MAX,
                "threads of the client (default 1)"),
@@ -50,22 +51,21 @@ static const struct opt opts[] = {
                "run the client's first thread on core N, the next on N+1"),
     OPT_NUMBER(struct bench, pid, "pid", "P", 1, 1 << 22,
                "a server's process: report its CPU time per request"),
-    OPT_NUMBER(
-        struct bench, memory_mb, "memory", "MB", 1, MEMORY_MAX_MB,
-        "remember IDs in so much memory, 8 bytes each (default 400); what comes later is not "
-        "compared, and the report says so"),
+    OPT_NUMBER(struct bench, memory_mb, "memory", "MB", 1, MEMORY_MAX_MB,
+               "memory for IDs, 8 bytes each (default 400); later IDs are not compared, which the "
+               "report shows"),
     { .name = "no-check",
       .at = offsetof(struct bench, no_check),
-      .about = "do not look at the answers: no check that IDs differ" },
+      .about = "do not read the IDs: no check that they are distinct" },
     { .name = "save",
       .type = OPT_TEXT,
       .at = offsetof(struct bench, save),
       .value = "FILE",
       .words = "@files",
-      .about = "write the figures to a file, for --compare" },
+      .about = "write the results to a file, for --compare" },
     { .name = "compare",
       .at = offsetof(struct bench, compare),
-      .about = "load nothing: show two saved runs, the second as ratios of the first" },
+      .about = "send nothing: show two saved runs, the second as ratios of the first" },
     OPT_JSON(struct bench, json),
     { .name = NULL },
 };
@@ -73,13 +73,13 @@ static const struct opt opts[] = {
 const struct usage bench_usage = {
     .name = "bench",
     .examples =
-        "  firn bench http://127.0.0.1:9001/generate            as fast as 50 connections go\n"
+        "  firn bench http://127.0.0.1:9001/generate            as fast as 50 connections allow\n"
         "  firn bench http://127.0.0.1:9001/generate --rate 20k --seconds 60\n"
         "  firn bench redis://127.0.0.1:9002/INCR/orders --depth 16\n"
         "  firn bench http://127.0.0.1:9001/generate http://127.0.0.1:9011/generate\n"
         "  firn bench http://127.0.0.1:9001/generate --save a.json\n"
-        "  firn bench --compare a.json b.json                   what has changed\n"
-        "  firn bench 'firn://127.0.0.1:9001/?mode=leased'      libfirn-client, in this process\n"
+        "  firn bench --compare a.json b.json                   differences of two runs\n"
+        "  firn bench 'firn://127.0.0.1:9001/?mode=leased'      libfirn-client in this process\n"
         "  firn bench lib                                       the library alone, no server\n",
     .synopsis = "firn bench URL... [option...]\n"
                 "       firn bench --compare BEFORE AFTER [--json]\n"
@@ -87,15 +87,16 @@ const struct usage bench_usage = {
                 "       firn bench load [option...]",
     .about =
         "Sends requests to one server or several, http:// or redis://, shows rates and latencies\n"
-        "while it runs (on a terminal) and percentiles at the end, and checks that no ID came\n"
-        "twice, over all servers and connections. IDs that are 64-bit numbers are compared as\n"
-        "they are; others by a 64-bit hash, which proves them distinct if no two hashes are equal.\n"
-        "firn:// addresses are asked through libfirn-client, from --threads threads.\n"
+        "while it runs (on a terminal) and percentiles at the end, and checks that no ID was\n"
+        "issued twice, over all servers and connections. IDs that are 64-bit numbers are compared\n"
+        "directly; others by a 64-bit hash, which proves them distinct if no two hashes are equal.\n"
+        "firn:// addresses are requested through libfirn-client, from --threads threads.\n"
         "\n"
         "Without --rate it is a closed loop: each connection waits for its answers, and the\n"
-        "server sets the pace. With --rate a stall is felt by every request that was due in it.\n"
-        "Only servers on this machine (loopback) are accepted: pointed elsewhere a load loop\n"
-        "would be an attack. firn bench lib --help and firn bench load --help tell more of those.\n",
+        "server sets the pace. With --rate a stall adds to the latency of every request "
+        "that was due in it.\n"
+        "Only servers on this machine (loopback) are accepted: directed elsewhere, a load generator\n"
+        "would be an attack. See also firn bench lib --help and firn bench load --help.\n",
     .operands = "lib load",
     .opts = opts,
 };
@@ -108,7 +109,7 @@ static void on_interrupt(int signal_)
     interrupted = 1;
 }
 
-/* The line that tells how it goes. */
+/* The progress line. */
 static void draw(const struct load_live *l, void *user)
 {
     struct bench *b = user;
@@ -157,7 +158,7 @@ static int open_targets(struct bench *b, char **argv, int n)
                              .otherwise = "INCR firn-bench",
                              .accept = b->accept };
     if (n > LOAD_TARGETS_MAX)
-        return say_trouble("at most %d addresses", LOAD_TARGETS_MAX);
+        return say_trouble("too many addresses: at most %d", LOAD_TARGETS_MAX);
     for (int i = 0; i < n; i++) {
         int r = bench_target_init(&b->target[i], argv[i], &ask);
         if (r >= 0)
@@ -184,7 +185,7 @@ static int run(struct bench *b)
         return status;
     if (error == FIRN_EIO) {
         const char *text = b->target[b->result.failed_target].text;
-        return say_trouble("%s: %s: is the server running? `make run` starts firnd",
+        return say_trouble("%s: %s: check that the server is running; `make run` starts firnd",
                            say_text(text, strlen(text), shown), b->result.why);
     }
     if (error)
@@ -218,19 +219,21 @@ int bench_url(int argc, char **argv)
                           : say_trouble("--compare takes two files that --save has written");
     }
     if (r < 0 && operands == 0)
-        r = say_trouble("which one? An http:// or redis:// address, firn bench lib, or firn bench "
-                        "load");
+        r = say_trouble(
+            "missing target: give an http:// or redis:// address, or use firn bench lib or "
+            "firn bench load");
     if (r < 0 && bench_client_known(argv[1])) {
         b->client = true;
         b->target[0].text = argv[1];
-        b->connections = b->threads; /* a thread is what a connection is elsewhere */
+        b->connections = b->threads; /* threads take the place of connections */
         if (operands > 1)
-            r = say_trouble("several servers stand in one address: firn://a:9001,b:9001");
+            r = say_trouble("write several servers in one address: firn://a:9001,b:9001");
         else if (b->depth > 1 || b->command || b->accept)
-            r = say_trouble("--depth, --command and --accept are not for firn:// addresses");
+            r = say_trouble("--depth, --command and --accept do not work with firn:// addresses");
     } else if (r < 0 && !bench_target_known(argv[1])) {
-        r = say_trouble("'%s' is neither an http://, redis:// or firn:// address nor lib nor load",
-                        say_text(argv[1], strlen(argv[1]), shown));
+        r = say_trouble(
+            "unknown target '%s': give an http://, redis:// or firn:// address, lib or load",
+            say_text(argv[1], strlen(argv[1]), shown));
     }
     if (r < 0 && !b->client)
         r = open_targets(b, argv + 1, operands);

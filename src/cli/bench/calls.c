@@ -1,3 +1,4 @@
+/* The load generator for libraries: threads, pacing, results. */
 #include "cli/bench/calls.h"
 #include "platform/mono.h"
 
@@ -75,7 +76,7 @@ static void note(struct caller *c, uint64_t took_ns, uint64_t times, uint64_t no
     c->show_ns = now + SHOW_NS;
 }
 
-/* Warming up is over: what was counted until now does not count. */
+/* The warm-up is over: reset the counters. */
 static void begin(struct caller *c)
 {
     c->r.requests = c->r.errors = 0;
@@ -229,7 +230,7 @@ int calls_run(const struct load_plan *plan, calls_fn *next, void *user, struct l
             break;
     }
     if (r == 0 && started < plan->threads)
-        r = FIRN_ENOMEM; /* those that run end by themselves */
+        r = FIRN_ENOMEM; /* threads that run end by themselves */
     if (started > 0)
         watch(plan, c, started);
     for (uint32_t i = 0; i < started; i++) {

@@ -1,4 +1,4 @@
-/* firn bench: which of the three benches is meant. */
+/* firn bench: runs one of its three benches. */
 #include "cli/bench/bench_lib.h"
 #include "cli/bench/bench_load.h"
 #include "cli/bench/bench_url.h"

@@ -1,6 +1,6 @@
 /*
- * A run: the threads are started and watched, the server's CPU time is read, and what they counted is added
- * up. What each thread does is in load_worker.c.
+ * A load run: starts and watches the threads (load_worker.c), reads the server's CPU time, and adds
+ * up the results.
  */
 #include "cli/bench/load_worker.h"
 #include "cli/verify/sortfile.h"
@@ -27,7 +27,7 @@ static bool server_usage(uint32_t pid, uint64_t *out_cpu_ns, uint64_t *out_rss_b
     size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[n] = '\0';
-    const char *p = strrchr(text, ')'); /* the name before it may hold anything */
+    const char *p = strrchr(text, ')'); /* the name before it may contain any character */
     unsigned long long user, system;
     long long rss;
     if (!p || sscanf(p + 1,
@@ -72,7 +72,7 @@ static void watch_show(struct watch *t, uint64_t now)
     t->plan->live(&l, t->plan->live_user);
 }
 
-/* Wait, showing how it goes; returns early if all workers are through or told to stop. */
+/* Wait and show progress; returns early if all workers have finished or the run is stopped. */
 static void watch_until(struct watch *t, uint64_t at_ns)
 {
     for (uint64_t now = mono_ns(); now < at_ns; now = mono_ns()) {
@@ -184,7 +184,8 @@ static void run_workers(const struct load_plan *plan, struct worker *w, struct l
     }
     struct watch t = { .plan = plan, .w = w, .threads = started };
     t.measure_ns = t.last_ns = start + plan->warmup_ns;
-    t.next_ns = start + LIVE_NS + SECOND_NS / 20; /* a moment after the workers have shown theirs */
+    /* a moment after the workers have published theirs */
+    t.next_ns = start + LIVE_NS + SECOND_NS / 20;
     if (plan->pid || plan->live) {
         watch_until(&t, start + plan->warmup_ns);
         out->has_cpu = plan->pid && server_usage(plan->pid, &cpu0, &rss);

@@ -1,9 +1,11 @@
 /*
- * load.h - the load generator: many connections, requests formatted once, no allocation per request.
- * Closed loop: each connection keeps `depth` requests in flight, and a request's latency counts from
- * when it was handed to the socket. Open loop (a rate): request number i is due at start + i / rate
- * whether or not the server keeps up, and its latency counts from then, so that a stall is felt by
- * every request that should have been sent meanwhile (no coordinated omission). One call at a time.
+ * load.h - the load generator: many connections, requests formatted once, no allocation per
+ * request.
+ * Closed loop: each connection keeps `depth` requests in flight, and a request's latency counts
+ * from when it was handed to the socket. Open loop (a rate): request number i is due at start + i /
+ * rate whether or not the server keeps up, and its latency counts from then, so that a stall adds
+ * to the latency of every request that was due meanwhile (no coordinated omission). One call at a
+ * time.
  */
 #ifndef FIRN_CLI_BENCH_LOAD_H
 #define FIRN_CLI_BENCH_LOAD_H
@@ -22,12 +24,11 @@ enum {
     LOAD_DEPTH_MAX = 10000,
     LOAD_THREADS_MAX = 64,
     LOAD_SECONDS_MAX = 3600,
-    LOAD_IDS_MAX = 50 * 1000 * 1000, /* remembered if the plan says nothing: 400 MB, touched as
-                                        they come */
+    LOAD_IDS_MAX = 50 * 1000 * 1000, /* remembered by default: 400 MB, allocated as they come */
     LOAD_TARGETS_MAX = 16,
 };
 
-/* A server, and what it is asked. */
+/* A server, and the request that it gets. */
 struct load_target {
     struct sockaddr_storage address;
     socklen_t address_len;
@@ -37,7 +38,7 @@ struct load_target {
     enum id_body_form form; /* how HTTP bodies carry IDs */
 };
 
-/* How it goes, about twice a second, from the thread that called load_run(). */
+/* Progress, about twice a second, from the thread that called load_run(). */
 struct load_live {
     uint64_t elapsed_ns; /* since measuring began; 0 while warming up */
     uint64_t requests, errors, lost, retried;
@@ -50,17 +51,17 @@ struct load_plan {
     const struct load_target *target; /* borrowed; connection i talks to target i mod targets */
     uint32_t targets;
     uint32_t connections, depth, threads;
-    uint32_t idle; /* further connections that say nothing */
+    uint32_t idle; /* further connections that stay idle */
     int cpu;       /* thread i runs on core cpu + i; -1: anywhere */
     uint64_t warmup_ns, run_ns;
-    uint64_t requests_max; /* stop after so many were sent; 0: at the end of the time */
+    uint64_t requests_max; /* stop after this many; 0: at the end of the time */
     uint64_t rate;         /* per second over all connections; 0: closed loop */
     uint32_t attempts; /* open loop: a request that fails is asked again on a new connection, up to
                             so many times in all, and any free connection takes the next request;
                             0: it is lost, and each connection has requests of its own */
     uint64_t attempt_ns; /* for the answer to an attempt; 0: no limit */
     FILE *log;           /* check: IDs are written here, a line each, and not remembered; or NULL */
-    bool check;          /* look at the IDs */
+    bool check;          /* read the IDs and check them */
     uint64_t ids_max;    /* that check remembers; 0: LOAD_IDS_MAX */
     load_live_fn *live;  /* or NULL */
     void *live_user;
@@ -73,8 +74,8 @@ struct load_share { /* of one target */
 };
 
 struct load_result {
-    uint64_t elapsed_ns; /* what the counts below are of: without warming up */
-    uint64_t requests;   /* answered as hoped within that time */
+    uint64_t elapsed_ns; /* time of the counts below, without the warm-up */
+    uint64_t requests;   /* answered successfully within that time */
     uint64_t errors;     /* answered with an error */
     uint64_t lost;    /* in flight when a connection broke; with attempts: failed in all of them */
     uint64_t retried; /* attempts after the first */
@@ -93,21 +94,22 @@ struct load_result {
     uint64_t ids, distinct; /* check: of those that were remembered */
     uint64_t hashed;        /* of these, texts; remembered by a 64-bit hash: if all are distinct, so
                                are the texts, but two texts might have one hash */
-    uint64_t unchecked;     /* IDs for which there was no memory any more */
+    uint64_t unchecked;     /* IDs that did not fit into the memory */
     uint64_t falls;         /* IDs not above the one before on their connection */
     uint64_t unreadable;    /* answers in which no IDs were found */
     uint64_t repeated;      /* an ID that came twice, if distinct < ids */
-    char sample[240];       /* one of the errors, or its beginning; not text necessarily */
+    char sample[240];       /* one of the errors, or its beginning; not necessarily text */
     size_t sample_len;
-    char why[240];          /* on error, for people */
+    char why[240];          /* on error, as text */
     uint32_t failed_target; /* FIRN_EIO: which */
 };
 
-/* FIRN_EIO: could not connect at the start. FIRN_ENOMEM. `out->why` tells. A server that goes away
- * later is connected to again until the time is over. */
+/* FIRN_EIO: could not connect at the start. FIRN_ENOMEM. See `out->why`. A connection that is
+ * lost later is opened again until the time is over. */
 FIRN_MUSTUSE int load_run(const struct load_plan *plan, struct load_result *out);
 
-/* Compare lists of IDs with each other: sets ids, distinct and repeated. FIRN_EIO and the like: `why`. */
+/* Compare lists of IDs with each other: sets ids, distinct and repeated. FIRN_EIO and the like:
+ * `why`. */
 FIRN_MUSTUSE int load_check(const uint64_t *const *ids, const uint64_t *n, uint32_t lists,
                             struct load_result *out);
 

@@ -1,16 +1,18 @@
 /*
- * Each thread has an epoll set and its share of the connections. A turn: wait, then for each readable
- * connection one recv(), count the answers in it, one send() for as many requests as were answered.
+ * A thread of the load generator. It has an epoll set and its share of the connections. A turn:
+ * wait, then for each readable connection one recv(), count the answers in it, one send() for as
+ * many requests as were answered.
  *
- * Requests to a target are equal, so the bytes to send are always a stretch of one buffer that repeats them; a
- * partial send only moves the stretch's start. Answers are nearly equal, too: the head of the last
- * plain one is kept, and an answer that begins with the same bytes needs no parsing (the Date header
- * costs one slow parse a second). What is left of a read, usually nothing, is carried over to the next.
+ * Requests to a target are equal, so the bytes to send are always a range of one buffer that
+ * repeats them; a partial send only moves the start of the range. Answers are nearly equal, too:
+ * the head of the last plain one is kept, and an answer that begins with the same bytes needs no
+ * parsing (the Date header costs one slow parse per second). An incomplete answer at the end of a
+ * read is carried over to the next.
  *
- * Every connection numbers its requests: answered <= sent <= released. In the closed loop the times of
- * those in flight lie in a ring; in the open loop a request's number gives its time. With attempts the
- * ring holds the times at which requests were due, and a connection that breaks has its requests not
- * sent again: they leave when it is connected again, with their old times.
+ * Every connection numbers its requests: answered <= sent <= released. In the closed loop the times
+ * of those in flight are in a ring; in the open loop a request's number gives its time. With
+ * attempts the ring holds the times at which requests were due, and a connection that breaks counts
+ * its requests as not sent: they are sent when it is connected again, with their old times.
  */
 #include "cli/bench/load_worker.h"
 #include "wire/http_response.h"
@@ -41,13 +43,14 @@ enum {
 struct conn {
     int fd; /* -1: broken, to be opened again */
     uint32_t number, target;
-    bool writing; /* epoll watches for room to send, too */
-    bool dirty;   /* on the list of those that got something to send this turn */
-    bool skip_ok; /* the answer being skipped counts as one hoped for */
+    bool writing; /* epoll waits for EPOLLOUT, too */
+    bool dirty;   /* on the list of connections that got something to send this turn */
+    bool skip_ok; /* the answer being skipped is a success */
     bool has_last;
     uint64_t released, sent, answered;
-    size_t unsent_bytes, phase; /* of requests counted in `sent`; bytes of the first that are out */
-    size_t skip;                /* bytes of a body that nobody looks at */
+    /* of requests counted in `sent`; bytes of the first that were sent */
+    size_t unsent_bytes, phase;
+    size_t skip; /* bytes of a body that is not read */
     char *carry;
     size_t carry_len, carry_room;
     uint64_t *ring;       /* depth times; not in an open loop without attempts */
@@ -178,7 +181,7 @@ static void conn_pump(struct worker *w, struct conn *c, uint64_t now)
 
 /* ---- answers ---- */
 
-/* When request `k` of the connection should have been sent, or was. */
+/* When request `k` of the connection was due, or was sent. */
 static uint64_t request_ns(const struct worker *w, const struct conn *c, uint64_t k)
 {
     if (c->ring)
@@ -230,7 +233,7 @@ static void take_id(uint64_t id, void *user)
     remember(t->w, id);
 }
 
-/* Equal texts have equal hashes; that is all that proving them distinct needs. */
+/* Equal texts have equal hashes: distinct hashes prove distinct texts. */
 static uint64_t text_hash(const char *p, size_t len)
 {
     uint64_t h = len, word;
@@ -280,7 +283,7 @@ static void take_body(struct worker *w, struct conn *c, const char *p, size_t le
         w->r.unreadable++;
 }
 
-/* Keep the first error's beginning, for people. */
+/* Keep the beginning of the first error, for the report. */
 static void keep_sample(struct worker *w, const char *p, size_t len)
 {
     if (w->r.sample_len > 0)
@@ -289,13 +292,13 @@ static void keep_sample(struct worker *w, const char *p, size_t len)
     memcpy(w->r.sample, p, w->r.sample_len);
 }
 
-/* What one answer was; `used` is its length, or FIRN_EAGAIN or FIRN_EFORMAT. */
+/* The result of one answer; `used` is its length, or FIRN_EAGAIN or FIRN_EFORMAT. */
 struct got {
     ssize_t used;
     bool close;
 };
 
-/* An answer whose head the last one did not show. */
+/* An answer whose head differs from the last one. */
 static struct got read_slowly(struct worker *w, struct conn *c, char *p, size_t len, uint64_t now)
 {
     struct http_response h;
@@ -307,7 +310,8 @@ static struct got read_slowly(struct worker *w, struct conn *c, char *p, size_t 
     bool ok = h.status >= 200 && h.status < 300;
     if (h.framing == FRAMED_BY_CLOSE)
         return (
-            struct got){ .used = FIRN_EFORMAT }; /* such a server takes one request a connection */
+            /* such a server takes one request per connection */
+            struct got){ .used = FIRN_EFORMAT };
     if (h.framing == FRAMED_BY_CHUNKS) {
         ssize_t whole = http_response_read(p, len, false, &h);
         if (whole < 0)
@@ -378,7 +382,7 @@ static struct got read_resp(struct worker *w, struct conn *c, char *p, size_t le
     return (struct got){ .used = used };
 }
 
-/* All answers among `len` bytes at w->buf. False: the connection is of no use any more. */
+/* All answers among `len` bytes at w->buf. False: the connection cannot be used any more. */
 static bool read_answers(struct worker *w, struct conn *c, size_t len, uint64_t now)
 {
     size_t at = 0;
@@ -392,7 +396,7 @@ static bool read_answers(struct worker *w, struct conn *c, size_t len, uint64_t 
             continue;
         }
         if (c->answered == c->sent)
-            return false; /* nobody asked */
+            return false; /* an answer without a request */
         struct got g = target_of(w, c)->resp ? read_resp(w, c, w->buf + at, len - at, now)
                                              : read_http(w, c, w->buf + at, len - at, now);
         if (g.used == FIRN_EAGAIN)
@@ -540,7 +544,7 @@ static void reopen(struct worker *w, uint64_t now)
         if (c->fd >= 0)
             continue;
         if (!conn_open(w, c)) {
-            w->retry_ns = now + RECONNECT_NS; /* gone: let it come back */
+            w->retry_ns = now + RECONNECT_NS; /* the server is down: wait for it */
             return;
         }
         w->down--;
@@ -557,7 +561,7 @@ static uint64_t in_flight(const struct worker *w)
     return n;
 }
 
-/* From warming up to measuring to draining. False: all is over. */
+/* Advance from warm-up to measuring to draining. False: the run is over. */
 static bool advance(struct worker *w, uint64_t now)
 {
     bool stop = w->plan->stop && *w->plan->stop;
@@ -596,7 +600,8 @@ static uint64_t wake_ns(const struct worker *w, uint64_t now)
     return at > now ? at - now : 0;
 }
 
-/* Those that never were answered waited at least so long: leaving them out would flatter. */
+/* Requests that were never answered waited at least until now: leaving them out would improve
+ * the figures. */
 static void count_unanswered(struct worker *w, uint64_t now)
 {
     for (uint32_t i = 0; i < w->conns; i++) {
@@ -609,7 +614,7 @@ static void count_unanswered(struct worker *w, uint64_t now)
     }
 }
 
-/* Let the waiting thread see how it goes. */
+/* Publish the progress for the waiting thread. */
 static void let_see(struct worker *w, uint64_t now)
 {
     struct glimpse *g = &w->glimpse;
@@ -671,7 +676,7 @@ void *load_worker_run(void *worker)
     return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- init and done ---- */
 
 void load_worker_done(struct worker *w)
 {

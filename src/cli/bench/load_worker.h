@@ -1,5 +1,5 @@
 /*
- * load_worker.h - one thread of the load generator (load.c): its connections, and what it counts.
+ * load_worker.h - one thread of the load generator (load.c): its connections and counters.
  */
 #ifndef FIRN_CLI_BENCH_LOAD_WORKER_H
 #define FIRN_CLI_BENCH_LOAD_WORKER_H
@@ -15,7 +15,7 @@ enum { SHAPE_BYTES = 1024 };
 
 struct conn; /* load_worker.c's */
 
-/* What the thread that waits may see of a worker that works. */
+/* Progress of a worker, read by the waiting thread. */
 struct glimpse {
     _Atomic uint64_t requests, errors, lost, retried, sent, unsent, p50_ns, p99_ns;
     _Atomic bool over;
@@ -34,7 +34,7 @@ struct worker {
     uint32_t number;
     int epoll;
     struct conn *conn;
-    uint32_t conns, down; /* how many; how many of them are broken */
+    uint32_t conns, down; /* their number; how many of them are broken */
     struct conn **dirty;
     char *batch[LOAD_TARGETS_MAX]; /* depth + 1 requests, one after the other */
     char *buf;
@@ -51,14 +51,14 @@ struct worker {
     uint64_t retry_ns, expire_ns;          /* when to connect again, to look for late answers */
     uint64_t *ids, ids_n, ids_room;
     uint64_t stopped_ns; /* when measuring ended */
-    uint64_t glimpse_ns; /* when the next is due; UINT64_MAX: nobody looks */
+    uint64_t glimpse_ns; /* when the next is due; UINT64_MAX: never */
     struct histogram recent;
     struct glimpse glimpse;
     struct load_result r;
 };
 
-/* FIRN_ENOMEM; FIRN_EIO: a connection could not be made, errno and w->r.failed_target tell. In any case
- * load_worker_done() is due. */
+/* FIRN_ENOMEM; FIRN_EIO: a connection could not be made, see errno and w->r.failed_target. In
+ * any case call load_worker_done(). */
 int load_worker_init(struct worker *w, const struct load_plan *plan, uint32_t number);
 void load_worker_done(struct worker *w);
 

@@ -1,7 +1,7 @@
 /*
- * choose.h - which kind of ID suits a set of wishes: a table of kinds and what each has, and a pure
- * function over it. A kind is recommended only if it has everything that was wished for. May be called
- * from any thread.
+ * choose.h - chooses a kind of ID for a set of requirements ("wishes"): a table of kinds and their
+ * properties, and a pure function over it. A kind is recommended only if it meets all requirements.
+ * May be called from any thread.
  */
 #ifndef FIRN_CLI_COMPARE_CHOOSE_H
 #define FIRN_CLI_COMPARE_CHOOSE_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits of what one can wish for, in the order of the table choose_wishes[]. */
+/* Bits of the requirements, in the order of the table choose_wishes[]. */
 enum choose_bit {
     CHOOSE_64BIT,
     CHOOSE_GAPLESS,
@@ -41,14 +41,14 @@ struct choose_kind {
     uint32_t has;      /* 1 << enum choose_bit, or'ed */
     uint32_t chars;    /* of its text, at the most */
     const char *about; /* what it is */
-    const char *con;   /* what speaks against it */
+    const char *con;   /* its main disadvantage */
     const char *how;   /* how to get one */
 };
 enum { CHOOSE_KINDS = 17 };
 extern const struct choose_kind choose_kinds[CHOOSE_KINDS]; /* the likeliest choice first */
 
 struct choose_answer {
-    int best;                     /* of choose_kinds; -1: no kind has everything */
+    int best;                     /* of choose_kinds; -1: no kind meets all requirements */
     uint8_t order[CHOOSE_KINDS];  /* all kinds: those that lack least first, then as in the table */
     uint32_t lacks[CHOOSE_KINDS]; /* wishes that kind i does not fulfil */
     uint32_t conflict;            /* best -1: a smallest set of wishes that no kind fulfils */
@@ -56,7 +56,7 @@ struct choose_answer {
 
 void choose(uint32_t wishes, struct choose_answer *out);
 
-/* Why these wishes cannot be had together, for people; never NULL. */
+/* Why these requirements exclude each other, as text; never NULL. */
 const char *choose_why(uint32_t conflict);
 
 #endif

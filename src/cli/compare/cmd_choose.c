@@ -1,4 +1,4 @@
-/* firn choose: ask, or take flags, and recommend a kind of ID with reasons. */
+/* firn choose: recommends a kind of ID, with reasons, from flags or from questions. */
 #include "cli/compare/choose.h"
 #include "cli/commands.h"
 #include "wire/json_write.h"
@@ -27,21 +27,23 @@ struct choosing {
 static const struct opt opts[] = {
     WISH("64bit", CHOOSE_64BIT, "it fits a signed 64-bit integer, such as a bigint column"),
     WISH("gapless", CHOOSE_GAPLESS, "no number may be missing, as on invoices"),
-    WISH("sortable", CHOOSE_SORTABLE, "it sorts by when it was made"),
-    WISH("strict", CHOOSE_STRICT, "each is above all that were handed out before, anywhere"),
-    WISH("offline", CHOOSE_OFFLINE, "it is made where it is needed, no server is asked for each"),
-    WISH("no-setup", CHOOSE_NO_SETUP, "not even a worker number, a lease or a store is needed"),
-    WISH("public", CHOOSE_PUBLIC, "strangers may see it: it cannot be guessed or counted"),
-    WISH("hide-time", CHOOSE_HIDE_TIME, "it does not tell when it was made"),
+    WISH("sortable", CHOOSE_SORTABLE, "it sorts by creation time"),
+    WISH("strict", CHOOSE_STRICT, "each is greater than all that were issued before, anywhere"),
+    WISH("offline", CHOOSE_OFFLINE,
+         "it is generated in process, without a server request for each"),
+    WISH("no-setup", CHOOSE_NO_SETUP, "it needs no worker number, no lease and no store"),
+    WISH("public", CHOOSE_PUBLIC, "it can be public: it cannot be guessed or enumerated"),
+    WISH("hide-time", CHOOSE_HIDE_TIME, "it hides its creation time"),
     WISH("strings", CHOOSE_STRINGS, "a text, not a number"),
     WISH("short", CHOOSE_SHORT, "at most 13 characters, for people to read and type"),
-    WISH("uuid", CHOOSE_UUID, "it is a UUID, for columns and programs that want one"),
-    WISH("javascript", CHOOSE_JAVASCRIPT, "it is a number that JavaScript holds exactly (2^53)"),
-    WISH("fast", CHOOSE_FAST, "a million a second and more from one process"),
+    WISH("uuid", CHOOSE_UUID, "it is a UUID, for columns and programs that require one"),
+    WISH("javascript", CHOOSE_JAVASCRIPT,
+         "it is a number that JavaScript represents exactly (2^53)"),
+    WISH("fast", CHOOSE_FAST, "a million per second or more from one process"),
     WISH("dated", CHOOSE_DATED, "people can read the date in it"),
     { .name = "list",
       .at = offsetof(struct choosing, list),
-      .about = "show all kinds and what each has, instead" },
+      .about = "show all kinds and their properties instead" },
     OPT_JSON(struct choosing, json),
     { .name = NULL },
 };
@@ -50,13 +52,13 @@ const struct usage choose_usage = {
     .name = "choose",
     .examples = "  firn choose                            asks, on a terminal\n"
                 "  firn choose --64bit --sortable         a bigint that sorts by time\n"
-                "  firn choose --gapless --offline        cannot be: it says why\n"
-                "  firn choose --list                     all kinds and what each has\n",
+                "  firn choose --gapless --offline        impossible: shows why\n"
+                "  firn choose --list                     all kinds and their properties\n",
     .synopsis = "firn choose [WISH...] [--json]\n"
                 "       firn choose --list [--json]",
-    .about = "Recommends a kind of ID that has everything you wish for, says why, and what speaks\n"
-             "against the next best. If nothing has it all, it says which wishes clash. The exit\n"
-             "status is then 1.\n",
+    .about = "Recommends a kind of ID that meets all requirements, with the reasons, and the\n"
+             "disadvantages of the next best. If no kind meets all, it shows which requirements\n"
+             "conflict; the exit status is then 1.\n",
     .opts = opts,
 };
 
@@ -71,7 +73,7 @@ static int ask(const char *question)
         fflush(stdout);
         if (!fgets(line, sizeof line, stdin))
             return -1;
-        if (!strchr(line, '\n')) /* swallow the rest */
+        if (!strchr(line, '\n')) /* skip the rest */
             for (int c; (c = getchar()) != '\n' && c != EOF;)
                 ;
         switch (tolower((unsigned char)line[strspn(line, " \t")])) {
@@ -110,7 +112,7 @@ static uint32_t ask_all(void)
     return wishes;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void put_wishes(uint32_t wishes, const char *gap)
 {
@@ -145,7 +147,7 @@ static void put_others(const struct choose_answer *a, bool best)
         if (a->lacks[k])
             put_lacks(a->lacks[k]);
         else
-            printf("would do as well; against it: %s", choose_kinds[k].con);
+            printf("is possible, too; disadvantage: %s", choose_kinds[k].con);
         putchar('\n');
         shown++;
     }
@@ -155,7 +157,7 @@ static int tell(uint32_t wishes, const struct choose_answer *a)
 {
     const char *bold = term_style(TERM_BOLD), *plain = term_style(TERM_PLAIN);
     if (a->best < 0) {
-        printf("%sNothing has all of that.%s ", bold, plain);
+        printf("%sNo kind meets all requirements.%s ", bold, plain);
         put_wishes(a->conflict, " and ");
         printf(" exclude each other:\n  %s.\n", choose_why(a->conflict));
         put_others(a, false);
@@ -267,7 +269,7 @@ int cmd_choose(int argc, char **argv)
     if (r >= 0)
         return r;
     if (operands > 0)
-        return say_trouble("'%s' is one word too many: wishes are flags, such as --64bit",
+        return say_trouble("unexpected operand '%s': requirements are flags, such as --64bit",
                            say_text(argv[1], strlen(argv[1]), shown));
     for (unsigned i = 0; i < CHOOSE_BITS; i++)
         wishes |= (uint32_t)c.wish[i] << i;
@@ -280,8 +282,9 @@ int cmd_choose(int argc, char **argv)
     }
     if (wishes == 0) {
         if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1 || c.json)
-            return say_trouble("what do you need? Give wishes, such as --64bit --sortable; "
-                               "firn choose --help lists them");
+            return say_trouble(
+                "missing requirements: give some, such as --64bit --sortable; firn choose --help "
+                "lists them");
         wishes = ask_all();
     }
     choose(wishes, &a);

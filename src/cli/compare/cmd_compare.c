@@ -1,6 +1,6 @@
 /*
- * firn compare: ask a Snowflake server and a ticket server in turn, show what they hand out and what was
- * measured on the way; then measure all kinds beside each other. The first lines are fixed: scripts look
+ * firn compare: requests IDs from a Snowflake server and a ticket server in turn, shows them and
+ * the measurements; then measures all kinds side by side. The first lines are fixed: scripts search
  * for them.
  */
 #include "cli/compare/compare.h"
@@ -46,7 +46,7 @@ static const struct opt opts[] = {
       .value = "N",
       .min = 1,
       .max = ROUNDS_MAX,
-      .about = "IDs to take from each server (default 10)" },
+      .about = "number of IDs to request from each server (default 10)" },
     { .name = "snowflake",
       .type = OPT_TEXT,
       .at = offsetof(struct compare, snowflake),
@@ -59,7 +59,7 @@ static const struct opt opts[] = {
       .about = "the ticket server (default http://127.0.0.1:9002/generate)" },
     { .name = "start",
       .at = offsetof(struct compare, start),
-      .about = "start three servers for this, on a store of their own, and kill one in the end" },
+      .about = "start three servers with a store of their own for this, and kill one in the end" },
     { .name = "brief",
       .at = offsetof(struct compare, brief),
       .about = "only the two servers: no comparison of all kinds" },
@@ -67,26 +67,26 @@ static const struct opt opts[] = {
       .type = OPT_TEXT,
       .at = offsetof(struct compare, redis),
       .value = "URL",
-      .about = "a Redis to count with (redis://127.0.0.1:6379); otherwise firnd's INCR is asked" },
+      .about = "a Redis to measure (redis://127.0.0.1:6379); otherwise firnd's INCR is measured" },
     { .name = "postgres",
       .type = OPT_TEXT,
       .at = offsetof(struct compare, postgres),
       .value = "URL",
-      .about = "a PostgreSQL, for its sequence and its index" },
+      .about = "a PostgreSQL to measure: its sequences and its index" },
     { .name = "rows",
       .type = OPT_COUNT,
       .at = offsetof(struct compare, rows),
       .value = "N",
       .min = 1000,
       .max = 10000000,
-      .about = "rows that go into each index (default 50k)" },
+      .about = "number of rows to insert into each index (default 50k)" },
     { .name = "each",
       .type = OPT_TIME,
       .at = offsetof(struct compare, each_ms),
       .value = "TIME",
       .min = 50,
       .max = 600000,
-      .about = "measure each kind so long (default 500ms)" },
+      .about = "duration of the measurement of each kind (default 500ms)" },
     { .name = "html",
       .type = OPT_TEXT,
       .at = offsetof(struct compare, html),
@@ -101,19 +101,19 @@ const struct usage compare_usage = {
     .name = "compare",
     .examples =
         "  firn compare                  ten IDs from each server, then all kinds measured\n"
-        "  firn compare --start --html report.html       servers of its own, and a page\n"
+        "  firn compare --start --html report.html       with its own servers, and a page\n"
         "  firn compare --redis redis://127.0.0.1:6379 --postgres postgres://127.0.0.1/db\n"
         "  firn compare --brief --rounds 10k             the two servers alone\n",
     .synopsis = "firn compare [--rounds N] [--snowflake URL] [--ticket URL] [option...]",
     .about =
-        "Takes IDs from a Snowflake server and a ticket server in turn over one kept connection\n"
-        "each, and checks that none repeats and each is above the one before. A server that does\n"
+        "Requests IDs from a Snowflake server and a ticket server in turn over one kept connection\n"
+        "each, and checks that none repeats and each is greater than the one before. A server that does\n"
         "not answer within 2 s is asked 3 more times, 1 s apart.\n"
         "\n"
-        "Then ten kinds are measured beside each other, in about ten seconds: IDs a second,\n"
-        "latency, whether all are distinct and rise, how fast they go into an index and how large\n"
-        "it gets, and with --start what clients see when a server is killed. What could not be\n"
-        "measured says why. Sequences called firn-compare.* stay behind on the ticket server.\n",
+        "Then ten kinds are measured side by side, in about ten seconds: IDs per second, latency,\n"
+        "whether all are distinct and rise, how fast they are inserted into an index and how large\n"
+        "it gets, and with --start what clients see when a server is killed. Kinds that could not be\n"
+        "measured show why. Sequences called firn-compare.* remain on the ticket server.\n",
     .opts = opts,
 };
 
@@ -165,11 +165,11 @@ static void side_close(struct side *s)
 static int failed(const struct side *s, int error)
 {
     char shown[SAY_TEXT_BUF];
-    const char *cure = "the server's log tells more";
+    const char *cure = "see the server's log";
     if (error == FIRN_EIO)
-        cure = "is firnd running? `make run` starts it";
+        cure = "check that firnd is running; `make run` starts it";
     else if (error == FIRN_EFORMAT)
-        cure = "is that address firnd's?";
+        cure = "check that this is the address of a firnd";
     return say_trouble("%s: %s (asked %u times): %s", say_text(s->url, strlen(s->url), shown),
                        s->client.why, s->client.retries + 1, cure);
 }
@@ -185,7 +185,8 @@ static int side_ask(struct side *s)
     char *id = s->ids[s->n];
     if (id_body_one(body, len, id) != 0)
         return say_trouble(
-            "%s: expected {\"id\":\"...\"}, got '%s': is that address a generator's?",
+            "%s: expected {\"id\":\"...\"}, got '%s': check that this is the address of a "
+            "generator",
             say_text(s->url, strlen(s->url), url), say_text(body, len, shown));
     if (s->n > 0 && id_order(s->ids[s->n - 1], id) >= 0)
         s->rising = false;
@@ -307,10 +308,10 @@ static int measure_kinds(struct compare *c, const struct side sides[2])
     };
     base_of(&sides[0], c->snowflake_base);
     base_of(&sides[1], c->ticket_base);
-    fflush(stdout); /* the lines above are there while it measures */
+    fflush(stdout); /* the lines above are visible while it measures */
     int status = compare_measure(&w, c->row);
     if (interrupted)
-        return say_trouble("interrupted: nothing is compared");
+        return say_trouble("interrupted: no comparison");
     int written = c->html ? compare_page(c->html, c->row) : -1;
     return written >= 0 ? written : status;
 }
@@ -346,12 +347,13 @@ static int run(struct compare *c, struct side sides[2])
     for (size_t k = 0; k < 2; k++) {
         struct side *s = &sides[k];
         if (s->distinct < s->n)
-            return output_finish(
-                say_failed("%s: an ID came twice: is there a cache in between?", s->url));
+            return output_finish(say_failed(
+                "%s: an ID came twice: check for a cache between server and client", s->url));
         if (!s->rising)
-            return output_finish(say_failed("%s: an ID was not above the one before: do several "
-                                            "servers answer, or a kind that does not sort?",
-                                            s->url));
+            return output_finish(say_failed(
+                "%s: an ID was not greater than the one before: check whether several servers "
+                "answer, or a kind that does not sort",
+                s->url));
     }
     return output_finish(kinds);
 }
@@ -374,7 +376,7 @@ static int start(struct compare *c)
 static int check_options(const struct compare *c)
 {
     if (c->start && (c->snowflake || c->ticket))
-        return say_trouble("--start asks servers of its own: leave out --snowflake and --ticket");
+        return say_trouble("--start uses servers of its own: leave out --snowflake and --ticket");
     if (c->brief && (c->html || c->redis || c->postgres))
         return say_trouble("--brief compares no kinds: leave out --html, --redis and --postgres");
     if (c->redis && strncmp(c->redis, "redis://", 8) != 0)
@@ -398,8 +400,7 @@ int cmd_compare(int argc, char **argv)
     c->each_ms = RUN_MS;
     r = options_parse(&compare_usage, argc, argv, c, &operands);
     if (r < 0 && operands > 0)
-        r = say_trouble("'%s' is one word too many: addresses are given with --snowflake and "
-                        "--ticket",
+        r = say_trouble("unexpected operand '%s': name addresses with --snowflake and --ticket",
                         say_text(argv[1], strlen(argv[1]), shown));
     if (r < 0)
         r = check_options(c);

@@ -1,3 +1,4 @@
+/* Inserts IDs into an index of SQLite, and measures it. */
 #include "cli/compare/compare_index.h"
 #include "platform/mono.h"
 
@@ -11,7 +12,8 @@
 
 enum { PAYLOAD_BYTES = 100, COMMIT_ROWS = 1000 };
 
-/* No flushes: they would drown what is to be seen. 1 MiB of cache stands for a table larger than memory. */
+/* No flushes: they would hide the differences. 1 MiB of cache stands for a table larger than
+ * memory. */
 static const char setup[] = "PRAGMA page_size=4096;"
                             "PRAGMA journal_mode=OFF;"
                             "PRAGMA synchronous=OFF;"

@@ -1,7 +1,8 @@
 /*
- * Kinds that a server hands out are asked for by the load generator: a few connections, closed loop, as
- * clients would. Kinds that need no server are made in this process by libfirn. Both are checked, ID by
- * ID. Then a list of each kind's IDs, in the order of their making, goes into an index.
+ * Measures ten kinds of IDs. Kinds that a server issues are requested by the load generator: a few
+ * connections, closed loop, as clients would. Kinds that need no server are generated in this
+ * process by libfirn. Both are checked, ID by ID. Then a list of each kind's IDs, in the order of
+ * generation, is inserted into an index.
  */
 #include "cli/compare/compare_kinds.h"
 #include "cli/bench/bench_target.h"
@@ -22,11 +23,11 @@
 
 #define MS_NS UINT64_C(1000000)
 enum {
-    CONNECTIONS = 9, /* so that three servers get as many each */
+    CONNECTIONS = 9, /* a multiple of three servers */
     WARMUP_MS = 100,
     LONGEST_MS = 3000,
-    FETCH_IDS = 5000, /* a request */
-    INTERLEAVE = 100, /* multi-master: so many of one master, then of the other */
+    FETCH_IDS = 5000, /* per request */
+    INTERLEAVE = 100, /* multi-master: IDs of one master before the other's turn */
     PROCESS_IDS_MAX = 1 << 20,
     DATABASE_IDS_MAX = 1 << 20,
     URL_BYTES = 400,
@@ -124,7 +125,7 @@ struct place {
     char url[URL_BYTES]; /* asked for one ID */
 };
 
-/* Where server `i` hands the kind out; 0: nowhere. */
+/* The address at which server `i` issues the kind; 0: none. */
 static unsigned places(const struct compare_world *w, const struct compare_kind *k,
                        struct place out[LOAD_TARGETS_MAX])
 {
@@ -171,7 +172,7 @@ static bool make_sequences(const struct compare_world *w, struct compare_row *ro
     return true;
 }
 
-/* ---- asked for ---- */
+/* ---- from servers ---- */
 
 static bool run_load(const struct compare_world *w, struct compare_row *row,
                      const struct bench_target *t, unsigned n)
@@ -196,7 +197,7 @@ static bool run_load(const struct compare_world *w, struct compare_row *row,
     for (unsigned i = 0; i < n; i++)
         load[i] = t[i].load;
     int error = load_run(&plan, r);
-    /* On a busy machine a short run may end before the first answer: then a longer one. */
+    /* On a busy machine a short run may end before the first answer: then run longer. */
     while (error == 0 && r->requests + r->errors + r->unreadable == 0 &&
            plan.run_ns < LONGEST_MS * MS_NS && !*w->stop) {
         plan.run_ns *= 4;
@@ -229,7 +230,7 @@ static bool measure_urls(const struct compare_world *w, struct compare_row *row,
     bool good = n > 0;
     for (unsigned i = 0; i < n && good; i++)
         if (bench_target_init(&t[i], p[i].url, &ask) >= 0)
-            good = not_measured(row, "%.150s cannot be asked", p[i].url);
+            good = not_measured(row, "%.150s cannot be reached", p[i].url);
     good = good && run_load(w, row, t, n);
     for (unsigned i = 0; i < n; i++)
         bench_target_done(&t[i]);
@@ -268,7 +269,7 @@ static bool measure_counter(const struct compare_world *w, struct compare_row *r
     return measure_urls(w, row, &p, 1);
 }
 
-/* ---- made here ---- */
+/* ---- in process ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -299,7 +300,7 @@ static int next_text(struct firn_mint *m, char out[FIRN_MINT_TEXT_BUF], size_t *
     return r;
 }
 
-/* One ID of the text, `width` bytes. */
+/* Reads one ID of the text into `width` bytes. */
 static bool binary(const struct firn_kind *kind, const char *text, size_t len, uint32_t width,
                    uint8_t *out)
 {
@@ -345,7 +346,8 @@ static bool measure_process(const struct compare_world *w, struct compare_row *r
     now = start = mono_ns();
     while (good && now - start < run_ns && n + BLOCK <= PROCESS_IDS_MAX && !*w->stop) {
         uint64_t block = 0;
-        /* Of the slow ones each is timed, of the quick ones a block: a clock costs as much as they do. */
+        /* Slow kinds are timed one by one, fast kinds in blocks: reading a clock costs as much
+         * as one ID. */
         do {
             good = next_text(m, text, &len) == 0 && len < TEXT_ROOM;
             if (good)
@@ -379,7 +381,7 @@ static bool measure_process(const struct compare_world *w, struct compare_row *r
     return row->measured;
 }
 
-/* ---- a database's own ---- */
+/* ---- database sequences ---- */
 
 static bool measure_database(const struct compare_world *w, struct compare_row *row,
                              struct compare_postgres *pg)
@@ -425,7 +427,7 @@ static void fill_one(uint64_t id, void *user)
         *f->at++ = id;
 }
 
-/* `n` IDs of an address into `out`, FETCH_IDS a request. */
+/* `n` IDs of an address into `out`, FETCH_IDS per request. */
 static bool fetch(const char *one, uint64_t *out, size_t n)
 {
     char url[URL_BYTES + 24];
@@ -485,7 +487,7 @@ static bool list_ids(const struct compare_world *w, const struct compare_row *ro
     char text[FIRN_MINT_TEXT_BUF], why[160];
     size_t len;
     const struct firn_kind *kind = firn_kind_find(k->mint, strlen(k->mint));
-    /* Borrowing: Sonyflakes would take seconds otherwise, and come in the same order. */
+    /* With borrowing: otherwise Sonyflakes would take seconds; the order is the same. */
     struct firn_mint *m = mint_for(k, k->bits == 64 ? FIRN_POLICY_BORROW : 0, why, sizeof why);
     bool good = m != NULL;
     for (size_t i = 0; i < out->n && good; i++)
@@ -527,8 +529,8 @@ static void measure_death(const struct compare_world *w, struct compare_row *row
         bool ours = w->servers && k->source == FROM_SERVER && row[i].measured;
         row[i].death = k->source == FROM_PROCESS ? DEATH_NO_SERVER : DEATH_NOT_MEASURED;
         snprintf(row[i].death_why_not, sizeof row[i].death_why_not, "%s",
-                 k->source != FROM_SERVER ? "not ours to kill"
-                 : !w->servers            ? "--start starts servers that may be killed"
+                 k->source != FROM_SERVER ? "the server was not started by firn compare"
+                 : !w->servers            ? "use --start, which starts servers that may be killed"
                                           : "this kind was not measured");
         if (!ours || probes == COMPARE_PROBES_MAX)
             continue;
@@ -551,7 +553,7 @@ static void measure_death(const struct compare_world *w, struct compare_row *row
         r->death_asked = probe[p].asked;
         r->death_failed = probe[p].failed;
         r->death_gap_ns = probe[p].gap_ns;
-        if (probe[p].distinct < probe[p].ids) { /* must never be; then it is in the count */
+        if (probe[p].distinct < probe[p].ids) { /* must never happen; then the count shows it */
             r->ids += probe[p].ids;
             r->distinct += probe[p].distinct;
         }

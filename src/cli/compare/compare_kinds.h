@@ -1,6 +1,6 @@
 /*
- * compare_kinds.h - the kinds that firn compare measures beside each other, and what came of it.
- * A row that could not be measured says why; nothing is guessed. One thread.
+ * compare_kinds.h - the kinds that firn compare measures side by side, and the results. A row that
+ * could not be measured says why. One thread.
  */
 #ifndef FIRN_CLI_COMPARE_COMPARE_KINDS_H
 #define FIRN_CLI_COMPARE_COMPARE_KINDS_H
@@ -25,7 +25,7 @@ struct compare_kind {
     bool sorts;              /* is meant to rise */
 };
 
-struct compare_ids { /* numbers of 64 bits, or 16 bytes each, in the order of their making */
+struct compare_ids { /* numbers of 64 bits, or 16 bytes each, in the order of generation */
     uint32_t width;
     size_t n;
     uint8_t *data;
@@ -50,7 +50,7 @@ struct compare_row {
     struct compare_index sqlite, postgres;
     enum compare_death death;
     char death_why_not[120];
-    uint64_t death_asked, death_failed, death_gap_ns; /* the longest that one ask has waited */
+    uint64_t death_asked, death_failed, death_gap_ns; /* the longest wait of one request */
 };
 
 enum { COMPARE_KINDS = 10 };
@@ -66,7 +66,7 @@ struct compare_world {
     void (*progress)(const char *what, unsigned step, unsigned steps);
 };
 
-/* Measure all kinds into `row`. STATUS_OK, or STATUS_FAILED when an ID came twice: said. */
+/* Measure all kinds into `row`. STATUS_OK, or STATUS_FAILED when an ID came twice, reported. */
 int compare_measure(const struct compare_world *w, struct compare_row row[COMPARE_KINDS]);
 
 #endif

@@ -1,3 +1,4 @@
+/* A sequence and an index of PostgreSQL, measured for firn compare. */
 #include "cli/compare/compare_postgres.h"
 #include "platform/mono.h"
 
@@ -18,7 +19,7 @@ struct compare_postgres {
     char sequence[48];
 };
 
-/* The first line of what libpq says. */
+/* The first line of libpq's message. */
 static void tell(const struct compare_postgres *p, char *why, size_t size)
 {
     const char *text = PQerrorMessage(p->conn);
@@ -136,7 +137,7 @@ void compare_postgres_index(struct compare_postgres *p, const struct compare_ids
     *out = (struct compare_index){ .rows = ids->n };
     snprintf(sql, sizeof sql, "CREATE TABLE firn_compare_rows(id %s PRIMARY KEY, payload text)",
              ids->width == sizeof(uint64_t) ? "bigint" : "uuid");
-    /* One transaction that is rolled back: nothing stays behind, whatever happens. */
+    /* One transaction that is rolled back: nothing remains, whatever happens. */
     if (block && run(p, "BEGIN") && run(p, sql)) {
         uint64_t start = mono_ns();
         if (copy_rows(p, ids, block)) {

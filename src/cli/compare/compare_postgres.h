@@ -1,6 +1,6 @@
 /*
- * compare_postgres.h - a sequence and an index of PostgreSQL, for firn compare. What it makes there
- * (firn_compare_*) is dropped or rolled back again. One thread.
+ * compare_postgres.h - a sequence and an index of PostgreSQL, for firn compare. The objects that it
+ * creates (firn_compare_*) are dropped or rolled back. One thread.
  */
 #ifndef FIRN_CLI_COMPARE_COMPARE_POSTGRES_H
 #define FIRN_CLI_COMPARE_COMPARE_POSTGRES_H
@@ -13,13 +13,13 @@ struct compare_postgres;
 struct compare_postgres *compare_postgres_open(const char *url, char why[200]);
 void compare_postgres_close(struct compare_postgres *p);
 
-/* nextval() again and again on one connection for `run_ms`: how long each took; the numbers into `ids`, up to
- * `room`. FIRN_EIO: `why` tells. */
+/* Call nextval() on one connection for `run_ms`: the duration of each, and the numbers in `ids`,
+ * up to `room`. FIRN_EIO: see `why`. */
 FIRN_MUSTUSE int compare_postgres_nextval(struct compare_postgres *p, uint64_t run_ms,
                                           struct histogram *latency, uint64_t *ids, uint64_t room,
                                           uint64_t *out_n, char why[200]);
 
-/* Rows by primary key (bigint or uuid), and the size of its index. */
+/* Insert rows by primary key (bigint or uuid); the rate, and the size of the index. */
 void compare_postgres_index(struct compare_postgres *p, const struct compare_ids *ids,
                             struct compare_index *out);
 

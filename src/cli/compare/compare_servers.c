@@ -1,4 +1,4 @@
-/* The servers of firn compare --start, and the clients that watch one of them die. */
+/* The servers of firn compare --start, and the clients that measure the effect of a kill. */
 #include "cli/compare/compare_servers.h"
 #include "cli/http_client.h"
 #include "cli/id_body.h"
@@ -68,7 +68,7 @@ static bool read_log(const char *path, char *text, size_t size)
     return true;
 }
 
-/* Until it says where it serves and is ready. */
+/* Wait until the server has logged its addresses and is ready. */
 static int wait_ready(struct compare_servers *s, unsigned i)
 {
     char text[4096] = "", url[128], story[CHILD_TEXT_BUF];
@@ -129,7 +129,7 @@ void compare_servers_stop(struct compare_servers *s)
     s->folder[0] = '\0';
 }
 
-/* ---- one dies ---- */
+/* ---- kill one ---- */
 
 struct asker {
     pthread_t thread;
@@ -157,7 +157,7 @@ static void take_one(uint64_t id, void *user)
     *(struct one_id *)user = (struct one_id){ id, true };
 }
 
-/* One server after the other until one answers. */
+/* Ask one server after the other until one answers. */
 static bool ask(struct asker *a, struct one_id *out)
 {
     const char *body;
@@ -176,7 +176,7 @@ static void *run_asker(void *user)
 {
     struct asker *a = user;
     struct compare_probe *p = a->probe;
-    uint64_t since = 0; /* when the first ask of a row of failures began */
+    uint64_t since = 0; /* when the first request of a row of failures began */
     while (!atomic_load(a->stop)) {
         struct one_id got = { 0 };
         uint64_t began = mono_ns();

@@ -1,7 +1,7 @@
 /*
- * compare_servers.h - firnds of firn compare's own, on free ports and one store in a temporary folder;
- * and what clients see when one of them is killed. All of it goes away with compare_servers_stop(), or
- * with the process. One thread.
+ * compare_servers.h - starts firnds for firn compare, on free ports and one store in a temporary
+ * folder, and measures what clients see when one is killed. compare_servers_stop() removes
+ * everything. One thread.
  */
 #ifndef FIRN_CLI_COMPARE_COMPARE_SERVERS_H
 #define FIRN_CLI_COMPARE_COMPARE_SERVERS_H
@@ -27,20 +27,20 @@ struct compare_servers {
     struct compare_server server[COMPARE_SERVERS_MAX];
 };
 
-/* -1: all serve and are ready. Otherwise said, nothing is left, and the status to exit with. */
+/* -1: all are ready. Otherwise the status to exit with, after a message; nothing is left. */
 int compare_servers_start(struct compare_servers *s, unsigned n);
 void compare_servers_stop(struct compare_servers *s);
 
-/* A client that asks every few milliseconds and, where one server fails, the next at once. */
+/* A client that requests an ID every few milliseconds and, if a server fails, asks the next at
+ * once. */
 struct compare_probe {
-    const char
-        *path[COMPARE_SERVERS_MAX]; /* what server i is asked; NULL: it does not serve this */
+    const char *path[COMPARE_SERVERS_MAX]; /* the path for server i; NULL: it does not serve this */
     uint64_t asked, failed;
-    uint64_t gap_ns;        /* the longest that an ask took, or that none succeeded */
+    uint64_t gap_ns;        /* the longest time of one request, or without a success */
     uint64_t ids, distinct; /* that it got */
 };
 
-/* Run all probes, kill -9 the first server in the middle, and go on. */
+/* Run all probes, kill -9 the first server in the middle, and continue. */
 FIRN_MUSTUSE int compare_servers_kill_one(struct compare_servers *s, struct compare_probe *probe,
                                           unsigned probes);
 

@@ -1,3 +1,4 @@
+/* Draws the bits of an ID. */
 #include "cli/gen/bits.h"
 #include "cli/term.h"
 
@@ -7,7 +8,7 @@
 
 enum { ROW = 64, GROUP = 8, NOWHERE = BITS_RUNS_MAX };
 
-/* The first letter of the name that no other run has; capitals and digits when all are taken. */
+/* A letter for a run: the first one of its name that is free, else a capital or a digit. */
 static char choose(const struct bits *b, size_t i)
 {
     char tries[64];

@@ -1,7 +1,7 @@
 /*
  * bits.h - a picture of the bits of an ID, field by field.
- * With colour each field is a coloured run of bits; without, letters stand below the bits. Both refer
- * to the legend, a table with the letters and colours that the caller prints. One thread.
+ * With colour each field is a coloured run of bits; without, letters stand below the bits. Both
+ * refer to the legend, a table with the letters and colours that the caller prints. One thread.
  */
 #ifndef FIRN_CLI_GEN_BITS_H
 #define FIRN_CLI_GEN_BITS_H
@@ -24,10 +24,10 @@ struct bits {
 
 void bits_init(struct bits *b, const struct bits_run *run, size_t runs);
 
-/* `n` bits of `bytes`, high bit first; NULL: only the fields, for a layout. */
+/* Draw `n` bits of `bytes`, high bit first; NULL: only the fields, for a layout. */
 void bits_draw(const struct bits *b, const uint8_t *bytes, unsigned n, size_t indent);
 
-/* What run number `i` looks like in the picture: a letter and a colour (of term.h). */
+/* The letter and the colour (of term.h) of run number `i`. */
 const char *bits_colour(size_t i);
 
 #endif

@@ -1,4 +1,4 @@
-/* firn convert: 64- and 128-bit values from one encoding to another. */
+/* firn convert: writes 64- and 128-bit values in another encoding. */
 #include "cli/commands.h"
 #include "cli/encoding.h"
 #include "wire/json_write.h"
@@ -34,7 +34,7 @@ static const struct opt opts[] = {
 const struct usage convert_usage = {
     .name = "convert",
     .examples =
-        "  firn convert --list                                      which encodings are there?\n"
+        "  firn convert --list                                      list the encodings\n"
         "  firn convert --from decimal --to base62 1541815603606036480\n"
         "  firn convert --from uuid --to ulid 017f22e2-79b0-7cc3-98c4-dc0c0c07398f\n"
         "  firn gen snowflake -n 9 | firn convert --from decimal --to hex\n"
@@ -42,9 +42,8 @@ const struct usage convert_usage = {
     .synopsis = "firn convert --from E --to E [--bits 64|128] [VALUE...|-]\n"
                 "       firn convert --list",
     .about =
-        "Writes values in another encoding, one a line. Without VALUE, or for -, they are read "
-        "from\n"
-        "standard input, one a line. Values are not changed: a UUID keeps its version bits.\n",
+        "Writes values in another encoding, one per line. Without VALUE, or for -, they are read from\n"
+        "standard input, one per line. Values are not changed: a UUID keeps its version bits.\n",
     .opts = opts,
 };
 
@@ -88,7 +87,8 @@ static int list(bool json)
         output_json(&j, stdout);
     } else {
         table_print(&t);
-        printf("\nThe numbers count the characters of a text. ORDER kept: texts of one width\n"
+        printf("\n"
+               "The numbers are lengths in characters. ORDER kept: texts of one width\n"
                "sort as the values do. SAMPLE is %" PRIu64 " or, of 128 bits, one UUID.\n",
                sample.v.lo);
     }
@@ -100,7 +100,9 @@ static int find(const char *option, const char *name, const struct encoding **ou
 {
     char shown[SAY_TEXT_BUF];
     if (!name)
-        return say_trouble("give --from and --to; firn convert --list shows the encodings");
+        return say_trouble(
+            "--from and --to are required: the encodings to read and to write; firn convert "
+            "--list shows them");
     *out = encoding_find(name);
     if (*out)
         return -1;
@@ -119,8 +121,8 @@ static int one(const struct convert *c, const char *where, const char *p, size_t
     if (bits == 0 && !c->to->codec)
         bits = 128;
     if (encoding_read(c->from, bits, p, len, &v, &d) != 0)
-        return say_failed("%s'%s' is no %s: %s", where, say_text(p, len, shown), c->from->name,
-                          d.text);
+        return say_failed("%s'%s' is not valid %s: %s", where, say_text(p, len, shown),
+                          c->from->name, d.text);
     if (encoding_write(c->to, v, text) != 0)
         return say_failed("%s'%s' has 64 bits, %s has 128: give --bits 128", where,
                           say_text(p, len, shown), c->to->name);
@@ -149,10 +151,12 @@ static int each(const struct convert *c, struct operands *o)
     while ((got = operands_next(o, &p, &len)) != OPERANDS_END) {
         if (got == OPERANDS_ERROR)
             return STATUS_TROUBLE;
-        int r = got == OPERANDS_ONE ? one(c, operands_where(o), p, len)
-                                    : say_failed("%slonger than %d characters: no encoding of 128 "
-                                                 "bits is",
-                                                 operands_where(o), LINES_TEXT_MAX);
+        int r =
+            got == OPERANDS_ONE
+                ? one(c, operands_where(o), p, len)
+                : say_failed(
+                      "%sthe text is too long: no encoding of 128 bits has more than %d characters",
+                      operands_where(o), LINES_TEXT_MAX);
         status = r > status ? r : status;
         if (ferror(stdout))
             break;

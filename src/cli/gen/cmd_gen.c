@@ -1,7 +1,7 @@
 /*
- * firn gen: IDs of any kind, one a line.
- * A mint (firn/mint.h) fills a large block with lines and write(2) takes it as a whole, so the speed
- * is that of making and formatting, not of system calls.
+ * firn gen: generates IDs of any kind, one per line. A mint (firn/mint.h) fills a large block with
+ * lines and one write(2) outputs it, so that generating and formatting determine the speed, not
+ * system calls.
  */
 #include "cli/commands.h"
 #include "cli/encoding.h"
@@ -31,17 +31,17 @@ struct gen {
 
     const struct firn_kind *kind;
     struct firn_layout layout;
-    bool has_layout; /* the kind stamps with `layout`: it needs a worker */
+    bool has_layout; /* the kind uses `layout`: it needs a worker */
     struct firn_mint_opts mint;
 };
 
 static const struct opt opts[] = {
     { "count", 'n', OPT_COUNT, offsetof(struct gen, count), "N", NULL, 1, UINT64_MAX - 1,
-      "how many; 10k, 5M and 1G mean what they say (default 1)" },
+      "number of IDs, such as 10k, 5M or 1G (default 1)" },
     { "layout", 'l', OPT_TEXT, offsetof(struct gen, layout_text), "L", "@layouts", 0, 0,
       "snowflake: a preset's name or a layout's text (default firn); see firn layout list" },
     { "worker", 'w', OPT_NUMBER, offsetof(struct gen, worker), "W", NULL, 0, UINT32_MAX,
-      "the node that makes them; nobody else may use this number (default 0)" },
+      "number of the node that generates them; it must be unique (default 0)" },
     { "dc", 'd', OPT_NUMBER, offsetof(struct gen, dc), "D", NULL, 0, UINT32_MAX,
       "the data centre, for layouts that have one (default 0)" },
     { "shard", 's', OPT_NUMBER, offsetof(struct gen, shard), "S", NULL, 0, UINT32_MAX,
@@ -51,8 +51,8 @@ static const struct opt opts[] = {
     { "prefix", 'p', OPT_TEXT, offsetof(struct gen, prefix), "P", NULL, 0, 0,
       "a business prefix: ord gives ord_...; for typeid, its type" },
     { "policy", 0, OPT_TEXT, offsetof(struct gen, policy), "POLICY", "wait error borrow", 0, 0,
-      "when a tick's numbers are used up: wait for the next (default), stop with an error, or "
-      "borrow from the near future" },
+      "when the numbers of a tick are used up: wait for the next tick (default), stop "
+      "with an error, or borrow from the near future" },
     { "length", 0, OPT_NUMBER, offsetof(struct gen, length), "N", NULL, 1, 255,
       "nanoid and cuid2: characters; dated: digits of the counter" },
     { "alphabet", 0, OPT_TEXT, offsetof(struct gen, alphabet), "A", NULL, 0, 0,
@@ -60,7 +60,7 @@ static const struct opt opts[] = {
     { "namespace", 0, OPT_TEXT, offsetof(struct gen, name_space), "NS", "dns url oid x500", 0, 0,
       "uuidv3 and uuidv5: dns, url, oid, x500 or a UUID" },
     { "name", 0, OPT_TEXT, offsetof(struct gen, name), "NAME", NULL, 0, 0,
-      "uuidv3 and uuidv5: the name that the UUID is made of" },
+      "uuidv3 and uuidv5: the name to hash" },
     { "first", 0, OPT_NUMBER, offsetof(struct gen, first), "N", NULL, 1, INT64_MAX,
       "ticket and dated: the first number (default 1)" },
     { "reset", 0, OPT_TEXT, offsetof(struct gen, reset), "PERIOD", "day month year", 0, 0,
@@ -71,25 +71,25 @@ static const struct opt opts[] = {
 
 const struct usage gen_usage = {
     .name = "gen",
-    .examples =
-        "  firn gen                                 which kinds are there?\n"
-        "  firn gen ulid                            one ULID\n"
-        "  firn gen uuidv7 -n 1000                  a thousand UUIDs of version 7\n"
-        "  firn gen snowflake --worker 7            of the default layout, made by worker 7\n"
-        "  firn gen twitter --dc 1 --worker 7       a preset's name is a kind, too\n"
-        "  firn gen snowflake -e base62 -p ord      ord_ and eleven characters\n"
-        "  firn gen nanoid --length 12 --alphabet 0123456789abcdef\n"
-        "  firn gen uuidv5 --namespace dns --name www.example.com\n"
-        "  firn gen dated --reset month --first 42  the number 42 of this month\n",
+    .examples = "  firn gen                                 list the kinds\n"
+                "  firn gen ulid                            one ULID\n"
+                "  firn gen uuidv7 -n 1000                  a thousand UUIDs of version 7\n"
+                "  firn gen snowflake --worker 7            with the default layout, by worker 7\n"
+                "  firn gen twitter --dc 1 --worker 7       a preset's name is a kind, too\n"
+                "  firn gen snowflake -e base62 -p ord      ord_ and eleven characters\n"
+                "  firn gen nanoid --length 12 --alphabet 0123456789abcdef\n"
+                "  firn gen uuidv5 --namespace dns --name www.example.com\n"
+                "  firn gen dated --reset month --first 42  the number 42 of this month\n",
     .synopsis = "firn gen [KIND] [-n N] [OPTION...]",
     .about =
-        "Makes IDs, one a line. KIND is one of the table that firn gen prints, or a preset layout.\n"
+        "Generates IDs, one per line. KIND is one of the table that firn gen prints, or a preset layout.\n"
         "\n"
-        "Snowflakes are held to real time: a sequence of 12 bits makes at most 4,096,000 a second.\n"
-        "To go faster choose a layout with a wider sequence, such as\n"
+        "Snowflakes are limited by real time: a sequence of 12 bits allows 4,096,000 IDs per second.\n"
+        "For a higher rate choose a layout with a wider sequence, such as\n"
         "  --layout 'unused:1,time:41@1ms,node:6,seq:16;epoch=2021-01-01T00:00:00Z'\n"
         "--policy borrow exceeds the rate only for the seconds that it may run ahead of the clock.\n"
-        "A worker number keeps IDs apart only if no one else uses it; firn cannot see that here.\n",
+        "IDs are unique only if no other generator uses the same worker number; firn gen "
+        "cannot check this.\n",
     .operands = "@kinds @layouts",
     .opts = opts,
 };
@@ -145,14 +145,13 @@ static int check_fits(const struct gen *g)
     const char *kind = g->kind->name;
     for (size_t i = 0; i < sizeof only_for / sizeof only_for[0]; i++)
         if (is_given(g, only_for[i].at, only_for[i].type) && !is_one_of(kind, only_for[i].kinds))
-            return say_trouble("--%s is for %s, not for %s: leave it out", only_for[i].option,
+            return say_trouble("--%s works with %s, not with %s: leave it out", only_for[i].option,
                                only_for[i].kinds, kind);
     if (is_one_of(kind, "uuidv3 uuidv5") && g->count > 1)
-        return say_trouble("--count: a name has one %s, the same every time: leave it out", kind);
+        return say_trouble("--count: a name has exactly one %s: leave it out", kind);
     if (is_one_of(kind, "uuidv3 uuidv5") && (!g->name || !g->name_space))
-        return say_trouble("%s is made of a name: give --namespace dns|url|oid|x500|UUID and "
-                           "--name NAME",
-                           kind);
+        return say_trouble(
+            "%s needs a name: give --namespace dns|url|oid|x500|UUID and --name NAME", kind);
     return -1;
 }
 
@@ -188,7 +187,8 @@ static int find_kind(struct gen *g, const char *name)
                     : say_trouble("unknown kind '%s': firn gen lists them", shown);
     }
     if (!(g->kind->flags & FIRN_KIND_MAKES))
-        return say_trouble("%s can be read, not made: firn gen lists what can", g->kind->name);
+        return say_trouble("%s can be read but not generated: firn gen lists the kinds that can",
+                           g->kind->name);
     return -1;
 }
 
@@ -227,13 +227,13 @@ static int set_identity(struct gen *g)
         return r;
     uint64_t slot = only_shard ? or_zero(g->shard) : or_zero(g->dc) << node | or_zero(g->worker);
     if (slot > UINT32_MAX)
-        return say_trouble("--dc and --worker: together they are above %" PRIu32, UINT32_MAX);
+        return say_trouble("--dc and --worker: the combined number is above %" PRIu32, UINT32_MAX);
     g->mint.slot = (uint32_t)slot;
     g->mint.shard = only_shard ? 0 : or_zero(g->shard);
     bool chosen = g->worker != OPT_NOT_GIVEN || g->dc != OPT_NOT_GIVEN ||
                   (only_shard && g->shard != OPT_NOT_GIVEN);
     if (!chosen)
-        say_note("%s 0, the default, is unique only if nobody else uses it: give --%s",
+        say_note("%s 0, the default, is unique only if no other generator uses it: give --%s",
                  only_shard ? "shard" : "worker", only_shard ? "shard" : "worker");
     return -1;
 }
@@ -263,7 +263,7 @@ static int set_layout(struct gen *g)
 
 /* ---- the other options ---- */
 
-/* The place of `value` in a list of words; -1: not there, said. */
+/* The index of `value` in a list of words; -1: it is not in the list, reported. */
 static int choice(const char *option, const char *value, const char *const *words, size_t n)
 {
     char shown[SAY_TEXT_BUF];
@@ -304,13 +304,12 @@ static int set_encoding(struct gen *g)
         return -1;
     if (!(g->kind->flags & FIRN_KIND_NUMBER))
         return say_trouble(
-            "--encoding: %s has a text of its own: leave it out, or use firn convert",
+            "--encoding: %s has a fixed text form: leave it out, or use firn convert",
             g->kind->name);
     const struct encoding *e = encoding_find(g->encoding);
     if (e && !e->codec)
         return say_trouble(
-            "--encoding %s is for 128 bits, %s has 64: firn convert --list shows the "
-            "others",
+            "--encoding %s needs 128 bits, %s has 64: firn convert --list shows the others",
             e->name, g->kind->name);
     if (!e) {
         const char *near = words_nearest("@encodings", g->encoding);
@@ -382,16 +381,16 @@ static int failed(const struct gen *g, uint64_t done, int error)
     if (error == FIRN_EAGAIN)
         cure = ": leave out --policy error to wait for the next tick";
     else if (error == FIRN_ECLOCK)
-        cure = ": set the clock right and try again";
+        cure = ": correct the clock and try again";
     else if (error == FIRN_EEXHAUSTED)
         cure = ": choose a layout with a later epoch or more time bits";
     else if (error == FIRN_EOVERFLOW)
         cure = ": choose a smaller --first";
-    return say_trouble("%" PRIu64 " of %" PRIu64 " made, then: %s%s", done, g->count,
+    return say_trouble("%" PRIu64 " of %" PRIu64 " generated, then: %s%s", done, g->count,
                        firn_error_message(error), cure);
 }
 
-/* Make all, block by block. `j` is NULL for lines. */
+/* Generate all, block by block. `j` is NULL for lines. */
 static int run(const struct gen *g, struct firn_mint *m, char *block, struct buf *j)
 {
     struct progress p;
@@ -480,11 +479,12 @@ int cmd_gen(int argc, char **argv)
     if (operands == 0 && argc == 1 + g.json)
         return list_kinds(g.json);
     if (operands == 0 && !g.layout_text)
-        return say_trouble("which kind? Write firn gen KIND, for instance firn gen ulid; firn gen "
-                           "lists them");
+        return say_trouble(
+            "missing kind: write firn gen KIND, for instance firn gen ulid; firn gen lists them");
     if (operands > 1)
-        return say_trouble("one kind at a time; how many is said with -n: firn gen %s -n 10",
-                           argv[1]);
+        return say_trouble(
+            "too many operands: give one kind, and the number of IDs with -n: firn gen %s -n 10",
+            argv[1]);
     if ((r = find_kind(&g, operands ? argv[1] : "snowflake")) >= 0 || (r = check_fits(&g)) >= 0 ||
         (r = set_words(&g)) >= 0 || (r = set_encoding(&g)) >= 0 || (r = set_layout(&g)) >= 0)
         return r;

@@ -1,7 +1,7 @@
 /*
- * firn inspect: what an ID says.
- * firn_detect() ranks every reading of a text. The best is drawn bit by bit; if there are others they
- * are listed with their scores, because the text alone does not tell which is right.
+ * firn inspect: shows the kind, time and fields of an ID. firn_detect() ranks every reading of a
+ * text. The best is drawn bit by bit; other readings are listed with their scores, because the text
+ * alone does not tell which is right.
  */
 #include "cli/gen/bits.h"
 #include "cli/commands.h"
@@ -35,7 +35,7 @@ struct inspect {
 
 static const struct opt opts[] = {
     { "kind", 'k', OPT_TEXT, offsetof(struct inspect, kind_name), "K", "@readable @layouts", 0, 0,
-      "read it as this kind, and say why if it is none" },
+      "read it as this kind, or show why it is not one" },
     { "layout", 'l', OPT_TEXT, offsetof(struct inspect, layout_text), "L", "@layouts", 0, 0,
       "read it as a number of this layout: a preset's name or a layout's text" },
     { "encoding", 'e', OPT_TEXT, offsetof(struct inspect, encoding_name), "E", "@encodings", 0, 0,
@@ -46,24 +46,22 @@ static const struct opt opts[] = {
 
 const struct usage inspect_usage = {
     .name = "inspect",
-    .examples = "  firn inspect 1541815603606036480        what is it, and when was it made?\n"
+    .examples = "  firn inspect 1541815603606036480        its kind, and when it was made\n"
                 "  firn inspect --layout twitter 1541815603606036480\n"
                 "  firn inspect --kind uuidv7 017f22e2-79b0-7cc3-98c4-dc0c0c07398f\n"
                 "  firn inspect --encoding base62 1ptWyK4WgZU\n"
-                "  firn gen xid -n 3 | firn inspect        one a line\n"
+                "  firn gen xid -n 3 | firn inspect        one per line\n"
                 "  firn inspect --json - <ids.txt | jq .readings[0].time\n",
     .synopsis = "firn inspect [--kind K] [--layout L] [--encoding E] [--json] [ID...|-]",
     .about =
         "Shows the kind, the time and the bits of IDs. Without ID, or for -, they are read from\n"
-        "standard input, one a line. Where a text can be several things the likeliest is drawn "
-        "and\n"
-        "the others are listed; the score (0 to 100) weighs its shape and how plausible its "
-        "time is.\n"
+        "standard input, one per line. Where a text has several readings the likeliest is drawn and\n"
+        "the others are listed; the score (0 to 100) rates the form and how plausible the time is.\n"
         "With --json each ID is one object on a line of its own.\n",
     .opts = opts,
 };
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void put_name(const struct firn_reading *r)
 {
@@ -89,7 +87,7 @@ static void put_bits(const struct firn_reading *r)
         bits_draw(&b, r->bytes, r->bytes_len * 8, 2);
         putchar('\n');
     }
-    /* With colours, or without a picture, no letters are needed. */
+    /* Letters are needed only for a drawing without colours. */
     bool letters = drawn && !term_colour();
     table_init(&t, 2, letters ? plain : plain + 1);
     for (size_t i = 0; i < r->fields_n; i++) {
@@ -105,7 +103,7 @@ static void put_bits(const struct firn_reading *r)
     table_done(&t);
 }
 
-/* Without its fraction: whole seconds are enough to choose by, and the table stays narrow. */
+/* Without the fraction: whole seconds are enough here, and the table stays narrow. */
 static const char *to_seconds(const char *utc, char *out)
 {
     const char *dot = strchr(utc, '.');
@@ -143,7 +141,7 @@ static void show(struct inspect *in, const struct firn_reading *r, size_t n)
         printf(" (score %" PRId32 " of 100)", r->score);
     printf("\n  %s\n", r->kind->about);
     if (r->kind->flags & FIRN_KIND_UNSAFE)
-        printf("  %sunsafe: two of them can be equal by design%s\n", term_style(TERM_BAD),
+        printf("  %sunsafe: two such IDs can be equal by design%s\n", term_style(TERM_BAD),
                term_style(TERM_PLAIN));
     if (r->has_time)
         printf("  made %s%s%s, %s\n", term_style(TERM_BOLD), when_utc(r->unix_us, utc),
@@ -156,7 +154,7 @@ static void show(struct inspect *in, const struct firn_reading *r, size_t n)
         put_others(in, r + 1, n - 1);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void json_reading(struct buf *j, const struct firn_reading *r, bool scored)
 {
@@ -211,7 +209,7 @@ static void show_json(const struct inspect *in, const char *p, size_t len,
 
 /* ---- reading ---- */
 
-/* The text that an encoded number has as an ID: 64 bits in decimal, 128 as a UUID. */
+/* The ID text of an encoded number: 64 bits in decimal, 128 as a UUID. */
 static int decode(const struct inspect *in, const char *p, size_t len, char out[ENCODING_TEXT_BUF],
                   struct firn_diag *d)
 {
@@ -236,15 +234,17 @@ static int read_one(const struct inspect *in, const char *p, size_t len, struct 
         error = firn_read(in->kind, p, len, in->has_layout ? &in->layout : NULL, r, d);
         *n = error == 0;
         if (error && !d->text[0])
-            snprintf(d->text, sizeof d->text, "not of kind %s: %s", in->kind->name,
+            snprintf(d->text, sizeof d->text, "not a valid %s: %s", in->kind->name,
                      firn_error_message(error));
         return error;
     }
     error = firn_detect(p, len, in->now_us / 1000, r, READINGS_MAX, n);
     if (error == 0 && *n == 0) {
         error = FIRN_EFORMAT;
-        snprintf(d->text, sizeof d->text,
-                 "%zu characters that no kind fits; firn inspect --kind K says why for one", len);
+        snprintf(
+            d->text, sizeof d->text,
+            "no kind matches these %zu characters; firn inspect --kind K shows why for one kind",
+            len);
     }
     return error;
 }
@@ -268,7 +268,7 @@ static int one(struct inspect *in, const char *where, const char *p, size_t len)
 static int too_long(const struct inspect *in, const char *where)
 {
     char why[80];
-    snprintf(why, sizeof why, "longer than %d characters: no ID is", LINES_TEXT_MAX);
+    snprintf(why, sizeof why, "too long: no ID has more than %d characters", LINES_TEXT_MAX);
     if (in->json)
         show_json(in, "", 0, NULL, 0, why);
     return say_failed("%s%s", where, why);
@@ -315,7 +315,8 @@ static int set_kind(struct inspect *in)
     const char *name = in->kind_name;
     in->kind = firn_kind_find(name, strlen(name));
     if (in->kind && in->layout_text && strcmp(name, "snowflake") != 0)
-        return say_trouble("--layout is for snowflakes, not for %s: leave one of them out", name);
+        return say_trouble("--layout works with snowflakes, not with %s: leave one of them out",
+                           name);
     if (in->kind)
         return -1;
     struct firn_layout l;

@@ -1,4 +1,4 @@
-/* firn layout: the presets, what a layout means, and whether it is sound - alone, or beside another. */
+/* firn layout: lists the presets, explains a layout, and checks one alone or two for collisions. */
 #include "cli/gen/bits.h"
 #include "cli/commands.h"
 #include "wire/json_write.h"
@@ -29,29 +29,27 @@ const struct usage layout_usage = {
     .examples = "  firn layout list                    the presets\n"
                 "  firn layout explain twitter         bits, rates, the day it runs out\n"
                 "  firn layout check 'time:41@1ms,node:10,seq:12;epoch=2024-01-01T00:00:00Z'\n"
-                "  firn layout check twitter leaf      can their IDs ever be the same?\n",
+                "  firn layout check twitter leaf      can their IDs collide?\n",
     .synopsis = "firn layout [list]\n"
                 "       firn layout explain LAYOUT\n"
                 "       firn layout check LAYOUT [LAYOUT2]",
     .about =
         "LAYOUT is a preset's name or a text: fields from the high bit down, then settings.\n"
         "  unused:1,time:41@1ms,dc:5,worker:5,seq:12;epoch=2021-01-01T00:00:00Z\n"
-        "Fields are unused, time, dc, node (or worker), shard and seq, each with its bits; time has "
-        "a\n"
+        "Fields are unused, time, dc, node (or worker), shard and seq, each with its bits; time has a\n"
         "tick from 1us to 1s. Settings are epoch, unsigned (bit 63 is used) and decode-only.\n"
-        "check with two layouts fails (exit status 1) if both can make the same ID from now on; "
-        "IDs made\n"
-        "in the past are not considered.\n",
+        "check with two layouts fails (exit status 1) if both can generate the same ID from now on; IDs\n"
+        "of the past are not considered.\n",
     .operands = "list explain check @layouts",
     .opts = opts,
 };
 
-/* ---- what follows from a layout ---- */
+/* ---- properties of a layout ---- */
 
 struct facts {
     uint64_t per_tick, per_second, slots, total; /* UINT64_MAX: or more */
     uint64_t lifetime_us;
-    int64_t end_us; /* INT64_MAX: beyond all calendars */
+    int64_t end_us; /* INT64_MAX: beyond the year 9999 */
     bool int64, js53, sorts, over;
     int64_t int64_end_us; /* if !int64: the first time whose IDs have bit 63 set */
 };
@@ -117,7 +115,7 @@ static const char *end_text(int64_t end_us, char out[WHEN_BUF])
     return out;
 }
 
-/* The fields as the bits have them, high to low. */
+/* The fields in the order of the bits, high to low. */
 static size_t runs_of(const struct firn_layout *l, struct bits_run run[FIRN_FIELDS],
                       enum firn_field field[FIRN_FIELDS])
 {
@@ -146,7 +144,7 @@ static const struct firn_preset *find_preset(const char *name)
     return NULL;
 }
 
-/* -1, or the status after an error that shows the place. A layout that is refused is a failed check. */
+/* -1, or the status after an error that marks the position. A rejected layout is a failed check. */
 static int parse(const char *text, int64_t now_us, struct firn_layout *out, int status)
 {
     struct firn_diag d = { 0 };
@@ -304,8 +302,9 @@ static void explain_time(const struct firn_layout *l, const struct facts *f, int
     fact("tick", "%s", tick_text(l->tick_us, tick));
     fact("lifetime", "%s", when_span(f->lifetime_us, a));
     if (f->over)
-        fact("runs out", "%sit ran out on %s, %s: no more IDs can be made%s", term_style(TERM_BAD),
-             end_text(f->end_us, a), when_relative(f->end_us, now_us, b), term_style(TERM_PLAIN));
+        fact("runs out", "%sit ran out on %s, %s: no more IDs can be generated%s",
+             term_style(TERM_BAD), end_text(f->end_us, a), when_relative(f->end_us, now_us, b),
+             term_style(TERM_PLAIN));
     else if (f->end_us == INT64_MAX)
         fact("runs out", "%s", end_text(f->end_us, a));
     else
@@ -316,13 +315,13 @@ static void explain_rates(const struct firn_layout *l, const struct facts *f)
 {
     char a[NUMBER_BUF], b[NUMBER_BUF];
     if (l->flags & FIRN_LAYOUT_DECODE_ONLY) {
-        fact("nodes", "none: no field keeps nodes apart, so such IDs are read, never made");
+        fact("nodes", "none: no field distinguishes nodes, so such IDs can be read, not generated");
         return;
     }
-    fact("IDs per node", "%s a second (%s a tick)", grouped(f->per_second, a),
+    fact("IDs per node", "%s per second (%s per tick)", grouped(f->per_second, a),
          grouped(f->per_tick, b));
     fact("nodes", "%s", grouped(f->slots, a));
-    fact("IDs in all", "%s a second", grouped(f->total, a));
+    fact("IDs in all", "%s per second", grouped(f->total, a));
 }
 
 static void explain_fit(const struct facts *f)
@@ -331,13 +330,13 @@ static void explain_fit(const struct facts *f)
     if (f->int64)
         fact("fits int64", "yes");
     else if (f->int64_end_us != INT64_MIN)
-        fact("fits int64", "no: as a signed number they turn negative on %s",
+        fact("fits int64", "no: as signed numbers they become negative on %s",
              end_text(f->int64_end_us, a));
     else
-        fact("fits int64", "no: bit 63 is used, as a signed number they can be negative");
+        fact("fits int64", "no: bit 63 is used, as signed numbers they can be negative");
     fact("fits 2^53", "%s",
          f->js53 ? "yes: exact as a JavaScript number"
-                 : "no: JavaScript rounds them, hand them over as strings");
+                 : "no: JavaScript rounds them, pass them as strings");
     fact("sorts by time", "%s", f->sorts ? "yes" : "no: the time is not the highest field");
 }
 
@@ -376,7 +375,7 @@ struct side {
     struct firn_layout l;
 };
 
-/* The ID as one layout reads it, with the time at which that layout makes it. */
+/* The ID as one layout reads it, with the time at which that layout generates it. */
 static void witness_row(struct table *t, const struct side *s, uint64_t id, int64_t now_us)
 {
     struct firn_parts parts;
@@ -437,7 +436,7 @@ static int check_pair(const struct layout_cmd *c, const struct side *a, const st
     if (c->json) {
         pair_json(a, b, yes, id);
     } else if (yes) {
-        printf("%sThey can collide:%s both can make %" PRIu64 ", the smallest from now on.\n",
+        printf("%sThey can collide:%s both can generate %" PRIu64 ", the smallest from now on.\n",
                term_style(TERM_BAD), term_style(TERM_PLAIN), id);
         table_init(&t, 2, header);
         witness_row(&t, a, id, c->now_us);
@@ -445,7 +444,7 @@ static int check_pair(const struct layout_cmd *c, const struct side *a, const st
         table_print(&t);
         table_done(&t);
     } else {
-        printf("%sok%s  no ID that one makes from now on will ever be made by the other\n",
+        printf("%sok%s  from now on no ID of one layout will be generated with the other\n",
                term_style(TERM_GOOD), term_style(TERM_PLAIN));
     }
     return output_finish(yes ? STATUS_FAILED : STATUS_OK);
@@ -473,7 +472,7 @@ static int check(const struct layout_cmd *c, char *const *text, int n)
         printf("%sok%s  %s\n", term_style(TERM_GOOD), term_style(TERM_PLAIN), canonical);
     }
     if (facts_of(&side[0].l, c->now_us).over)
-        say_warning("its time has run out: no more IDs can be made");
+        say_warning("its time has run out: no more IDs can be generated");
     return output_finish(STATUS_OK);
 }
 
@@ -499,6 +498,6 @@ int cmd_layout(int argc, char **argv)
         return say_trouble("check takes one layout or two: firn layout check twitter leaf");
     say_text(what, strlen(what), shown);
     if (find_preset(what) || strchr(what, ':'))
-        return say_trouble("what about it? Write firn layout explain '%s', or check", shown);
-    return say_trouble("'%s' is neither list, explain nor check", shown);
+        return say_trouble("missing subcommand before '%s': explain or check", shown);
+    return say_trouble("unknown subcommand '%s': choose list, explain or check", shown);
 }

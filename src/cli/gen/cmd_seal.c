@@ -1,4 +1,4 @@
-/* firn seal and firn unseal: IDs for the public (firn/seal.h), one a line, and fresh keys. */
+/* firn seal and firn unseal: encrypt and decrypt IDs (firn/seal.h), one per line, and make keys. */
 #include "cli/commands.h"
 #include "wire/json_write.h"
 #include "cli/gen/keyfile.h"
@@ -19,9 +19,9 @@ struct seal_cmd {
 
 static const struct opt seal_opts[] = {
     { "key-file", 'k', OPT_TEXT, offsetof(struct seal_cmd, key_file), "FILE", "@files", 0, 0,
-      "lines KEYID:32 hex digits; the last key seals, all of them open" },
+      "lines KEYID:32 hex digits; the last key seals, all keys unseal" },
     { "new-key", 'n', OPT_FLAG, offsetof(struct seal_cmd, new_key), NULL, NULL, 0, 0,
-      "print a fresh line for a key file instead" },
+      "print a new line for a key file instead" },
     OPT_JSON(struct seal_cmd, json),
     { .name = NULL },
 };
@@ -35,18 +35,17 @@ static const struct opt unseal_opts[] = {
 
 const struct usage seal_usage = {
     .name = "seal",
-    .examples = "  (umask 077; firn seal --new-key >keys)         a key file with its first key\n"
-                "  firn seal --key-file keys 1541815603606036480  23 characters for the public\n"
-                "  firn gen snowflake -n 5 | firn seal --key-file keys\n"
-                "  firn seal --new-key 2 >>keys                   from now on key 2 seals, 1 still "
-                "opens\n",
+    .examples =
+        "  (umask 077; firn seal --new-key >keys)         a key file with its first key\n"
+        "  firn seal --key-file keys 1541815603606036480  23 characters\n"
+        "  firn gen snowflake -n 5 | firn seal --key-file keys\n"
+        "  firn seal --new-key 2 >>keys                   now key 2 seals; key 1 still unseals\n",
     .synopsis = "firn seal --key-file FILE [ID...|-]\n"
                 "       firn seal --new-key [KEYID]",
-    .about = "Turns 64-bit IDs (decimal) into texts that tell nothing and cannot be guessed or "
-             "changed.\n"
-             "Without ID, or for -, they are read from standard input, one a line. KEYID is 0 to "
-             "57 and\n"
-             "names the key in the text; every line of a key file needs its own (default 1).\n",
+    .about =
+        "Encrypts 64-bit IDs (decimal) into texts that reveal nothing and cannot be guessed or changed.\n"
+        "Without ID, or for -, they are read from standard input, one per line. KEYID is 0 to 57 and\n"
+        "names the key in the text; every line of a key file needs its own (default 1).\n",
     .opts = seal_opts,
 };
 
@@ -56,10 +55,9 @@ const struct usage unseal_usage = {
                 "  firn unseal --key-file keys - <texts.txt\n",
     .synopsis = "firn unseal --key-file FILE [TEXT...|-]",
     .about =
-        "Opens what firn seal made: prints the IDs. A text that was changed, made up or sealed\n"
-        "with another key is refused (exit status 1). Without TEXT, or for -, they are read "
-        "from\n"
-        "standard input, one a line.\n",
+        "Decrypts texts of firn seal and prints the IDs. A text that was changed, forged or sealed\n"
+        "with another key is rejected (exit status 1). Without TEXT, or for -, they are read from\n"
+        "standard input, one per line.\n",
     .opts = unseal_opts,
 };
 
@@ -85,7 +83,7 @@ static int seal_one(struct seal_cmd *c, const char *where, const char *p, size_t
     char shown[SAY_TEXT_BUF], text[FIRN_SEAL_TEXT_BUF];
     uint64_t id;
     if (firn_u64_parse(p, len, &id) != 0)
-        return say_failed("%s'%s' is no decimal number of 64 bits: firn convert can make one",
+        return say_failed("%s'%s' is not a decimal number of 64 bits: convert it with firn convert",
                           where, say_text(p, len, shown));
     int r = firn_seal_text(c->seal, id, text);
     if (r != 0)
@@ -122,7 +120,8 @@ static int each(struct seal_cmd *c, one_fn *one, char *const *list, int n)
         if (got == OPERANDS_ERROR)
             r = STATUS_TROUBLE;
         else if (got == OPERANDS_LONG)
-            r = say_failed("%slonger than %d characters", operands_where(&o), LINES_TEXT_MAX);
+            r = say_failed("%sthe text is too long: at most %d characters", operands_where(&o),
+                           LINES_TEXT_MAX);
         else
             r = one(c, operands_where(&o), p, len);
         status = r > status ? r : status;

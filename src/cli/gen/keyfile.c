@@ -1,3 +1,4 @@
+/* Reads the key file of firn seal and firn unseal. */
 #include "cli/gen/keyfile.h"
 #include "cli/say.h"
 
@@ -31,13 +32,15 @@ int keyfile_open(const char *path, struct firn_seal **out)
     struct firn_diag d = { 0 };
     struct stat st;
     if (!path)
-        return say_trouble("give --key-file FILE; firn seal --new-key >FILE makes a first key");
+        return say_trouble(
+            "--key-file is required: the file with the keys; firn seal --new-key >FILE makes a "
+            "first key");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return say_trouble("--key-file %s: %s: check the name and its permissions", path,
                            strerror(errno));
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 077)
-        say_warning("%s is open to others (mode %03o): chmod 600 it", path,
+        say_warning("%s can be read by other users (mode %03o): run chmod 600 on it", path,
                     (unsigned)st.st_mode & 0777);
     ssize_t len = read_all(fd, buf, sizeof buf);
     int error = errno;
@@ -46,7 +49,7 @@ int keyfile_open(const char *path, struct firn_seal **out)
         return say_trouble("--key-file %s: %s", path, strerror(error));
     if (len > FILE_MAX) {
         explicit_bzero(buf, sizeof buf);
-        return say_trouble("--key-file %s: more than %d bytes: this is no key file", path,
+        return say_trouble("--key-file %s: more than %d bytes: this is not a key file", path,
                            FILE_MAX);
     }
     int r = firn_seal_from_text(buf, (size_t)len, out, &d);

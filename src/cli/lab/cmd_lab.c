@@ -1,5 +1,5 @@
 /*
- * firn lab: its options, and the start of firn-lab, which does the work. The lab is a program of its own
+ * firn lab: the options, and exec of firn-lab, which does the work. The lab is a separate program
  * so that no other command loads libraft.
  */
 #include "cli/child.h"
@@ -14,19 +14,19 @@
 static const struct opt opts[] = {
     { .name = "kill-leader",
       .at = offsetof(struct lab_command, kill_leader),
-      .about = "raft: the leader dies right after it answered" },
+      .about = "raft: the leader crashes right after it answered" },
     { .name = "no-pre-vote",
       .at = offsetof(struct lab_command, no_pre_vote),
-      .about = "raft: candidates raise the term without asking first" },
+      .about = "raft: candidates increase the term without a pre-vote" },
     { .name = "duel",
       .at = offsetof(struct lab_command, duel),
       .about = "paxos: a second proposer at the same time" },
     { .name = "kill-proposer",
       .at = offsetof(struct lab_command, kill_proposer),
-      .about = "paxos: it dies when one acceptor has its value" },
+      .about = "paxos: the proposer crashes when one acceptor has its value" },
     { .name = "lose",
       .at = offsetof(struct lab_command, lose),
-      .about = "the first AppendEntries, or the first Accepted, get lost" },
+      .about = "the first AppendEntries, or the first Accepted messages, are lost" },
     { .name = "cut",
       .type = OPT_TEXT,
       .at = offsetof(struct lab_command, cut),
@@ -38,13 +38,13 @@ static const struct opt opts[] = {
       .at = offsetof(struct lab_command, seed),
       .value = "N",
       .max = UINT64_MAX - 1,
-      .about = "other time-outs and delays (default 54)" },
+      .about = "seed of timeouts and delays (default 54)" },
     { .name = "html",
       .type = OPT_TEXT,
       .at = offsetof(struct lab_command, html),
       .value = "FILE",
       .words = "@files",
-      .about = "write a page with all faults to switch on; - is stdout" },
+      .about = "write a page on which all faults can be switched on; - is stdout" },
     { .name = "all",
       .letter = 'a',
       .at = offsetof(struct lab_command, all),
@@ -58,20 +58,18 @@ static const struct opt opts[] = {
 
 const struct usage lab_usage = {
     .name = "lab",
-    .examples =
-        "  firn lab raft                        x = 5 is agreed on, then an election\n"
-        "  firn lab raft --kill-leader          nothing that was answered is lost\n"
-        "  firn lab paxos --duel                two proposers, one value\n"
-        "  firn lab raft --html raft.html       the same to click through, with all faults\n",
+    .examples = "  firn lab raft                        x = 5 is agreed on, then an election\n"
+                "  firn lab raft --kill-leader          nothing that was answered is lost\n"
+                "  firn lab paxos --duel                two proposers, one value\n"
+                "  firn lab raft --html raft.html       the same as a page, with all faults\n",
     .synopsis =
         "firn lab raft [--kill-leader] [--no-pre-vote] [--lose] [--cut LINK] [OPTION...]\n"
         "       firn lab paxos [--duel] [--kill-proposer] [--lose] [--cut LINK] [OPTION...]",
     .about =
-        "Plays consensus step by step, and says at each step why it happens. What is shown is\n"
-        "recorded while you wait: raft from three nodes of libraft itself, without what firnd adds\n"
-        "around it (docs/cluster.md), paxos from the proposer and acceptors of quorum: stores; both\n"
-        "on a simulated network, disk and clock.\n"
-        "On a terminal Enter goes on, s shows the state of all, a the rest, q quits.\n",
+        "Plays consensus step by step, and explains each step. The steps are recorded while you wait:\n"
+        "raft from three nodes of libraft itself, without firnd's additions (docs/cluster.md), paxos\n"
+        "from the proposer and acceptors of quorum: stores; both on a simulated network, disk and\n"
+        "clock. On a terminal Enter shows the next step, s the state of all, a the rest; q quits.\n",
     .operands = "raft paxos",
     .opts = opts,
 };

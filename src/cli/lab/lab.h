@@ -1,6 +1,7 @@
 /*
- * lab.h - plays consensus and records it: Raft on three real libraft nodes, Paxos with the proposer and the
- * acceptors of coord/paxos.h. Time, network and disk are simulated, so a seed is a run. One thread.
+ * lab.h - plays consensus and records it: Raft on three real libraft nodes, Paxos with the proposer
+ * and the acceptors of coord/paxos.h. Time, network and disk are simulated, so a seed determines a
+ * run. One thread.
  */
 #ifndef FIRN_CLI_LAB_LAB_H
 #define FIRN_CLI_LAB_LAB_H
@@ -16,7 +17,8 @@ enum lab_fault {                           /* bits */
                  LAB_KILL_PROPOSER = 1 << 3, /* paxos: when one acceptor has accepted */
                  LAB_LOSE =
                      1
-                     << 4, /* raft: the first AppendEntries; paxos: the answers to the first Accept */
+                     /* raft: the first AppendEntries; paxos: the answers to the first Accept */
+                     << 4,
 };
 
 struct lab_opts {
@@ -32,11 +34,12 @@ struct lab_opts {
 /* The links that can be cut, such as "A-B"; ends with NULL. */
 extern const char *const lab_raft_links[], *const lab_paxos_links[];
 
-/* NULL, or the text that says what this build lacks and the package that has it. */
+/* NULL, or an error text: the library that this build lacks, and the package that has it. */
 const char *lab_raft_missing(void);
 
-/* Play, and fill `out`, which the caller gives to lab_trace_done(), also after an error. FIRN_ENOTSUP: see
- * lab_raft_missing(). FIRN_EIO: the run did not come to its end, which is a defect; d says where. */
+/* Play, and fill `out`, which the caller gives to lab_trace_done(), also after an error.
+ * FIRN_ENOTSUP: see lab_raft_missing(). FIRN_EIO: the run did not end, which is a bug; d has
+ * details. */
 FIRN_MUSTUSE int lab_raft(const struct lab_opts *o, struct lab_trace *out, struct firn_diag *d);
 FIRN_MUSTUSE int lab_paxos(const struct lab_opts *o, struct lab_trace *out, struct firn_diag *d);
 

@@ -1,3 +1,4 @@
+/* A trace as JSON. */
 #include "cli/lab/lab_json.h"
 
 #include <string.h>

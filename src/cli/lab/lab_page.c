@@ -1,4 +1,4 @@
-/* The page of firn lab --html: every combination of faults, played and put into web/lab.html. */
+/* The page of firn lab --html: every combination of faults, played and embedded in web/lab.html. */
 #include "cli/lab/lab_page.h"
 #include "cli/output.h"
 #include "cli/lab/lab_json.h"

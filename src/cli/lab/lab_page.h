@@ -1,4 +1,5 @@
-/* lab_page.h - a lab as one self-contained page: web/lab.html with the traces of all its faults inside. */
+/* lab_page.h - a lab as one self-contained page: web/lab.html with the traces of all its faults
+ * inside. */
 #ifndef FIRN_CLI_LAB_LAB_PAGE_H
 #define FIRN_CLI_LAB_LAB_PAGE_H
 
@@ -16,8 +17,8 @@ struct lab {
     const char *const *links; /* ends with NULL */
 };
 
-/* Play `lab` with every combination of its faults, from o->seed, and make the page, on which o's faults are
- * switched on. The caller frees *out_page. FIRN_EIO, FIRN_ENOMEM: d says what failed. */
+/* Play `lab` with every combination of its faults, from o->seed, and make the page, on which o's
+ * faults are switched on. The caller frees *out_page. FIRN_EIO, FIRN_ENOMEM: d says what failed. */
 FIRN_MUSTUSE int lab_page(const struct lab *lab, const struct lab_opts *o, char **out_page,
                           size_t *out_len, struct firn_diag *d);
 

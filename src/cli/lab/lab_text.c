@@ -1,3 +1,4 @@
+/* A trace as a sequence diagram on a terminal. */
 #include "cli/lab/lab_text.h"
 #include "cli/table.h"
 #include "cli/term.h"
@@ -9,14 +10,15 @@
 
 enum {
     LEFT = 9,   /* room for the time */
-    RIGHT = 24, /* room behind the last column */
+    RIGHT = 24, /* room after the last column */
     WIDTH_OF_PIPE = 100,
     WIDTH_MAX = 120,
     GAP_MIN = 10,
     ROW_MAX = LEFT + LAB_PARTIES_MAX * WIDTH_MAX + LAB_LABEL_BUF + 8,
 };
 
-/* One line. A cell is a character of text, or a stroke, which is drawn in whatever the terminal has. */
+/* One line. A cell is a character of text, or a line segment, drawn with the characters that the
+ * terminal supports. */
 enum stroke { TEXT, LIFELINE, GONE, LINE, RIGHT_TIP, LEFT_TIP, BREAK, DOT, RULE };
 
 struct row {
@@ -114,7 +116,7 @@ static void put_time(struct row *r, const struct lab_step *s)
     put_text(r, n < LEFT - 1 ? (size_t)(LEFT - 1 - n) : 0, text, term_style(TERM_DIM));
 }
 
-/* Whether the same words stand in this chapter already. */
+/* Whether this chapter has the same text already. */
 static bool said(const struct lab_trace *t, size_t i)
 {
     for (size_t k = i; k-- > 0 && t->step[k].kind != LAB_CHAPTER;)
@@ -195,7 +197,7 @@ static void print_note(const struct page *p, const struct lab_step *s)
     row_print(p, &r);
 }
 
-/* What is about two: a line between them. */
+/* A step about two parties: a line between them. */
 static void print_link(const struct page *p, const struct lab_step *s)
 {
     struct row r;

@@ -1,4 +1,4 @@
-/* firn-lab, the program behind firn lab: its own because it is the only command that needs libraft. */
+/* firn-lab, the program behind firn lab, which is the only command that needs libraft. */
 #include "wire/json_write.h"
 #include "cli/lab/lab_command.h"
 #include "cli/lab/lab_json.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SEED = 54 }; /* B stands first, as in the books */
+enum { SEED = 54 }; /* with this seed B is the first candidate, as in textbooks */
 
 static const struct lab all_labs[] = {
     { "raft", lab_raft, LAB_KILL_LEADER | LAB_NO_PRE_VOTE | LAB_LOSE, lab_raft_links },
@@ -80,14 +80,14 @@ int main(int argc, char **argv)
         return say_trouble("no lab '%s': choose raft or paxos",
                            say_text(argv[1], strlen(argv[1]), shown));
     if (c.json && c.html)
-        return say_trouble("--json and --html: choose one");
+        return say_trouble("--json and --html exclude each other: choose one");
     struct lab_opts o = LAB_OPTS_INIT;
     o.seed = c.seed;
     r = read_faults(lab, &c, &o);
     if (r >= 0)
         return r;
     if (lab->play == lab_raft && lab_raft_missing())
-        return say_trouble("%s; firn lab paxos works without", lab_raft_missing());
+        return say_trouble("%s; firn lab paxos works without it", lab_raft_missing());
     if (c.no_color)
         setenv("NO_COLOR", "1", 1);
     if (c.html)

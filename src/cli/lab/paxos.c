@@ -1,8 +1,9 @@
 /*
- * The Paxos lab: the proposer and the acceptors of coord/paxos.c, as a quorum: store runs them, on a simulated
- * network. P1 wants the register, which is absent, to become value_x: Prepare, Promise, Accept, Accepted. At
- * the end a learner reads. Our proposer does two things more than the textbook's, and they are shown: it
- * looks before it prepares, and its Accept asks for the promise to its next ballot.
+ * The Paxos lab: the proposer and the acceptors of coord/paxos.c, as a quorum: store runs them, on
+ * a simulated network. P1 wants to set the register, which is absent, to value_x: Prepare, Promise,
+ * Accept, Accepted. At the end a learner reads. Our proposer does two things more than the
+ * textbook's, and they are shown: it reads before it prepares, and its Accept requests the promise
+ * for its next ballot.
  */
 #include "cli/lab/lab.h"
 #include "coord/paxos.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { P1, P2, LEARNER, ASKERS }; /* who asks acceptors; their ballots carry 1, 2, 3 */
+enum { P1, P2, LEARNER, ASKERS }; /* proposers; their ballots carry 1, 2, 3 */
 enum { ACCEPTORS = 3, EVENTS_MAX = 256 };
 enum { DOING, BALLOT, YES, PROMISED, ACCEPTED, VALUE };
 enum {
@@ -40,7 +41,7 @@ struct event {
 };
 
 struct asker {
-    int party; /* -1: takes no part */
+    int party; /* -1: does not take part */
     bool busy, dead;
     uint64_t round;
     const char *wants;
@@ -64,7 +65,7 @@ struct play {
 
 enum { TEXT_BUF = 32 };
 
-/* The mission's n: the round. Whose it is matters only where there are two proposers. */
+/* n: the round. The proposer is shown only where there are two. */
 static const char *ballot_text(const struct play *p, struct ballot b, char out[TEXT_BUF])
 {
     static const char *const who[] = { "", "P1", "P2", "L" };
@@ -173,7 +174,7 @@ static struct event next(struct play *p)
     return e;
 }
 
-/* A1 is a little nearer than A2, and that than A3; proposers that duel have a network with moods. */
+/* A1 is a little nearer than A2, which is nearer than A3; with two proposers the delays vary. */
 static uint64_t way_ms(struct play *p, unsigned acceptor)
 {
     return NEAR_MS + acceptor + (p->opts->faults & LAB_DUEL ? draw(p) % 7 : 0);
@@ -203,7 +204,7 @@ static void send_all(struct play *p, unsigned i)
         p->lossy_attempt == 0) {
         p->lossy_attempt = a->p.attempt;
         struct lab_step *s = add(p, LAB_FAULT, "lossy", a->party, a->party);
-        lab_label(s, "the answers will get lost");
+        lab_label(s, "the answers will be lost");
         lab_why(s, "The network loses what the acceptors answer to this Accept.");
     }
 }
@@ -214,11 +215,10 @@ static void note_prepare(struct play *p, struct asker *a)
     struct lab_step *s = add(p, LAB_NOTE, "ballot", a->party, a->party);
     s->term = a->p.message.ballot.round;
     lab_label(s, "new ballot: n=%s", ballot_text(p, a->p.message.ballot, n));
-    lab_why(
-        s,
-        "Higher than every ballot that %s has used or heard of. Ballots of different proposers are "
-        "never equal: the proposer is part of them.",
-        party(p, a->party));
+    lab_why(s,
+            "Higher than every ballot that %s has used or received. Ballots of different "
+            "proposers are never equal: the proposer is part of them.",
+            party(p, a->party));
 }
 
 static void note_accept(struct play *p, struct asker *a)
@@ -237,15 +237,14 @@ static void note_accept(struct play *p, struct asker *a)
             party(p, a->party), v);
     else if (a->p.changing)
         lab_why(s,
-                "2 of 3 promised. What they accepted last (n=%s) is what %s may replace: it "
+                "2 of 3 promised. %s may replace the value that they accepted last (n=%s): it "
                 "proposes %s.",
-                n, party(p, a->party), v);
+                party(p, a->party), n, v);
     else if (a->wants && strcmp(v, a->wants) == 0)
-        lab_why(
-            s,
-            "2 of 3 promised, and show that %s was accepted with n=%s: this proposer's own, from "
-            "before. It has it accepted again, in a ballot whose answers it hears.",
-            v, n);
+        lab_why(s,
+                "2 of 3 promised, and show that %s was accepted with n=%s: this proposer's own, "
+                "from before. It proposes it again, in a ballot whose answers arrive.",
+                v, n);
     else
         lab_why(s,
                 "2 of 3 promised, and one of them has accepted %s with n=%s. It may be chosen "
@@ -267,25 +266,27 @@ static void note_done(struct play *p, struct asker *a)
     } else if (reads) {
         lab_label(s, "learns: %s", v);
         if (a->p.message.ask == PAXOS_LOOK)
-            lab_why(s,
-                    "A majority shows one and the same accepted ballot: its value is chosen, and "
-                    "the learner needed one round trip.");
+            lab_why(
+                s,
+                "A majority reports the same accepted ballot: its value is chosen, and the learner "
+                "needed one round trip.");
         else
-            lab_why(s, "A look showed no majority with one ballot, so the value might have been on "
-                       "its way only. The learner took a ballot of its own to be sure.");
+            lab_why(
+                s,
+                "A read found no majority with one ballot, so the value might not be chosen yet. "
+                "The learner used a ballot of its own to be sure.");
     } else if (a->p.result == 0) {
         lab_label(s, "majority accepted: agreed on %s", v);
         lab_why(s,
-                "2 of 3 accepted %s. Every later ballot needs promises of a majority, hears of it "
-                "from one of them, and has to go on from it: this is final.",
+                "2 of 3 accepted %s. Every later ballot needs promises of a majority, learns of it "
+                "from one of them, and must continue with it: this is final.",
                 v);
     } else {
-        lab_label(s, "%s is there: gives way", v);
-        lab_why(
-            s,
-            "%s wanted to write into an empty register; it holds %s. Both proposers now know the "
-            "same value: there is one.",
-            party(p, a->party), v);
+        lab_label(s, "%s is chosen: gives up", v);
+        lab_why(s,
+                "%s wanted to write into an empty register; it holds %s. Both proposers now know "
+                "the same value.",
+                party(p, a->party), v);
     }
 }
 
@@ -303,12 +304,12 @@ static void act(struct play *p, unsigned i, enum paxos_do what)
         if (a->p.phase == PAXOS_PREPARING) {
             chapter(
                 p, "phase1", phase1[p->asker[P2].party < 0 ? 0 : i + 1],
-                "A proposer asks acceptors to promise: nothing below my ballot any more; and what "
-                "have you accepted so far?");
+                "A proposer asks acceptors to reject every ballot below its own from now on, and "
+                "to report what they have accepted.");
             note_prepare(p, a);
         } else if (a->p.phase == PAXOS_ACCEPTING) {
             chapter(p, "phase2", phase2[p->asker[P2].party < 0 ? 0 : i + 1],
-                    "With the promises of a majority a proposer asks to accept a value.");
+                    "With promises of a majority a proposer asks the acceptors to accept a value.");
             note_accept(p, a);
         }
         send_all(p, i);
@@ -317,14 +318,15 @@ static void act(struct play *p, unsigned i, enum paxos_do what)
         uint64_t ms = 2 + draw(p) % (REST_MS << (a->p.rests < 4 ? a->p.rests : 4));
         struct lab_step *s = add(p, LAB_NOTE, "rest", a->party, a->party);
         bool refused = a->p.no != 0;
-        lab_label(s, refused ? "outbid: rests %" PRIu64 " ms" : "no answers: rests %" PRIu64 " ms",
+        lab_label(s, refused ? "outbid: waits %" PRIu64 " ms" : "no answers: waits %" PRIu64 " ms",
                   ms);
         lab_why(
-            s, refused
-                   ? "Somebody holds promises to a higher ballot. Two proposers that outbid each "
-                     "other at once would do so for ever: a random rest, longer each time, ends it."
-                   : "Too few answers to know. The value may be chosen or not: the next, higher "
-                     "ballot will find out.");
+            s,
+            refused
+                ? "Another proposer has promises for a higher ballot. Two proposers could outbid "
+                  "each other for ever: a random wait, longer each time, ends this."
+                : "Too few answers to know. The value may be chosen or not: the next, higher "
+                  "ballot will find out.");
         schedule(p, AGAIN, i, ms);
         return;
     }
@@ -349,14 +351,14 @@ static void start(struct play *p, unsigned i)
     struct lab_step *s = add(p, LAB_NOTE, i == LEARNER ? "learn" : "propose", a->party, a->party);
     if (i == LEARNER) {
         lab_label(s, "what was agreed on?");
-        lab_why(s, "A learner looks at the acceptors.");
+        lab_why(s, "A learner reads from the acceptors.");
     } else {
-        lab_label(s, "wants %s: looks first", a->wants);
-        lab_why(
-            s,
-            "%s wants the register, which it believes to be empty, to become %s. It looks before "
-            "it prepares: a look costs acceptors no write, and may tell that it comes too late.",
-            party(p, a->party), a->wants);
+        lab_label(s, "wants %s: reads first", a->wants);
+        lab_why(s,
+                "%s wants to set the register, which it believes to be empty, to %s. It reads "
+                "before it prepares: a read costs the acceptors no write, and may show that it is "
+                "too late.",
+                party(p, a->party), a->wants);
     }
     act(p, i, what);
 }
@@ -377,7 +379,7 @@ static void label_ask(const struct play *p, const struct event *e, struct lab_st
     switch (m->ask) {
     case PAXOS_LOOK:
         lab_label(s, "Look");
-        lab_why(s, "What have you accepted? Nothing changes by that.");
+        lab_why(s, "Asks what was accepted. This changes nothing.");
         break;
     case PAXOS_PREPARE:
         lab_label(s, "Prepare(n=%s)", n);
@@ -394,7 +396,7 @@ static void label_ask(const struct play *p, const struct event *e, struct lab_st
         break;
     }
     if (e->lost)
-        lab_why(s, "It does not get there. %s learns nothing from %s and waits for the others.",
+        lab_why(s, "The message is lost. %s learns nothing from %s and waits for the others.",
                 party(p, p->asker[e->asker].party), party(p, p->acceptor_party[e->acceptor]));
 }
 
@@ -412,12 +414,12 @@ static void note_acceptor(struct play *p, const struct event *e, const struct pa
     s->term = m->ballot.round;
     if (!a->ok) {
         lab_label(s, "%s < promised %s: no", n, old);
-        lab_why(s, "%s gave its promise to n=%s, and keeps it.", party(p, me), old);
+        lab_why(s, "%s promised n=%s, and keeps the promise.", party(p, me), old);
     } else if (m->ask == PAXOS_PREPARE) {
         lab_label(s, "%s > %s: promised = %s", n, was->promised.round ? old : "0", n);
         lab_why(s,
-                "%s writes the promise to its disk before it answers: a promise that a crash could "
-                "undo would be none.",
+                "%s writes the promise to its disk before it answers: a crash must not undo a "
+                "promise.",
                 party(p, me));
     } else {
         lab_label(s, "accepted = (%s, %s)", n, value_text(&m->value, v));
@@ -426,7 +428,7 @@ static void note_acceptor(struct play *p, const struct event *e, const struct pa
     }
 }
 
-/* The acceptor's memory goes through its text, as it does in a store. */
+/* The acceptor's state is encoded and decoded, as in a store. */
 static bool remember(struct paxos_acceptor *a)
 {
     char text[PAXOS_TEXT_MAX];
@@ -434,7 +436,7 @@ static bool remember(struct paxos_acceptor *a)
     return paxos_parse(text, len, a, NULL) == 0;
 }
 
-/* P1 dies when the first acceptor has accepted: what it sent to the others never left. */
+/* P1 crashes when the first acceptor has accepted: its messages to the others were never sent. */
 static void kill_proposer(struct play *p)
 {
     struct asker *a = &p->asker[P1];
@@ -447,10 +449,8 @@ static void kill_proposer(struct play *p)
             i++;
     struct lab_step *s = add(p, LAB_FAULT, "kill", a->party, a->party);
     lab_label(s, "killed");
-    lab_why(
-        s,
-        "P1 dies in the middle of sending: one acceptor has its value, the others never heard of "
-        "it.");
+    lab_why(s, "P1 crashes in the middle of sending: one acceptor has its value, the others never "
+               "received it.");
     if (!(p->opts->faults & LAB_DUEL))
         schedule(p, START, P2, TAKE_OVER_MS);
 }
@@ -493,10 +493,10 @@ static void label_answer(const struct play *p, const struct event *e, struct lab
     s->term = e->message.ask == PAXOS_LOOK ? 0 : e->message.ballot.round;
     if (!a->ok) {
         lab_label(s, "refused(promised %s)", ballot_text(p, a->promised, n));
-        lab_why(s, "%s has promised n=%s to somebody else.", who, n);
+        lab_why(s, "%s has promised n=%s to another proposer.", who, n);
     } else if (e->message.ask == PAXOS_ACCEPT) {
         lab_label(s, "Accepted(n=%s)", n);
-        lab_why(s, "%s has it for good, until a higher ballot replaces it.", who);
+        lab_why(s, "%s has the value on its disk until a higher ballot replaces it.", who);
     } else {
         bool promise = e->message.ask == PAXOS_PREPARE;
         char head[2 * TEXT_BUF];
@@ -505,17 +505,17 @@ static void label_answer(const struct play *p, const struct event *e, struct lab
             lab_label(s, "%saccepted: %s, %s)", head, acc, v);
         else
             lab_label(s, "%saccepted: none)", head);
-        lab_why(s,
-                promise
-                    ? has ? "%s promises, and tells what it accepted: whoever goes on must go on "
-                            "from there."
-                          : "%s promises, and has accepted nothing so far."
-                : has ? "%s shows the last that it accepted."
-                      : "%s has accepted nothing so far.",
-                who);
+        lab_why(
+            s,
+            promise
+                ? has ? "%s promises, and reports what it accepted: the proposer must continue with that."
+                      : "%s promises, and has accepted nothing so far."
+            : has ? "%s shows the last that it accepted."
+                  : "%s has accepted nothing so far.",
+            who);
     }
     if (e->lost)
-        lab_why(s, "The answer gets lost: %s did it, and %s does not know.", who,
+        lab_why(s, "The answer is lost: %s has done it, and %s does not know.", who,
                 party(p, p->asker[e->asker].party));
     else if (late)
         lab_why(s, "%s's answer comes late: a majority was enough.", who);
@@ -530,7 +530,7 @@ static void answered(struct play *p, struct event *e)
     enum paxos_phase phase = a->p.phase;
     if (!e->lost)
         what = paxos_answered(&a->p, e->acceptor, e->attempt, &e->answer);
-    /* The picture shows the count as it is before the proposer goes on with it. */
+    /* The diagram shows the count before the proposer acts on it. */
     struct lab_step *s = add(p, e->lost ? LAB_LOST : LAB_MESSAGE,
                              e->answer.ok ? yes[e->message.ask] : "refused",
                              p->acceptor_party[e->acceptor], a->party);
@@ -569,7 +569,7 @@ static bool step(struct play *p)
     return !p->failed;
 }
 
-/* ---- the story ---- */
+/* ---- scenario ---- */
 
 static bool play(struct play *p)
 {
@@ -588,7 +588,7 @@ static bool play(struct play *p)
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         lab_trace_field(t, fields[i]);
     snprintf(t->title, sizeof t->title, "Paxos: three acceptors agree on one value");
-    chapter(p, "look", "Before: a look",
+    chapter(p, "look", "Before: a read",
             "Three acceptors that have neither promised nor accepted anything.");
     if (p->opts->cut >= 0) {
         struct lab_step *s = add(p, LAB_FAULT, "cut", p->asker[P1].party,
@@ -604,7 +604,7 @@ static bool play(struct play *p)
         continue;
     if (p->failed || p->now_ms >= LIMIT_MS || p->asker[P1].busy || p->asker[P2].busy)
         return false;
-    chapter(p, "learner", "The learner", "Whoever asks a majority learns what was agreed on.");
+    chapter(p, "learner", "The learner", "A learner that asks a majority learns the chosen value.");
     schedule(p, START, LEARNER, 0);
     while (p->now_ms < 2 * LIMIT_MS && step(p))
         continue;
@@ -629,7 +629,7 @@ int lab_paxos(const struct lab_opts *o, struct lab_trace *out, struct firn_diag 
                           "out of memory, or a run without end (seed %" PRIu64 ")", o->seed);
     return ok ? 0
               : firn__diag(d, FIRN_EIO, 0,
-                           "the proposers did not come to an end with seed %" PRIu64
+                           "the proposers did not finish with seed %" PRIu64
                            ", after %zu steps: try another --seed, and report this one",
                            o->seed, out->steps);
 }

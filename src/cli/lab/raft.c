@@ -1,7 +1,8 @@
 /*
- * The Raft lab: libraft nodes are brought to term 3 with nine entries in the log, all committed, by an
- * election, a few writes and a transfer of the lead. From there on it is recorded: a client sets x = 5, which
- * becomes entry 10 of term 3; then A, the leader, falls silent or is killed, and term 4 begins.
+ * The Raft lab: libraft nodes are brought to term 3 with nine entries in the log, all committed, by
+ * an election, a few writes and a transfer of leadership. Recording begins there: a client sets x =
+ * 5, which becomes entry 10 of term 3; then A, the leader, falls silent or is killed, and term 4
+ * begins.
  */
 #include "cli/lab/lab.h"
 #include "cli/lab/raft_record.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 
 enum { A, B, C };
-enum { CUT_B_C = 2 }; /* the one link that the leader has no part in */
+enum { CUT_B_C = 2 }; /* the one link that does not involve the leader */
 enum { FIRST_TERM = 3, LAST_BEFORE = 9, LIMIT_MS = 5000 };
 
 const char *const lab_raft_links[] = { "A-B", "A-C", "B-C", NULL };
@@ -23,7 +24,7 @@ static const struct {
 struct play {
     struct recording rec;
     bool silent, lose;
-    bool lost[WORLD_NODES]; /* with `lose`: what each was to get is gone already */
+    bool lost[WORLD_NODES]; /* with `lose`: the message to each was lost already */
 };
 
 static bool lose(void *user, const struct world_message *m)
@@ -40,7 +41,7 @@ static bool lose(void *user, const struct world_message *m)
     return false;
 }
 
-/* ---- the story ---- */
+/* ---- scenario ---- */
 
 typedef bool condition(const struct play *p);
 
@@ -75,7 +76,7 @@ static bool answered(const struct play *p)
     return p->rec.answered;
 }
 
-/* One leader, whom all that are up follow, with nothing open. */
+/* One leader, which all running nodes follow, with nothing pending. */
 static bool settled(const struct play *p)
 {
     int leader = world_leader(&p->rec.world);
@@ -98,7 +99,7 @@ static bool new_leader(const struct play *p)
     return leader >= 0 && p->rec.world.node[leader].raft.current_term > FIRST_TERM;
 }
 
-/* All nodes that the leader reaches have all. */
+/* All nodes that the leader reaches have all entries. */
 static bool majority_settled(const struct play *p)
 {
     int leader = world_leader(&p->rec.world);
@@ -112,8 +113,8 @@ static bool majority_settled(const struct play *p)
     return true;
 }
 
-/* Term 1 is the configuration's. B is elected in term 2 and writes, then hands over to A, which is elected in
- * term 3 and writes. Nothing is put into a node but by libraft's own calls. */
+/* Term 1 is the configuration's. B is elected in term 2 and writes, then transfers leadership to
+ * A, which is elected in term 3 and writes. Nodes are changed by libraft's own calls only. */
 static bool before(struct play *p)
 {
     static const char *const command[] = { "set x = 1", "set y = 2", "set x = 3", "set z = 1",
@@ -132,7 +133,7 @@ static bool before(struct play *p)
             return false;
     w->quick = -1;
     for (unsigned i = B; i <= C;
-         i++) { /* a node draws its time-out when it starts, not at each heartbeat */
+         i++) { /* a node chooses its timeout when it starts, not at each heartbeat */
         if (!until(p, settled, LIMIT_MS))
             return false;
         world_kill(w, i);
@@ -154,8 +155,8 @@ static void set_cut(struct play *p, int cut, bool on)
                                      (int)b + 1);
     lab_label(s, on ? "the link is cut" : "the link works again");
     lab_why(s,
-            on ? "From here on nothing gets through between %c and %c."
-               : "Messages get through between %c and %c again.",
+            on ? "From here on no message arrives between %c and %c."
+               : "Messages arrive between %c and %c again.",
             record_name(a), record_name(b));
 }
 
@@ -164,7 +165,7 @@ static bool ask(struct play *p, unsigned node, const char *command)
     p->rec.answered = false;
     struct lab_step *s = record_step(&p->rec, LAB_MESSAGE, "request", RECORD_CLIENT, (int)node + 1);
     lab_label(s, "%s", command);
-    lab_why(s, "The client turns to the leader: only the leader takes commands.");
+    lab_why(s, "The client asks the leader: only the leader accepts commands.");
     if (!world_ask(&p->rec.world, node, command))
         return false;
     record_refresh(&p->rec, node);
@@ -174,8 +175,8 @@ static bool ask(struct play *p, unsigned node, const char *command)
     s->index = p->rec.world.asked;
     lab_label(s, "new entry: term %llu, index %llu, %s", term, p->rec.world.asked, command);
     lab_why(s,
-            "%c adds the command to its log. It is not committed yet: if %c died now, it could be "
-            "gone.",
+            "%c adds the command to its log. It is not committed yet: if %c crashed now, it "
+            "could be lost.",
             record_name(node), record_name(node));
     return true;
 }
@@ -191,7 +192,7 @@ static bool replicate(struct play *p, const struct lab_opts *o)
     if (o->faults & LAB_LOSE) {
         p->lose = true;
         struct lab_step *s = record_step(&p->rec, LAB_FAULT, "lossy", A + 1, A + 1);
-        lab_label(s, "the first AppendEntries will get lost");
+        lab_label(s, "the first AppendEntries will be lost");
         lab_why(s, "The network loses the first message with the new entry to each follower.");
     }
     if (!ask(p, A, "set x = 5") || !until(p, answered, LIMIT_MS))
@@ -201,7 +202,7 @@ static bool replicate(struct play *p, const struct lab_opts *o)
     if (!until(p, majority_settled, LIMIT_MS))
         return false;
     if (o->cut >= 0 && o->cut != CUT_B_C) {
-        /* One follower is alone: long enough that it wants to be elected. */
+        /* One follower is isolated long enough to start an election. */
         pass(p, 3 * WORLD_ELECTION_MS);
         set_cut(p, o->cut, false);
         return until(p, settled, LIMIT_MS);
@@ -212,26 +213,30 @@ static bool replicate(struct play *p, const struct lab_opts *o)
 static void kill_leader(struct play *p)
 {
     record_chapter(
-        &p->rec, "election", "Election: the leader dies",
-        "A has answered the client and dies before it tells anybody that entry 10 is committed.");
+        &p->rec, "election", "Election: the leader crashes",
+        "A has answered the client and crashes before it tells any follower that entry 10 "
+        "is committed.");
     world_kill(&p->rec.world, A);
     record_refresh(&p->rec, A);
     struct lab_step *s = record_step(&p->rec, LAB_FAULT, "kill", A + 1, A + 1);
     lab_label(s, "killed");
-    lab_why(s, "kill -9: A's memory is gone, its disk stays. Nobody is told.");
+    lab_why(s, "kill -9: A's memory is lost, its disk remains. No node is notified.");
 }
 
 static void silence_leader(struct play *p)
 {
-    record_chapter(&p->rec, "election", "Election: the leader falls silent",
-                   "No heartbeat of A arrives any more, as if it stood still or its network did.");
+    record_chapter(
+        &p->rec, "election", "Election: the leader falls silent",
+        "No heartbeat of A arrives any more, as if A were stopped or its network failed.");
     p->silent = true;
     struct lab_step *s = record_step(&p->rec, LAB_FAULT, "silence", A + 1, A + 1);
-    lab_label(s, "its heartbeats get lost");
-    lab_why(s, "What A sends as a leader is lost; it still hears, and can vote.");
+    lab_label(s, "its heartbeats are lost");
+    lab_why(s, "Messages that A sends as a leader are lost; it still receives messages, and can "
+               "vote.");
 }
 
-/* Who lives and can talk elects a leader; if nobody can, the link has to heal first. */
+/* Nodes that run and reach each other elect a leader; if none can, the link must be restored
+ * first. */
 static bool elect(struct play *p, const struct lab_opts *o)
 {
     bool dead = o->faults & LAB_KILL_LEADER;
@@ -241,9 +246,9 @@ static bool elect(struct play *p, const struct lab_opts *o)
             return false;
         struct lab_step *s = record_step(&p->rec, LAB_NOTE, "no_majority", B + 1, C + 1);
         lab_label(s, "no majority, no leader");
-        lab_why(
-            s, "One of three nodes is down and the other two do not hear each other: nobody can be "
-               "elected, so nothing is accepted, and nothing that was is lost.");
+        lab_why(s,
+                "One of three nodes is down and the other two cannot reach each other: no node can "
+                "be elected, so nothing is accepted, and nothing that was accepted is lost.");
     }
     if (dead && o->cut >= 0)
         set_cut(p, o->cut, false);
@@ -263,7 +268,8 @@ static bool go_on(struct play *p)
     int leader = world_leader(&p->rec.world);
     record_chapter(
         &p->rec, "service", "Service goes on",
-        "Nothing that a client was told is gone: x is 5. The next command goes to the new leader.");
+        "Nothing that was confirmed to a client is lost: x is 5. The next command goes to "
+        "the new leader.");
     if (leader < 0 || !ask(p, (unsigned)leader, "set y = 6") || !until(p, answered, LIMIT_MS))
         return false;
     if (!world_start(&p->rec.world, A))
@@ -271,8 +277,8 @@ static bool go_on(struct play *p)
     record_refresh(&p->rec, A);
     struct lab_step *s = record_step(&p->rec, LAB_FAULT, "restart", A + 1, A + 1);
     lab_label(s, "starts again");
-    lab_why(s, "A has its term, its vote and its log from its disk. It starts as a follower, as "
-               "everybody does, and knows of no commit.");
+    lab_why(s, "A reads its term, its vote and its log from its disk. It starts as a follower, as "
+               "every node does, and does not know what is committed.");
     return until(p, settled, LIMIT_MS);
 }
 
@@ -314,7 +320,7 @@ int lab_raft(const struct lab_opts *o, struct lab_trace *out, struct firn_diag *
                           "out of memory, or a run without end (seed %" PRIu64 ")", o->seed);
     return ok ? 0
               : firn__diag(d, FIRN_EIO, 0,
-                           "the nodes did not come to an end with seed %" PRIu64
+                           "the nodes did not finish with seed %" PRIu64
                            ", after %zu steps: try another --seed, and report this one",
                            o->seed, out->steps);
 }

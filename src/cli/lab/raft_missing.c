@@ -1,4 +1,4 @@
-/* A build without libraft: see src/CMakeLists.txt. */
+/* The Raft lab in a build without libraft: an error text; see src/cli/CMakeLists.txt. */
 #include "cli/lab/lab.h"
 #include "id/diag.h"
 

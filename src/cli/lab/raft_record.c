@@ -1,3 +1,4 @@
+/* Records what the nodes of a raft_world do as steps of a trace, with reasons. */
 #include "cli/lab/raft_record.h"
 
 #include <inttypes.h>
@@ -68,14 +69,14 @@ static void flush_quiet(struct recording *p)
         struct lab_step *s = lab_trace_add(p->trace, LAB_QUIET, "quiet", LAB_NOBODY, LAB_NOBODY,
                                            p->world.now_ms - p->start_ms);
         if (p->missed > 0) {
-            lab_label(s, "%" PRIu64 " ms: %u more messages get lost", ms, p->missed);
-            lab_why(s, "The same again: whoever gets no answer sends again.");
+            lab_label(s, "%" PRIu64 " ms: %u more messages are lost", ms, p->missed);
+            lab_why(s, "The same again: a node that gets no answer sends again.");
         } else {
-            lab_label(s, "%" PRIu64 " ms: %u heartbeats and answers without news", ms, p->quiet);
+            lab_label(s, "%" PRIu64 " ms: %u heartbeats and answers without changes", ms, p->quiet);
             lab_why(
                 s,
-                "A leader sends an empty AppendEntries every %d ms. Followers that hear it do not "
-                "stand for election.",
+                "A leader sends an empty AppendEntries every %d ms. Followers that receive it do "
+                "not start an election.",
                 WORLD_HEARTBEAT_MS);
         }
     }
@@ -105,7 +106,7 @@ struct lab_step *record_note(struct recording *p, const char *event, unsigned no
     return record_step(p, LAB_NOTE, event, (int)node + 1, (int)node + 1);
 }
 
-/* What a node concluded from an event is shown with the step that tells of it, not with the event. */
+/* A node's conclusion from an event is shown with the step that names it, not with the event. */
 static void hold_back(struct recording *p, struct lab_step *s, unsigned node, unsigned first)
 {
     if (p->trace->steps < 2 || p->trace->full)
@@ -123,7 +124,7 @@ void record_chapter(struct recording *p, const char *event, const char *label, c
     lab_why(s, "%s", why);
 }
 
-/* ---- what a node did: the difference between two looks ---- */
+/* ---- what a node did: the difference between two states ---- */
 
 static void became_leader(struct recording *p, unsigned i, const struct seen *now)
 {
@@ -131,8 +132,8 @@ static void became_leader(struct recording *p, unsigned i, const struct seen *no
     s->term = now->term;
     lab_label(s, "2 of 3 votes: leader of term %llu", now->term);
     lab_why(s,
-            "%c has a majority. Any two majorities share a node, and a node votes once a term: "
-            "there is at most one leader in term %llu.",
+            "%c has a majority. Any two majorities share a node, and a node votes once per "
+            "term: there is at most one leader in term %llu.",
             record_name(i), now->term);
 }
 
@@ -145,33 +146,34 @@ static void became_candidate(struct recording *p, unsigned i, const struct seen 
     if (asked_first) {
         lab_label(s, "would win: candidate in term %llu", now->term);
         lab_why(s,
-                "A majority would vote for %c. Now it is meant: it raises its term to %llu and "
-                "votes for itself.",
+                "A majority would vote for %c. Now the real election starts: it increases its term "
+                "to %llu and votes for itself.",
                 record_name(i), now->term);
         return;
     }
     uint64_t silence = p->world.now_ms - p->heard_ms[i];
     if (was->role == RAFT_CANDIDATE) {
-        lab_label(s, "nobody won: candidate in term %llu", now->term);
+        lab_label(s, "no winner: candidate in term %llu", now->term);
         lab_why(s,
-                "The votes of term %llu were split or refused. After another random time-out %c "
-                "tries in a higher term.",
+                "The votes of term %llu were split or refused. After another random timeout %c "
+                "tries again in a higher term.",
                 was->term, record_name(i));
     } else if (now->pre_vote) {
         lab_label(s, "time-out (%" PRIu64 " ms): asks first", silence);
         lab_why(s,
-                "%c heard no leader for %" PRIu64 " ms. Time-outs are random, from %d to %d ms "
-                "(and looked at every %d), so that rarely two stand at once. Pre-vote: it asks who "
-                "would vote before it raises its term.",
+                "%c received nothing from a leader for %" PRIu64
+                " ms. Timeouts are random, from %d to %d ms (checked every %d ms), so that two "
+                "nodes rarely start an election at once. Pre-vote: it asks for votes before it "
+                "increases its term.",
                 record_name(i), silence, WORLD_ELECTION_MS, 2 * WORLD_ELECTION_MS,
                 WORLD_HEARTBEAT_MS);
     } else {
         lab_label(s, "time-out (%" PRIu64 " ms): candidate, term %llu", silence, now->term);
         lab_why(
             s,
-            "%c heard no leader for %" PRIu64 " ms. Time-outs are random, from %d to %d ms "
-            "(and looked at every %d), so that rarely two stand at once. It raises its term and "
-            "votes for itself.",
+            "%c received nothing from a leader for %" PRIu64
+            " ms. Timeouts are random, from %d to %d ms (checked every %d ms), so that two "
+            "nodes rarely start an election at once. It increases its term and votes for itself.",
             record_name(i), silence, WORLD_ELECTION_MS, 2 * WORLD_ELECTION_MS, WORLD_HEARTBEAT_MS);
     }
 }
@@ -184,18 +186,16 @@ static void became_follower(struct recording *p, unsigned i, const struct seen *
     if (was->role == RAFT_LEADER && now->term == was->term) {
         lab_label(s, "reaches no majority: steps down");
         lab_why(s,
-                "No follower answered %c for an election time-out. It stops leading, so that "
-                "clients turn to whoever is elected.",
+                "No follower answered %c for an election timeout. It stops leading, so that "
+                "clients find the new leader.",
                 record_name(i));
     } else if (now->leader) {
         lab_label(s, "follows %c in term %llu", record_name((unsigned)now->leader - 1), now->term);
-        lab_why(s, "An AppendEntries of term %llu says that %c was elected: %c follows.", now->term,
-                record_name((unsigned)now->leader - 1), record_name(i));
+        lab_why(s, "An AppendEntries of term %llu shows that %c was elected: %c follows.",
+                now->term, record_name((unsigned)now->leader - 1), record_name(i));
     } else {
         lab_label(s, "steps back: term %llu", now->term);
-        lab_why(s,
-                "A message of a higher term than its own: %c is no leader and no candidate in term "
-                "%llu.",
+        lab_why(s, "A message of a higher term than its own: %c becomes a follower in term %llu.",
                 record_name(i), now->term);
     }
 }
@@ -218,7 +218,7 @@ static void committed(struct recording *p, unsigned i, const struct seen *now)
         lab_why(s,
                 "Entry %llu is on the disks of a majority (%s). Every later leader needs votes of "
                 "a majority, so one of its voters has the entry, and votes only for a log that has "
-                "it too: it cannot get lost any more.",
+                "it too: it cannot be lost any more.",
                 now->commit, who);
     else
         lab_why(
@@ -241,19 +241,17 @@ static void applied(struct recording *p, unsigned i, const struct seen *now)
                   p->world.node[i].variable['x' - 'a']);
     if (p->pending.first < p->pending.last)
         lab_why(s,
-                "What %c knew was in its memory, which is gone. It executes its log again, as far "
-                "as the leader says that it is committed.",
+                "The state of %c was in its memory, which is lost. It applies its log again, up to "
+                "the leader's commit index.",
                 record_name(i));
     else if (now->role == RAFT_LEADER)
-        lab_why(s,
-                "What is committed may be executed. All nodes execute the same entries in the same "
-                "order, so all of them hold the same values.");
+        lab_why(s, "Committed entries are applied. All nodes apply the same entries in the same "
+                   "order, so all of them hold the same values.");
     else
-        lab_why(
-            s,
-            "The leader's commit index is %llu: %c knows now that a majority has the entry, and "
-            "executes it too.",
-            now->commit, record_name(i));
+        lab_why(s,
+                "The leader's commit index is %llu: %c now knows that a majority has the entry, "
+                "and applies it, too.",
+                now->commit, record_name(i));
 }
 
 /* After every event on node `i`. */
@@ -282,7 +280,7 @@ static void compare(struct recording *p, unsigned i)
         s->index = now.commit;
         lab_label(s, p->pending.status == 0 ? "done (index %llu)" : "failed", now.commit);
         lab_why(s,
-                "Only now the client hears of success: what it was told survives the loss of any "
+                "Only now the client gets its answer: a confirmed command survives the loss of any "
                 "one node.");
         p->answered = true;
     }
@@ -299,11 +297,10 @@ static void describe_entries(const struct world_message *m, struct lab_step *s)
     else
         lab_label(s, "AppendEntries(term %llu, %llu to %" PRIu64 ")", m->term, m->prev_index + 1,
                   s->index);
-    lab_why(
-        s,
-        "%c sends the entry, with the place before it (index %llu, term %llu): a follower whose "
-        "log differs there refuses, so equal logs stay equal.",
-        record_name(m->from), m->prev_index, m->prev_term);
+    lab_why(s,
+            "%c sends the entry, with the position before it (index %llu, term %llu): a "
+            "follower whose log differs there refuses, so equal logs stay equal.",
+            record_name(m->from), m->prev_index, m->prev_term);
 }
 
 static void describe_heartbeat(const struct recording *p, const struct world_message *m,
@@ -314,13 +311,12 @@ static void describe_heartbeat(const struct recording *p, const struct world_mes
     lab_label(s, "AppendEntries(term %llu, leaderCommit %llu)", m->term, m->leader_commit);
     if (to->term < m->term || to->leader != m->from + 1)
         lab_why(s,
-                "The first heartbeat of the leader of term %llu: it ends the election and starts "
-                "%c's time-out again.",
+                "The first heartbeat of the leader of term %llu: it ends the election and restarts "
+                "%c's timeout.",
                 m->term, record_name(m->to));
     else
-        lab_why(
-            s, "A heartbeat carries the leader's commit index: that is how followers learn what is "
-               "committed.");
+        lab_why(s, "A heartbeat carries the leader's commit index: from it followers learn what is "
+                   "committed.");
 }
 
 static void describe_ack(const struct recording *p, const struct world_message *m,
@@ -330,16 +326,18 @@ static void describe_ack(const struct recording *p, const struct world_message *
     if (m->rejected) {
         lab_label(s, "refused(term %llu, log ends at %llu)", m->term, m->last_index);
         if (m->term > p->seen[m->to].term)
-            lab_why(s, "%c is in a higher term already and tells so.", record_name(m->from));
+            lab_why(s, "%c is in a higher term already and reports it.", record_name(m->from));
         else
-            lab_why(s,
-                    "%c has no entry %llu: something before it got lost. The leader goes back and "
-                    "sends again from %llu.",
-                    record_name(m->from), m->rejected, m->last_index + 1);
+            lab_why(
+                s,
+                "%c has no entry %llu: an earlier entry was lost. The leader goes back and sends "
+                "again from %llu.",
+                record_name(m->from), m->rejected, m->last_index + 1);
         return;
     }
     lab_label(s, "success(term %llu, index %llu)", m->term, m->last_index);
-    lab_why(s, "%c has everything up to %llu on its disk. The leader counts who has what.",
+    lab_why(s,
+            "%c has everything up to %llu on its disk. The leader counts the nodes that have it.",
             record_name(m->from), m->last_index);
 }
 
@@ -352,13 +350,13 @@ static void describe_request(const struct world_message *m, struct lab_step *s)
               m->term, m->last_index, m->last_term);
     if (m->pre_vote)
         lab_why(s,
-                "Would you vote for me in term %llu? My log ends at index %llu of term %llu. "
-                "Nobody's term changes by this.",
+                "Asks for a vote in term %llu, without changing any term. Its log ends at index "
+                "%llu of term %llu.",
                 m->term, m->last_index, m->last_term);
     else
         lab_why(s,
-                "%c asks for a vote in term %llu. Its log ends at index %llu of term %llu: nobody "
-                "votes for a log that lacks what its own has.",
+                "%c asks for a vote in term %llu. Its log ends at index %llu of term %llu: no node "
+                "votes for a log that is behind its own.",
                 record_name(m->from), m->term, m->last_index, m->last_term);
 }
 
@@ -371,7 +369,7 @@ static void describe_vote(const struct recording *p, const struct world_message 
                          : "refused (term %llu)",
               m->term);
     if (m->granted && m->pre_vote)
-        lab_why(s, "%c has no leader either, and %c's log is as good as its own.",
+        lab_why(s, "%c has no leader either, and %c's log is not behind its own.",
                 record_name(m->from), record_name(m->to));
     else if (m->granted)
         lab_why(s,
@@ -379,22 +377,21 @@ static void describe_vote(const struct recording *p, const struct world_message 
                 "twice, not even after a crash.",
                 record_name(m->from), m->term);
     else if (voter->role == RAFT_LEADER || voter->leader)
-        lab_why(
-            s,
-            "%c heard its leader less than its own time-out ago and still believes in it. So one node "
-            "with a bad link cannot depose a leader that the others hear.",
-            record_name(m->from));
+        lab_why(s,
+                "%c received a message of its leader within its timeout and still follows it. So "
+                "one node with a bad link cannot depose a leader that the other nodes reach.",
+                record_name(m->from));
     else if (candidate->last < voter->last)
         lab_why(s,
-                "%c's log ends at %llu, %c's at %llu: a leader without entry %llu, which may be "
-                "committed, must not be.",
+                "%c's log ends at %llu, %c's at %llu: a node without entry %llu, which may be "
+                "committed, must not lead.",
                 record_name(m->to), candidate->last, record_name(m->from), voter->last,
                 voter->last);
     else
         lab_why(s, "%c voted for another in this term, or for itself.", record_name(m->from));
 }
 
-/* A message that got lost, the same as one before in this chapter. */
+/* A lost message that equals an earlier one of this chapter. */
 static bool lost_before(const struct recording *p, const struct lab_step *like)
 {
     const struct lab_trace *t = p->trace;
@@ -405,7 +402,7 @@ static bool lost_before(const struct recording *p, const struct lab_step *like)
     return false;
 }
 
-/* Field by field: what lies between them is not ours to compare. */
+/* Field by field: padding must not be compared. */
 static bool seen_eq(const struct seen *a, const struct seen *b)
 {
     return a->up == b->up && a->pre_vote == b->pre_vote && a->role == b->role &&
@@ -426,24 +423,24 @@ static void describe_lost(const struct recording *p, const struct world_message 
                           struct lab_step *s)
 {
     if (!p->world.node[m->to].up)
-        lab_why(s, "%c is down: nobody hears it. %c will notice by the answer that does not come.",
-                record_name(m->to), record_name(m->from));
+        lab_why(s, "%c is down. %c will notice that no answer arrives.", record_name(m->to),
+                record_name(m->from));
     else if (m->type == RAFT_IO_APPEND_ENTRIES && m->entries == 0)
         lab_why(s,
                 "The heartbeat does not arrive. %c cannot know whether the leader is dead, slow or "
-                "cut off.",
+                "partitioned.",
                 record_name(m->to));
     else
-        lab_why(s, "It does not arrive. %c will notice by the answer that does not come.",
+        lab_why(s, "The message does not arrive. %c will notice that no answer arrives.",
                 record_name(m->from));
     if (m->type == RAFT_IO_REQUEST_VOTE)
         lab_why(s,
                 "%c %s. %c needs one more vote than its own: a majority of all nodes, not of those "
                 "that answer.",
-                record_name(m->to), p->world.node[m->to].up ? "is out of reach" : "is down",
+                record_name(m->to), p->world.node[m->to].up ? "cannot be reached" : "is down",
                 record_name(m->from));
     if (m->type == RAFT_IO_APPEND_ENTRIES_RESULT)
-        lab_why(s, "%c did its part, but nobody hears of it.", record_name(m->from));
+        lab_why(s, "%c has done it, but its answer is lost.", record_name(m->from));
 }
 
 static void describe(const struct recording *p, const struct world_message *m, struct lab_step *s)
@@ -492,7 +489,8 @@ static void on_message(void *user, const struct world_message *m)
         describe(p, m, s);
         struct seen now = record_look(&p->world.node[m->to]);
         hold_back(p, s, m->to, RECORD_COMMIT);
-        if (now.role != RAFT_FOLLOWER && !m->lost) /* it became that by this message, or stays it */
+        /* it became this by the message, or remains it */
+        if (now.role != RAFT_FOLLOWER && !m->lost)
             hold_back(p, s, m->to, RECORD_ROLE);
     }
     if (m->type == RAFT_IO_APPEND_ENTRIES && !m->lost)
@@ -510,13 +508,14 @@ static void on_stored(void *user, unsigned node, raft_index index)
         s->term = e->term;
         s->index = index;
         lab_label(s, "%llu is on its disk", index);
-        lab_why(s,
-                p->seen[node].role == RAFT_LEADER
-                    ? "%c writes its own log while the messages are under way; it counts itself "
-                      "only when the disk has it."
-                    : "%c adds the entry to its log and answers when the disk has it. It does not "
-                      "execute it yet: nobody knows whether it will be committed.",
-                record_name(node));
+        lab_why(
+            s,
+            p->seen[node].role == RAFT_LEADER
+                ? "%c writes its own log while the messages are in transit; it counts itself only "
+                  "when the entry is on its disk."
+                : "%c adds the entry to its log and answers when it is on its disk. It does not "
+                  "apply it yet: it is not known to be committed.",
+            record_name(node));
     }
     compare(p, node);
 }

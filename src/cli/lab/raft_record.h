@@ -1,6 +1,6 @@
 /*
- * raft_record.h - writes down what the nodes of a raft_world do, and says why.
- * What a node did is found by comparing it before and after each event: libraft is not asked to tell.
+ * raft_record.h - records what the nodes of a raft_world do, with reasons. It compares a node
+ * before and after each event: libraft needs no hooks for this.
  * Heartbeats and answers that change nothing are counted, not drawn. One thread.
  */
 #ifndef FIRN_CLI_LAB_RAFT_RECORD_H
@@ -37,9 +37,10 @@ struct recording {
     struct seen seen[WORLD_NODES]; /* the rest is private */
     uint64_t start_ms, heard_ms[WORLD_NODES];
     raft_index last_before; /* of the log, when it began */
-    unsigned quiet, missed; /* messages that are not drawn: without news; lost like others before */
+    /* messages that are not drawn: without changes; lost like earlier ones */
+    unsigned quiet, missed;
     uint64_t quiet_ms;
-    struct { /* told in the middle of an event, drawn after it */
+    struct { /* reported in the middle of an event, drawn after it */
         raft_index first, last;
         char command[WORLD_COMMAND_BUF];
         bool answer;
@@ -50,7 +51,7 @@ struct recording {
 char record_name(unsigned node); /* 'A' */
 struct seen record_look(const struct world_node *n);
 
-/* From here on all that the world's nodes do becomes steps of `t`, which is empty. */
+/* From here on everything that the nodes do becomes steps of `t`, which is empty. */
 void record_begin(struct recording *p, struct lab_trace *t);
 
 /* The caller killed, started or changed a node itself. */

@@ -1,3 +1,4 @@
+/* Three libraft nodes with a simulated clock, disks and network; see raft_world.h. */
 #include "cli/lab/raft_world.h"
 
 #include <stdio.h>
@@ -306,7 +307,7 @@ static int io_send(struct raft_io *io, struct raft_io_send *req, const struct ra
     if (copy.type == RAFT_IO_APPEND_ENTRIES && !entries_copy(&copy.append_entries))
         return RAFT_NOMEM;
     bool far = (node->i == 2) !=
-               (to == 2); /* C is a little farther away, so answers come one by one */
+               (to == 2); /* C is a little farther away, so that answers arrive one by one */
     struct world_event *d = schedule(w, EVENT_DELIVER, to, far ? FAR_MS : NEAR_MS);
     struct world_event *s = d ? schedule(w, EVENT_SENT, node->i, 0) : NULL;
     if (!s) {
@@ -342,7 +343,7 @@ static int io_start(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, ra
                : RAFT_TOOMANY;
 }
 
-/* The node's own requests end; messages that it sent are on their way. */
+/* The node's own requests end; messages that it sent are still delivered. */
 static void io_close(struct raft_io *io, raft_io_close_cb cb)
 {
     struct world_node *node = io->impl;
@@ -471,7 +472,7 @@ static void ask_done(struct raft_apply *req, int status, void *result)
     struct raft_world *w = n->world;
     (void)result;
     raft_free(req);
-    if (n->up && w->watch.answered) /* a dead node answers nobody */
+    if (n->up && w->watch.answered) /* a dead node does not answer */
         w->watch.answered(w->watch.user, n->i, status);
 }
 
@@ -589,7 +590,7 @@ bool world_step(struct raft_world *w)
         deliver(w, &e);
         break;
     case EVENT_STORED:
-        if (e.upto > n->disk.n) /* what was cut off in the meantime */
+        if (e.upto > n->disk.n) /* entries that were truncated in the meantime */
             e.upto = n->disk.n;
         if (n->disk.durable < e.upto)
             n->disk.durable = e.upto;

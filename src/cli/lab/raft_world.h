@@ -1,11 +1,13 @@
 /*
- * raft_world.h - three libraft nodes, A, B and C, in one process: their clock, disks and network are ours.
+ * raft_world.h - three libraft nodes, A, B and C, in one process, with a simulated clock, disks and
+ * network.
  *
- * libraft asks for all of these through struct raft_io. Time is virtual and moves from one event to the
- * next; a write to a disk and a message take a fixed time; whatever is random comes from a seed. A node that
- * is killed loses what its disk had not finished, and starts again from its disk as a process would. The
- * settings are those of firnd (raft/node.c): time-outs of 150 to 300 ms, heartbeats of 30 ms, pre-vote.
- * Whoever watches is told of every message and every change that a node makes. One thread.
+ * libraft asks for all of these through struct raft_io. Time is virtual and moves from one event to
+ * the next; a write to a disk and a message take a fixed time; all randomness comes from a seed. A
+ * node that is killed loses writes that its disk had not finished, and starts again from its disk
+ * as a process would. The settings are those of firnd (raft/node.c): time-outs of 150 to 300 ms,
+ * heartbeats of 30 ms, pre-vote. Callbacks report every message and every change that a node makes.
+ * One thread.
  */
 #ifndef FIRN_CLI_LAB_RAFT_WORLD_H
 #define FIRN_CLI_LAB_RAFT_WORLD_H
@@ -29,7 +31,7 @@ struct world_disk { /* survives its node */
     raft_term term;
     raft_id vote;
     struct world_entry entry[WORLD_ENTRIES_MAX];
-    size_t n, durable; /* the first `durable` would be there after a crash */
+    size_t n, durable; /* the first `durable` survive a crash */
 };
 
 struct world_node {
@@ -47,7 +49,7 @@ struct world_node {
     unsigned tick_ms;
 };
 
-/* A message as it was, without what its receiver takes. */
+/* A copy of a message, without the memory that its receiver takes. */
 struct world_message {
     unsigned from, to;
     bool lost;
@@ -63,12 +65,12 @@ struct world_message {
     bool granted, pre_vote;          /* RequestVote and its result */
 };
 
-struct world_watch { /* all told after libraft has done with it; `user` comes first */
+struct world_watch { /* all called after libraft has processed the event; `user` comes first */
     void *user;
     void (*message)(void *user, const struct world_message *m);
     void (*stored)(void *user, unsigned node, raft_index index);
     void (*ticked)(void *user, unsigned node);
-    /* The exceptions: told in the middle of one of the above. */
+    /* The exceptions: called in the middle of one of the above. */
     void (*applied)(void *user, unsigned node, raft_index index, const char *command);
     void (*answered)(void *user, unsigned node, int status);
 };
@@ -90,7 +92,8 @@ struct raft_world {
     raft_index asked; /* of the client's last command */
 };
 
-/* Made, with an empty disk each and one configuration, all three as voters; false: failed. done() is needed in both cases. */
+/* Make three voters with empty disks and one configuration; false: failed. Call done() in both
+ * cases. */
 bool world_init(struct raft_world *w, uint64_t seed, bool pre_vote, int quick);
 void world_done(struct raft_world *w);
 

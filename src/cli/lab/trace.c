@@ -1,3 +1,4 @@
+/* A trace: parties, steps and their states. */
 #include "cli/lab/trace.h"
 
 #include <stdarg.h>
@@ -19,7 +20,7 @@ void lab_trace_done(struct lab_trace *t)
 int lab_trace_party(struct lab_trace *t, const char *name)
 {
     if (t->parties == LAB_PARTIES_MAX)
-        abort(); /* a player's mistake */
+        abort(); /* a bug of a player */
     snprintf(t->party[t->parties], LAB_NAME_BUF, "%s", name);
     return (int)t->parties++;
 }
@@ -34,7 +35,7 @@ void lab_trace_field(struct lab_trace *t, const char *name)
 struct lab_step *lab_trace_add(struct lab_trace *t, enum lab_kind kind, const char *event, int from,
                                int to, uint64_t at_ms)
 {
-    static struct lab_step nowhere; /* what a full trace writes to */
+    static struct lab_step nowhere; /* the step that a full trace writes to */
     struct lab_step *s = &nowhere;
     if (t->steps == t->room && !t->full) {
         size_t room = t->room ? 2 * t->room : 64;

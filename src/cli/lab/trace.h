@@ -1,8 +1,8 @@
 /*
- * trace.h - what happened, step by step, between a few parties: the stuff of a sequence diagram.
- * Players (cli/lab/raft.c, cli/lab/paxos.c) write one while the real code runs; the command line draws it. A step
- * is a message that arrived or was lost, or something that one party did by itself, and the state of all
- * parties after it. One thread.
+ * trace.h - what happened between a few parties, step by step: the data of a sequence diagram.
+ * Players (cli/lab/raft.c, cli/lab/paxos.c) write one while the real code runs; the command line
+ * draws it. A step is a message that arrived or was lost, or something that one party did by
+ * itself, and the state of all parties after it. One thread.
  */
 #ifndef FIRN_CLI_LAB_TRACE_H
 #define FIRN_CLI_LAB_TRACE_H
@@ -19,7 +19,7 @@ enum {
     LAB_LABEL_BUF = 96,
     LAB_WHY_BUF = 288,
     LAB_TITLE_BUF = 160,
-    LAB_STEPS_MAX = 1000, /* far above any run; a player that goes in circles stops here */
+    LAB_STEPS_MAX = 1000, /* far above any run; a player in an endless loop stops here */
 };
 
 enum lab_kind {
@@ -28,7 +28,7 @@ enum lab_kind {
     LAB_LOST,    /* the same, but it never arrived */
     LAB_NOTE,    /* something that `from` did */
     LAB_FAULT,   /* something that was done to `from`, or to the link between from and to */
-    LAB_QUIET,   /* messages that changed nothing, counted and left out; nobody's */
+    LAB_QUIET,   /* messages that changed nothing, counted and left out; of no party */
 };
 #define LAB_NOBODY (-1)
 
@@ -40,7 +40,7 @@ struct lab_step {
     uint64_t term;     /* Raft: term, Paxos: round of the ballot; 0: none */
     uint64_t index;    /* Raft: of the log; 0: none */
     char label[LAB_LABEL_BUF];
-    char why[LAB_WHY_BUF];                                    /* a sentence or two for people */
+    char why[LAB_WHY_BUF];                                    /* a sentence or two for the reader */
     char cell[LAB_PARTIES_MAX][LAB_FIELDS_MAX][LAB_CELL_BUF]; /* state; "" where it has none */
 };
 
@@ -63,7 +63,8 @@ void lab_trace_done(struct lab_trace *t);
 int lab_trace_party(struct lab_trace *t, const char *name);
 void lab_trace_field(struct lab_trace *t, const char *name);
 
-/* A new step with the state of the one before; never NULL, but without effect when the trace is full. */
+/* A new step with the state of the one before; never NULL, but without effect when the trace is
+ * full. */
 struct lab_step *lab_trace_add(struct lab_trace *t, enum lab_kind kind, const char *event, int from,
                                int to, uint64_t at_ms);
 __attribute__((format(printf, 2, 3))) void lab_label(struct lab_step *s, const char *fmt, ...);

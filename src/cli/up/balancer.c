@@ -1,3 +1,4 @@
+/* The load balancer of firn up: finds haproxy or nginx and writes its configuration. */
 #include "cli/up/balancer.h"
 #include "cli/say.h"
 
@@ -34,7 +35,7 @@ bool balancer_find(struct balancer *b, const char *name)
     return false;
 }
 
-/* nginx gets streams from a module that Debian packs apart. */
+/* nginx proxies TCP with a module that Debian packages separately. */
 static bool nginx_has_stream(void)
 {
     glob_t found = { 0 };

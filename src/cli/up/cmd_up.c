@@ -1,10 +1,10 @@
 /*
- * firn up: the whole picture on one machine, to try and to take apart: three firnds that are each other's
- * store (each a Snowflake generator and a ticket server), a load balancer in front, and a client that takes
- * an ID of both kinds in turn.
+ * firn up: a complete system on one machine, for trying out: a cluster of three firnds (each a
+ * Snowflake generator and a ticket server), a load balancer in front, and a client that requests
+ * IDs of both kinds in turn.
  *
- * site.h has what runs. firn looks after them: one
- * that ends is started again a little later, and all end with firn, however that ends (child.h).
+ * site.h has the programs. firn supervises them: one that ends is started again a little later, and
+ * all end with firn, however firn ends (child.h).
  */
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -26,7 +26,7 @@ enum {
     PORT_DEFAULT = 9000,
     PORT_MAX = 65535 - 10 * SITE_MEMBERS - 3,
     GRACE_MS = 15 * 1000,  /* to end: longer than firnd's own limits.drain_ms */
-    RESTART_MS = 5 * 1000, /* time to see how it goes on without one */
+    RESTART_MS = 5 * 1000, /* time to observe the system without one */
 };
 
 static const struct opt opts[] = {
@@ -36,7 +36,7 @@ static const struct opt opts[] = {
       .at = offsetof(struct up, rounds),
       .value = "N",
       .max = ROUNDS_MAX,
-      .about = "IDs that the client takes of each kind and shows (default 10)" },
+      .about = "number of IDs of each kind that the client requests and shows (default 10)" },
     { .name = "once",
       .at = offsetof(struct up, once),
       .about = "stop all after the rounds, instead of serving until Ctrl-C" },
@@ -63,25 +63,25 @@ static const struct opt opts[] = {
       .type = OPT_TEXT,
       .at = offsetof(struct up, store),
       .value = "URL",
-      .about = "a store that all three share (default: they are each other's)" },
+      .about = "a store that all three share (default: they form a cluster)" },
     { .name = NULL },
 };
 
 const struct usage up_usage = {
     .name = "up",
-    .examples = "  firn up                       all of it, until Ctrl-C\n"
-                "  firn up --state var/cluster   and go on where it ended the next time\n"
+    .examples = "  firn up                       everything, until Ctrl-C\n"
+                "  firn up --state var/cluster   keep the state for the next time\n"
                 "  firn up --once --rounds 3     start, show three rounds, stop\n",
     .synopsis = "firn up [--rounds N] [--once] [--state DIR] [--port PORT] [--balancer NAME]\n"
                 "               [--store URL]",
     .about =
-        "Starts three servers that are each other's store, a load balancer in front of them and\n"
-        "a client that takes Snowflake IDs and tickets in turn, all on this machine. A server\n"
+        "Starts a cluster of three servers, a load balancer in front of them and a client that\n"
+        "requests Snowflake IDs and tickets in turn, all on this machine. A server\n"
         "that ends (kill one!) is started again after 5 s. Ctrl-C stops all.\n",
     .opts = opts,
 };
 
-/* ---- what people see ---- */
+/* ---- output ---- */
 
 static void show(const struct site *s)
 {
@@ -118,11 +118,12 @@ static void show(const struct site *s)
                                                     ? site_port(s, 0, PORT_RESP)
                                                     : site_port(s, 1, PORT_TICKET));
     printf(
-        "    kill -9 %d                     generator 1: the others go on, and it comes back\n\n",
+        "    kill -9 %d                     generator 1: the others keep serving, and it is restarted\n"
+        "\n",
         (int)s->child[0].pid);
 }
 
-/* One ID of each kind. -1: got them. */
+/* Request one ID of each kind. -1: done. */
 static int ask_round(struct site *s)
 {
     struct http_client *c[2] = { &s->snowflake, &s->ticket };
@@ -141,7 +142,7 @@ static int ask_round(struct site *s)
     return -1;
 }
 
-/* The lines of firn compare. IDs of several generators need not rise, so that is not asked here. */
+/* The lines of firn compare. IDs of several generators need not rise, so this is not checked. */
 static int show_rounds(struct site *s)
 {
     int r = -1;
@@ -183,7 +184,7 @@ static void clear_line(void)
     fflush(stdout);
 }
 
-/* Who is not well stands in front: what does not fit on the line is cut. */
+/* Programs that are not ready come first: text that does not fit on the line is truncated. */
 static void draw_line(const struct site *s, const bool ready[SITE_CHILDREN], bool answered)
 {
     size_t width = term_width(), well = 0;
@@ -209,7 +210,7 @@ static void draw_line(const struct site *s, const bool ready[SITE_CHILDREN], boo
     fflush(stdout);
 }
 
-/* Those that ended are told and, after a while, started again. */
+/* Programs that ended are reported and, after a while, started again. */
 static void look_after(struct site *s)
 {
     char story[CHILD_TEXT_BUF];
@@ -234,12 +235,12 @@ static void look_after(struct site *s)
 static void serve(struct site *s)
 {
     bool ready[SITE_CHILDREN];
-    s->snowflake.once = s->ticket.once = true; /* the next second comes soon enough */
+    s->snowflake.once = s->ticket.once = true; /* the next second is soon enough for a retry */
     while (!site_stopped(s, 1000)) {
         look_after(s);
         bool watched = term_width() > 0, answered = false;
         if (!watched)
-            continue; /* nobody looks at the line: nothing is asked */
+            continue; /* no terminal shows the line: nothing is requested */
         const char *body;
         size_t len;
         answered = http_client_get(&s->snowflake, &body, &len) == 0 &&
@@ -258,7 +259,7 @@ static void stop_all(struct site *s, bool failed)
 {
     http_client_done(&s->snowflake);
     http_client_done(&s->ticket);
-    if (s->children > SITE_MEMBERS) /* nobody is sent to those that end */
+    if (s->children > SITE_MEMBERS) /* so that no client is sent to servers that are ending */
         child_stop(&s->child[SITE_MEMBERS], 1, GRACE_MS);
     child_stop(s->child, SITE_MEMBERS, GRACE_MS);
     if (s->lock >= 0)
@@ -276,7 +277,7 @@ int cmd_up(int argc, char **argv)
     if (r >= 0)
         return r;
     if (operands > 0)
-        return say_trouble("'%s' is one word too many: firn up takes options only", argv[1]);
+        return say_trouble("unexpected operand '%s': firn up takes options only", argv[1]);
     struct site *s = calloc(1, sizeof *s);
     if (!s)
         return say_trouble("out of memory");
@@ -291,7 +292,7 @@ int cmd_up(int argc, char **argv)
         r = site_plan(s);
     if (r < 0)
         r = site_check_ports(s);
-    bool planned = r < 0; /* from here on there are logs that may be worth a look */
+    bool planned = r < 0; /* from here on there are logs that may explain a failure */
     if (r < 0)
         r = site_start(s);
     if (r < 0)

@@ -11,7 +11,7 @@ enum {
     REMOVE_MS = 10 * 1000, /* for a member to be taken out of the cluster */
 };
 
-/* The id of who has this peer address, of the status as lines; false: nobody. */
+/* The id of the member with this peer address, from the status as lines; false: there is none. */
 static bool id_at(const char *status, const char *address, char out[17])
 {
     char field[SITE_ADDRESS_BUF + 2];
@@ -60,10 +60,11 @@ int site_start_joining(struct site *s, size_t i)
         if (site_stopped(s, 50))
             return STATUS_OK;
         if (mono_ms() > end)
-            return say_trouble("%s has no data, and those who have do not let it in: they have no "
-                               "leader. When more than one folder is gone see Backup and restore "
-                               "in docs/cluster.md; logs are in %s",
-                               s->member[i].name, s->dir);
+            return say_trouble(
+                "%s has no data and cannot join: the members that have data have no leader. If "
+                "more than one folder is gone, see Backup and restore in docs/cluster.md; logs are "
+                "in %s",
+                s->member[i].name, s->dir);
     }
     return child_start(&s->child[i]) == 0 ? -1 : STATUS_TROUBLE;
 }

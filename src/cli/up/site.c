@@ -23,7 +23,6 @@ enum {
 
 /* ---- signals ---- */
 
-/* Those that mean "stop"; blocked, and asked for where it suits. */
 sigset_t site_stop_signals(void)
 {
     sigset_t set;
@@ -34,7 +33,6 @@ sigset_t site_stop_signals(void)
     return set;
 }
 
-/* Wait for `ms`, or until somebody wants us to stop; whether somebody does, from then on. */
 bool site_stopped(struct site *s, uint64_t ms)
 {
     sigset_t set = site_stop_signals();
@@ -84,7 +82,7 @@ uint32_t site_port(const struct site *s, size_t member, enum port port)
     return (uint32_t)s->o->port + 10 * (uint32_t)member + (uint32_t)port;
 }
 
-/* Better before the start than as a line in a log. */
+/* Check before the start: a server would only log it. */
 static int check_port(const struct site *s, uint32_t port)
 {
     struct sockaddr_in a = { .sin_family = AF_INET,
@@ -99,9 +97,10 @@ static int check_port(const struct site *s, uint32_t port)
     close(fd);
     if (r == 0)
         return -1;
-    return say_trouble("port %u: %s: end what listens there, or choose other ports with --port "
-                       "(now %" PRIu64 ", up to 33 above it are used)",
-                       port, strerror(error), s->o->port);
+    return say_trouble(
+        "port %u: %s: end the program that listens there, or choose other ports with "
+        "--port (now %" PRIu64 ", up to 33 above it are used)",
+        port, strerror(error), s->o->port);
 }
 
 int site_check_ports(const struct site *s)
@@ -113,7 +112,6 @@ int site_check_ports(const struct site *s)
     return r;
 }
 
-/* FIRN_… in the environment are settings of somebody's firnd, and not meant for these three. */
 void site_forget_settings(void)
 {
     char name[64];
@@ -137,14 +135,15 @@ static bool has_file(const struct member *m, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* It began a cluster, or was in one: a member that was started and never came so far has neither. */
+/* It has been in a cluster: a member that was started and never joined one has neither file. */
 static bool has_data(const struct member *m)
 {
     return has_file(m, "vote") || has_file(m, "log/0000000000000001-0000000000000001");
 }
 
-/* Its flags as of now. Where one has data, nobody begins a cluster: its tickets would begin again. Records are then
- * made by whoever finds none, as the one that began may have been killed before it did. */
+/* When any member has data, no member begins a new cluster: its tickets would begin again. Then
+ * every member may make the records (--store-init), because the one that began the cluster may
+ * have been killed before it made them. */
 void site_member_args(struct site *s, size_t i)
 {
     static const char *const flag[] = { "--listen-home", "--listen-snowflake", "--listen-ticket",
@@ -210,8 +209,9 @@ int site_plan(struct site *s)
             return say_trouble(
                 "%s is not installed: apt-get install %s, or --balancer none", wanted,
                 strcmp(wanted, "nginx") == 0 ? "nginx-light libnginx-mod-stream" : wanted);
-        say_warning("there is no load balancer on this machine (apt-get install haproxy): "
-                    "going on without one");
+        say_warning(
+            "there is no load balancer on this machine (apt-get install haproxy): continuing "
+            "without one");
         return -1;
     }
     if (balancer_prepare(b, s->dir, (uint32_t)s->o->port) != 0)
@@ -223,9 +223,8 @@ int site_plan(struct site *s)
     return -1;
 }
 
-/* ---- asking them ---- */
+/* ---- requests ---- */
 
-/* One GET of a path on a port: whether it was answered with 200, and the answer as far as it fits. */
 bool site_fetch(uint32_t port, const char *path, char out[SITE_STATUS_BUF])
 {
     char url[128];
@@ -263,7 +262,7 @@ static bool all_vote(const struct site *s)
     return voters == SITE_MEMBERS;
 }
 
-/* Until child i is there. -1: it is. */
+/* Wait until child i is ready. -1: it is. */
 static int wait_ready(struct site *s, size_t i)
 {
     char story[CHILD_TEXT_BUF];
@@ -273,10 +272,9 @@ static int wait_ready(struct site *s, size_t i)
         if (site_stopped(s, 50))
             return STATUS_OK;
         if (child_ended(c))
-            return say_trouble("%s %s; all it said is in %s", c->name, child_story(c, story),
-                               c->log);
+            return say_trouble("%s %s; its log is %s", c->name, child_story(c, story), c->log);
         if (mono_ms() > end)
-            return say_trouble("%s is not ready after %d s: %s tells why", c->name, START_MS / 1000,
+            return say_trouble("%s is not ready after %d s: see %s", c->name, START_MS / 1000,
                                c->log);
     }
     return -1;

@@ -1,8 +1,8 @@
 /*
- * site.h - what firn up runs on this machine: three firnds (members), a load balancer, a client of each
- * kind, and the folder with their records and logs. Member N listens on base + 10 N and the three ports
- * after it (page, Snowflake IDs, tickets, peers), the balancer on base to base + 3 (page, Snowflake IDs,
- * tickets, Redis protocol). One thread.
+ * site.h - what firn up runs on this machine: three firnds (members), a load balancer, a client of
+ * each kind, and the folder with their records and logs. Member N listens on base + 10 N and the
+ * three ports after it (page, Snowflake IDs, tickets, peers), the balancer on base to base + 3
+ * (page, Snowflake IDs, tickets, Redis protocol). One thread.
  */
 #ifndef FIRN_CLI_UP_SITE_H
 #define FIRN_CLI_UP_SITE_H
@@ -53,7 +53,8 @@ struct site {
     uint64_t rounds;
 };
 
-/* Functions that return int: -1: go on; otherwise the status to exit with, after an error message. */
+/* Functions that return int: -1: go on; otherwise the status to exit with, after an error
+ * message. */
 
 /* The signals that mean "stop"; blocked by the command, and asked for where it suits. */
 sigset_t site_stop_signals(void);
@@ -85,8 +86,9 @@ bool site_ready(const struct site *s, size_t i);
 /* Start all, and wait until they are ready. */
 int site_start(struct site *s);
 
-/* rejoin.c: member i may be started. One whose folder is gone has forgotten its votes and must not come
- * back under its old id: the other members remove that id, then it joins as a new member. */
+/* rejoin.c: member i may be started. One whose folder is gone has forgotten its votes and must
+ * not come back under its old id: the other members remove that id, then it joins as a new
+ * member. */
 bool site_may_join(const struct site *s, size_t i);
 
 /* rejoin.c: start member i as soon as it may join. */

@@ -1,11 +1,11 @@
 /*
- * firn verify: read IDs, one a line, and check them as a whole.
+ * firn verify: reads IDs, one per line, and checks them as a whole.
  * Reading is one pass: it counts, finds the smallest and largest, and checks --sorted on the way.
- * --unique and --gapless look at the IDs in ascending order, which a sorter in bounded memory gives
- * (sortfile.h): one for numbers, one for texts. Numbers come before texts where the two meet.
+ * --unique and --gapless look at the IDs in ascending order, from a sorter in bounded memory
+ * (sortfile.h): one for numbers, one for texts. Numbers come before texts.
  *
- * A line is known by its ordinal over all files; the file and the line in it are looked up only for
- * the few lines that are reported.
+ * A line is identified by its ordinal over all files; the file and the line in it are looked up
+ * only for the few lines that are reported.
  */
 #include "cli/commands.h"
 #include "cli/verify/number.h"
@@ -26,7 +26,7 @@
 #define MEMORY_MAX_BYTES     (UINT64_C(1) << 40)
 enum { SHOWN_DEFAULT = 10, SHOWN_MAX = 10000 }; /* offenders are held in memory until the end */
 
-_Static_assert((int)SORT_TEXT_MAX == (int)LINES_TEXT_MAX, "what is read can be sorted");
+_Static_assert((int)SORT_TEXT_MAX == (int)LINES_TEXT_MAX, "every line that is read can be sorted");
 
 /* ---- reading ---- */
 
@@ -89,14 +89,14 @@ static int take_text(struct verify *v, const char *p, size_t len, uint64_t where
     return sortfile_add_text(&v->texts, p, len, where, d);
 }
 
-/* From now on both kinds are there: they share the memory. */
+/* From now on there are numbers and texts: they share the memory. */
 static int share_memory(struct verify *v, struct firn_diag *d)
 {
     int r = sortfile_shrink(&v->numbers, v->memory_bytes / 2, d);
     return r != 0 ? r : sortfile_shrink(&v->texts, v->memory_bytes / 2, d);
 }
 
-/* All lines of the file that v->lines stands on. Returns an exit status. */
+/* Read all lines of the current file of v->lines. Returns an exit status. */
 static int read_lines(struct verify *v, const char *name)
 {
     struct firn_diag d;
@@ -142,10 +142,10 @@ static int read_lines(struct verify *v, const char *name)
     if (got == LINES_END)
         return STATUS_OK;
     progress_clear(&v->progress);
-    return say_trouble("%s: cannot read on after line %" PRIu64 ": %s", name, line, v->lines.why);
+    return say_trouble("%s: cannot read after line %" PRIu64 ": %s", name, line, v->lines.why);
 }
 
-/* A file that cannot be read is found before hours are spent on the others. */
+/* Files that cannot be read are reported before the others are processed, which may take hours. */
 static int inputs_check(const struct verify *v, uint64_t *out_bytes)
 {
     uint64_t total = 0;
@@ -280,17 +280,17 @@ static const struct opt opts[] = {
     { "sorted", 's', OPT_FLAG, offsetof(struct verify, sorted), NULL, NULL, 0, 0,
       "every ID is greater than the one before it; needs no memory" },
     { "gapless", 'g', OPT_FLAG, offsetof(struct verify, gapless), NULL, NULL, 0, 0,
-      "the numbers, once sorted, leave no hole; numbers only" },
+      "the sorted numbers have no gaps; numbers only" },
     { "memory", 'm', OPT_TEXT, offsetof(struct verify, memory), "SIZE", NULL, 0, 0,
-      "for sorting: 1M or more, with K, M or G (default 256M); what does not fit goes to temporary "
-      "files in $TMPDIR" },
+      "for sorting: 1M or more, with K, M or G (default 256M); data that does not fit "
+      "goes to temporary files in $TMPDIR" },
     { "max", 'n', OPT_NUMBER, offsetof(struct verify, shown_max), "N", NULL, 0, SHOWN_MAX,
       "show the first N offenders of each check (default 10)" },
     { "follow", 'f', OPT_FLAG, offsetof(struct verify, follow), NULL, NULL, 0, 0,
-      "go on while the file grows, as tail -f does, and tell at once; memory bounds how many IDs are "
-      "remembered" },
+      "keep reading while the file grows, as tail -f does, and report at once; --memory "
+      "limits how many IDs are remembered" },
     { "idle", 0, OPT_TIME, offsetof(struct verify, idle_ms), "TIME", NULL, 1, UINT64_C(31536000000),
-      "with --follow: end when nothing came for so long" },
+      "with --follow: end when no line came for this long" },
     OPT_JSON(struct verify, json),
     { .name = NULL },
 };
@@ -300,20 +300,18 @@ const struct usage verify_usage = {
     .examples =
         "  firn verify ids.txt                      does any ID occur twice?\n"
         "  firn gen ulid -n 1000000 | firn verify   the same, from a pipe\n"
-        "  firn verify --sorted node1.log           does each line rise above the one before?\n"
-        "  firn verify --unique --gapless tickets*  are the tickets a run without holes?\n"
-        "  firn verify --memory 2G --json big.txt   more room for sorting; facts as JSON\n"
+        "  firn verify --sorted node1.log           is each ID greater than the one before?\n"
+        "  firn verify --unique --gapless tickets*  do the tickets have no gaps?\n"
+        "  firn verify --memory 2G --json big.txt   more memory for sorting; results as JSON\n"
         "  firn verify --follow ids.log             the same while it grows\n",
     .synopsis = "firn verify [--unique] [--sorted] [--gapless] [--memory SIZE] [--max N] [--json]\n"
                 "                   [FILE...|-]\n"
                 "       firn verify --follow [--unique] [--sorted] [--memory SIZE] [--idle TIME] "
                 "[--json] [FILE|-]",
     .about =
-        "Checks IDs, one a line; several files are one input; none or - is standard input.\n"
-        "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of up "
-        "to\n"
-        "128 bytes, also +1, 007 and numbers beyond 64 bits. Numbers sort before texts. Empty lines "
-        "are\n"
+        "Checks IDs, one per line; several files are one input; none or - is standard input.\n"
+        "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of up to\n"
+        "128 bytes, also +1, 007 and numbers beyond 64 bits. Numbers sort before texts. Empty lines are\n"
         "skipped, a \\r before the line's end is not part of the ID.\n",
     .operands = "@files",
     .opts = opts,
@@ -338,10 +336,10 @@ static int set_options(struct verify *v)
 static int follow(const struct verify *v)
 {
     if (v->checks & VERIFY_GAPLESS)
-        return say_trouble("--gapless needs all numbers: check the file without --follow");
+        return say_trouble("--gapless needs the complete file: check it without --follow");
     if (v->names_len > 1)
-        return say_trouble("--follow takes one file: merge them, or follow each with a firn of its "
-                           "own");
+        return say_trouble(
+            "--follow takes one file: merge the files, or run one firn verify per file");
     struct verify_follow f = { .path = v->names[0],
                                .unique = v->checks & VERIFY_UNIQUE,
                                .sorted = v->checks & VERIFY_SORTED,
@@ -364,7 +362,7 @@ int cmd_verify(int argc, char **argv)
     if (v.follow)
         return follow(&v);
     if (v.idle_ms)
-        return say_trouble("--idle is for --follow");
+        return say_trouble("--idle works with --follow only");
 
     sortfile_init(&v.numbers, SORT_NUMBERS, (size_t)v.memory_bytes);
     sortfile_init(&v.texts, SORT_TEXTS, (size_t)v.memory_bytes);

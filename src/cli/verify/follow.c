@@ -1,3 +1,4 @@
+/* Follows a file that grows: lines, truncation, rotation. */
 #include "cli/verify/follow.h"
 #include "id/fnv.h"
 
@@ -86,7 +87,7 @@ void follow_resume(struct follow *f, uint64_t identity, uint64_t offset, uint64_
     f->at = f->end = 0;
 }
 
-/* At the end of a file that grows: has it been cut, or replaced? */
+/* At the end of a file that grows: whether it was truncated or replaced. */
 static int look_again(struct follow *f)
 {
     struct stat now, named;
@@ -104,7 +105,7 @@ static int look_again(struct follow *f)
     if (stat(f->path, &named) != 0 || (named.st_ino == now.st_ino && named.st_dev == now.st_dev))
         return FOLLOW_NOTHING; /* also while a new one is not there yet */
     if ((uint64_t)now.st_size > f->offset + (f->end - f->at))
-        return FOLLOW_NOTHING; /* the old one first: something came in this very moment */
+        return FOLLOW_NOTHING; /* the old one first: it has just grown */
     int old = f->fd, r = open_file(f);
     if (r != 0) {
         f->fd = old;
@@ -148,7 +149,8 @@ int follow_next(struct follow *f, const char **out_p, size_t *out_len)
         const char *p = f->buf + f->at;
         size_t have = f->end - f->at;
         const char *nl = memchr(p, '\n', have);
-        if (nl || (f->eof && have > 0)) { /* the last line of what does not grow needs no newline */
+        /* the last line of a file that does not grow needs no newline */
+        if (nl || (f->eof && have > 0)) {
             size_t len = nl ? (size_t)(nl - p) : have, used = len + (nl ? 1 : 0);
             bool skipped = f->skipping;
             f->skipping = false;
@@ -171,7 +173,7 @@ int follow_next(struct follow *f, const char **out_p, size_t *out_len)
 }
 
 _Static_assert((int)FOLLOW_LINE == (int)LINES_LINE && (int)FOLLOW_LONG == (int)LINES_LONG,
-               "lines__cut() answers for both");
+               "lines__cut() serves both");
 
 void follow_wait(struct follow *f, unsigned ms)
 {

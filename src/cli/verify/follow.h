@@ -1,7 +1,8 @@
 /*
  * follow.h - lines of a file that grows, or of standard input, as they are completed.
- * A line counts once its newline is there. A file that was truncated is read from its beginning again, and so is a new
- * file of the same name once the old one is read to its end (log rotation). One thread.
+ * A line counts once its newline is there. A file that was truncated is read from its beginning
+ * again, and so is a new file of the same name once the old one is read to its end (log rotation).
+ * One thread.
  */
 #ifndef FIRN_CLI_VERIFY_FOLLOW_H
 #define FIRN_CLI_VERIFY_FOLLOW_H
@@ -12,7 +13,7 @@
 enum follow_result {
     FOLLOW_NOTHING = 0, /* no whole line now; perhaps later */
     FOLLOW_LINE = 1,  /* without its newline or \r\n; at most LINES_TEXT_MAX bytes, may be empty */
-    FOLLOW_LONG = 2,  /* a longer line: passed over, no text is given */
+    FOLLOW_LONG = 2,  /* a longer line: skipped, no text is given */
     FOLLOW_END = 3,   /* standard input has ended; of a file, if it is not followed */
     FOLLOW_AGAIN = 4, /* the file was truncated or replaced: lines count from 1 again */
     /* negative: a FIRN_E... code; `why` says what the system answered */
@@ -36,21 +37,21 @@ struct follow {
 FIRN_MUSTUSE int follow_open(struct follow *f, const char *path, bool grows);
 void follow_close(struct follow *f);
 
-/* What tells this file from one that takes its name later: its inode, which may be used again, and its
- * first line. 0 for standard input, and while there is no whole line. */
+/* What tells this file from one that takes its name later: its inode, which may be used again,
+ * and its first line. 0 for standard input, and while there is no whole line. */
 uint64_t follow_identity(struct follow *f);
 
-/* Go on behind what was read before: the file's identity, where, and the number of the line before. Does
- * nothing if it is another file, or a shorter one. */
+/* Continue after a position that was read before: the file's identity, the offset, and the
+ * number of the line before it. Does nothing if it is another file, or a shorter one. */
 void follow_resume(struct follow *f, uint64_t identity, uint64_t offset, uint64_t line);
 
 /* The next line, valid until the next call. Never waits: see follow_wait(). */
 FIRN_MUSTUSE int follow_next(struct follow *f, const char **out_p, size_t *out_len);
 
-/* Until there may be more, or `ms` have passed, or a signal came. */
+/* Wait until there may be more, `ms` have passed, or a signal came. */
 void follow_wait(struct follow *f, unsigned ms);
 
-/* Bytes of the file behind the last line given; 0 for standard input. */
+/* Bytes of the file after the last line given; 0 for standard input. */
 uint64_t follow_lag(const struct follow *f);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * A line that crosses the end of a block is moved to the front of the buffer and the next block is
- * read behind it. No more than CARRY_MAX bytes ever move: a longer beginning already proves the line
- * too long, so it is dropped, and a file without any newline needs no more memory than another.
+ * Reads lines block by block. A line that crosses the end of a block is moved to the front of the
+ * buffer and the next block is read after it. No more than CARRY_MAX bytes ever move: a longer
+ * beginning already proves the line too long, so it is dropped, and a file without any newline
+ * needs no more memory than another.
  */
 #include "cli/verify/lines.h"
 
@@ -65,7 +66,7 @@ int lines__more(struct lines *l, const char **out_p, size_t *out_len)
         }
         kept = l->end;
     }
-    /* The file ends without a newline: what is there is a line all the same. */
+    /* The file ends without a newline: the rest is a line, too. */
     l->at = l->end = 0;
     if (is_long)
         return LINES_LONG;

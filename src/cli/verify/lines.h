@@ -1,5 +1,5 @@
 /*
- * lines.h - lines of a file, a mebibyte per read(2), none ever held as a whole file.
+ * lines.h - reads the lines of a file, a mebibyte per read(2).
  * One reader serves one thread; it can be pointed at one file after the other.
  */
 #ifndef FIRN_CLI_VERIFY_LINES_H
@@ -18,7 +18,7 @@ enum {
 enum lines_result {
     LINES_END = 0,
     LINES_LINE = 1, /* without its \n or \r\n; may be empty */
-    LINES_LONG = 2, /* more than LINES_TEXT_MAX bytes: passed over, no text is given */
+    LINES_LONG = 2, /* more than LINES_TEXT_MAX bytes: skipped, no text is given */
     /* negative: a FIRN_E... code, and `why` says what the system answered */
 };
 

@@ -1,4 +1,5 @@
-/* number.h - decimal numbers of 64 bits, eight digits at a time: a file of IDs has very many. Pure. */
+/* number.h - decimal numbers of 64 bits, eight digits at a time: a file of IDs has very many.
+ * Pure. */
 #ifndef FIRN_CLI_VERIFY_NUMBER_H
 #define FIRN_CLI_VERIFY_NUMBER_H
 

@@ -1,3 +1,4 @@
+/* The first offenders of a check, by line. */
 #include "cli/verify/offenders.h"
 #include "firn/error.h"
 
@@ -16,8 +17,8 @@ void offenders_done(struct offenders *o)
     *o = (struct offenders){ 0 };
 }
 
-/* Repeats are found in the order of IDs but shown in the order of lines, so the list is a heap with the last
- * line on top. */
+/* Repeats are found in the order of IDs but shown in the order of lines, so the list is a heap
+ * with the last line on top. */
 struct offender *offenders_room(struct offenders *o, uint64_t where)
 {
     struct offender *h = o->list;

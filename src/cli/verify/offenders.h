@@ -1,4 +1,4 @@
-/* offenders.h - the first lines that a check found wrong, and how many there are. */
+/* offenders.h - the first lines that fail a check, and their number. */
 #ifndef FIRN_CLI_VERIFY_OFFENDERS_H
 #define FIRN_CLI_VERIFY_OFFENDERS_H
 
@@ -15,7 +15,7 @@ struct id {
 };
 
 struct offender {
-    uint64_t where, other_where; /* the line, and the one that it offends against */
+    uint64_t where, other_where; /* the line, and the earlier line that it conflicts with */
     struct id id, other;
 };
 

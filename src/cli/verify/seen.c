@@ -1,7 +1,8 @@
 /*
- * Two halves, each an open-addressed table that doubles until it has half of the memory. When the newer
- * one is full the older one is dropped and they change places, so that at least the last half is known.
- * A slot tells apart by 64 bits of hash; the text itself lies in an arena and decides.
+ * A bounded set of IDs. It has two halves, each an open-addressed table that doubles until it has
+ * half of the memory. When the newer one is full the older one is emptied and they change places,
+ * so that at least the last half is known. A slot holds 64 bits of hash; texts with the same hash
+ * are compared in the arena.
  */
 #include "cli/verify/seen.h"
 
@@ -66,7 +67,7 @@ static size_t part_bytes(size_t slots, size_t texts)
     return slots * sizeof(struct seen_slot) + texts;
 }
 
-/* Room for one more: true; false: this half has all the memory that it may have. */
+/* Make room for one more. False: this half has all the memory that it may use. */
 static bool make_room(struct seen_part *p, size_t len, size_t bytes_max)
 {
     if (p->texts_len + len + 1 > p->texts_room) {

@@ -1,7 +1,7 @@
 /*
  * seen.h - which IDs were seen before, and where: a set in bounded memory.
- * Exact until its memory is full; then the older half of what it knows is forgotten, and it counts how
- * often that was. One thread.
+ * Exact until its memory is full; then the older half is forgotten; it counts how often this
+ * happened. One thread.
  */
 #ifndef FIRN_CLI_VERIFY_SEEN_H
 #define FIRN_CLI_VERIFY_SEEN_H
@@ -25,11 +25,12 @@ struct seen {
     uint64_t forgotten; /* how many IDs, in all */
 };
 
-/* FIRN_ENOMEM only if not even the beginning can be had. */
+/* FIRN_ENOMEM only if even the first allocation fails. */
 FIRN_MUSTUSE int seen_init(struct seen *s, size_t bytes_max);
 void seen_done(struct seen *s);
 
-/* 1: it is new, and known from now on. 0: it was seen at `*out_where`. FIRN_ENOMEM. `len` up to 255. */
+/* 1: it is new, and known from now on. 0: it was seen at `*out_where`. FIRN_ENOMEM. `len` up to
+ * 255. */
 FIRN_MUSTUSE int seen_add(struct seen *s, const char *id, size_t len, uint64_t where,
                           uint64_t *out_where);
 

@@ -1,12 +1,13 @@
 /*
- * The story: records gather in `mem`. When they fill it they are sorted there and appended to the
- * temporary file as one run. At the end the runs are merged through a heap of cursors, each with a
- * piece of `mem` as its buffer; when there are more runs than buffers of a useful size, passes over
- * the file merge groups of them into longer runs first. If all fits, no file is ever made.
+ * External merge sort. Records are collected in `mem`. When it is full they are sorted there and
+ * appended to the temporary file as one run. At the end the runs are merged through a heap of
+ * cursors, each with a piece of `mem` as its buffer; when there are more runs than buffers of a
+ * useful size, passes over the file merge groups of them into longer runs first. If all records
+ * fit, no file is made.
  *
- * Texts lie in memory and in the file as `where`, one byte of length, the bytes. They are sorted by
- * the same radix sort as numbers: the key is eight bytes of the text, high byte first, and texts that
- * tie are sorted by their next eight.
+ * Texts are stored in memory and in the file as `where`, one byte of length, the bytes. They are
+ * sorted by the same radix sort as numbers: the key is eight bytes of the text, high byte first,
+ * and texts that tie are sorted by their next eight.
  */
 #include "cli/verify/sortfile.h"
 #include "id/bytes.h"
@@ -32,10 +33,10 @@ enum {
 struct sort_cursor { /* reads one run through its piece of mem */
     unsigned char *buf;
     size_t buf_bytes, at, end;
-    uint64_t offset, left_bytes; /* what is still in the file */
+    uint64_t offset, left_bytes; /* the rest of the run in the file */
 };
 
-struct sort_head { /* a run's first record, with what the heap compares most */
+struct sort_head { /* the first record of a run, with the key that the heap compares */
     uint64_t key, where;
     struct sort_cursor *cursor;
 };
@@ -49,7 +50,7 @@ static uint64_t text_where(const unsigned char *rec)
     return where;
 }
 
-/* Bytes depth..depth+7, zeros behind the end: ties that this makes are settled by length. */
+/* Bytes depth..depth+7, zeros after the end: ties that this causes are resolved by length. */
 static uint64_t text_key(const unsigned char *rec, size_t depth)
 {
     size_t len = rec[8];
@@ -68,9 +69,9 @@ static int text_cmp(const unsigned char *a, const unsigned char *b)
 
 /* ---- sorting in memory ---- */
 
-/* Stable radix sort by value, a byte a pass from the low end; passes over bytes that are the same in
- * all records are left out, and so is everything when the order is right already, as it is for most
- * files of IDs. Returns where the result is: `a` or `b`. */
+/* Stable radix sort by value, one byte per pass from the low end; passes over bytes that are the
+ * same in all records are left out, and so is everything when the order is right already, as it
+ * is for most files of IDs. Returns where the result is: `a` or `b`. */
 static struct sort_number *radix_sort(struct sort_number *a, struct sort_number *b, size_t n)
 {
     size_t hist[KEY_BYTES][256] = { 0 };
@@ -104,7 +105,8 @@ static struct sort_number *radix_sort(struct sort_number *a, struct sort_number 
 }
 
 /* Sort a[0..n), whose texts share their first `depth` bytes; b is scratch. Depth of recursion is
- * SORT_TEXT_MAX / KEY_BYTES at most. Stable: `where` in a[] is the offset, which rises with the line. */
+ * SORT_TEXT_MAX / KEY_BYTES at most. Stable: `where` in a[] is the offset, which rises with the
+ * line. */
 static void text_sort(const unsigned char *mem, struct sort_number *a, struct sort_number *b,
                       size_t n, size_t depth)
 {
@@ -118,7 +120,7 @@ static void text_sort(const unsigned char *mem, struct sort_number *a, struct so
         }
         return;
     }
-    bool ended = depth >= SORT_TEXT_MAX; /* the same but for zeros at the end: shorter first */
+    bool ended = depth >= SORT_TEXT_MAX; /* equal except for zeros at the end: shorter first */
     for (size_t i = 0; i < n; i++)
         a[i].value = ended ? mem[a[i].where + 8] : text_key(mem + a[i].where, depth);
     struct sort_number *sorted = radix_sort(a, b, n);
@@ -283,7 +285,7 @@ static int spill(struct sortfile *s, struct firn_diag *d)
 
 /* ---- merging ---- */
 
-/* Make the record at `at` whole in the buffer. 1: it is, 0: the run has ended. */
+/* Complete the record at `at` in the buffer. 1: done, 0: the run has ended. */
 static int cursor_fill(struct sortfile *s, struct sort_cursor *c, struct firn_diag *d)
 {
     size_t kept = c->end - c->at;
@@ -466,12 +468,14 @@ void sortfile_done(struct sortfile *s)
 int sortfile__make_room(struct sortfile *s, size_t record_bytes, struct firn_diag *d)
 {
     if (!s->mem) {
-        /* Pages come as they are touched, so a small input never pays for a large --memory. */
+        /* Pages are allocated when they are touched, so a small input does not pay for a large
+         * --memory. */
         void *mem = mmap(NULL, s->mem_bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (mem == MAP_FAILED)
             return no_memory(d);
-        madvise(mem, s->mem_bytes, MADV_HUGEPAGE); /* the scatter of radix sort lives off the TLB */
+        /* the scatter of radix sort needs few TLB misses */
+        madvise(mem, s->mem_bytes, MADV_HUGEPAGE);
         s->mem = mem;
     }
     if (sort_needs(s->kind, s->used_bytes + record_bytes, s->count + 1) > s->mem_bytes)

@@ -1,11 +1,11 @@
 /*
- * sortfile.h - sort more records than fit in memory.
- * A record is a 64-bit number or a text of up to SORT_TEXT_MAX bytes; each carries `where`, an ordinal
- * that rises as records are added (firn verify: the line, counted over all its files; the file's index
- * follows from it, which keeps a record at 16 bytes).
- * Add everything, finish once, then take the records in ascending order; equal ones come in the order
- * of `where`. Beyond its memory a sorter spills to unlinked files in $TMPDIR: nothing is left behind,
- * however the process ends. One thread.
+ * sortfile.h - sorts more records than fit in memory.
+ * A record is a 64-bit number or a text of up to SORT_TEXT_MAX bytes; each carries `where`, an
+ * ordinal that rises as records are added (firn verify: the line, counted over all its files; the
+ * file's index follows from it, which keeps a record at 16 bytes).
+ * Add everything, finish once, then take the records in ascending order; equal ones come in the
+ * order of `where`. Beyond its memory a sorter spills to unlinked files in $TMPDIR: no file is
+ * left, however the process ends. One thread.
  */
 #ifndef FIRN_CLI_VERIFY_SORTFILE_H
 #define FIRN_CLI_VERIFY_SORTFILE_H
@@ -18,7 +18,7 @@
 
 enum {
     SORT_TEXT_MAX = 128,            /* a length fits a byte, a record any buffer */
-    SORT_MEMORY_MIN_BYTES = 1 << 19 /* below, merging would read in crumbs */
+    SORT_MEMORY_MIN_BYTES = 1 << 19 /* below, merging would read in tiny pieces */
 };
 
 enum sort_kind { SORT_NUMBERS, SORT_TEXTS };
@@ -59,12 +59,13 @@ struct sortfile { /* all private */
     bool top_taken; /* the heap's first record was handed out and is to be stepped over */
 };
 
-/* Nothing is allocated before the first record. `memory_bytes` bounds what is (but for one write
- * buffer); less than SORT_MEMORY_MIN_BYTES counts as that. */
+/* Nothing is allocated before the first record. `memory_bytes` bounds the allocation (except one
+ * write buffer); less than SORT_MEMORY_MIN_BYTES counts as that. */
 void sortfile_init(struct sortfile *s, enum sort_kind kind, size_t memory_bytes);
 void sortfile_done(struct sortfile *s);
 
-/* FIRN_EIO: no temporary file, or no space for it. FIRN_ENOMEM. `d` tells the cause and the cure. */
+/* FIRN_EIO: no temporary file, or no space for it. FIRN_ENOMEM. `d` has the cause and the
+ * remedy. */
 FIRN_MUSTUSE int sortfile_add_text(struct sortfile *s, const char *p, size_t len, uint64_t where,
                                    struct firn_diag *d);
 
@@ -88,7 +89,7 @@ FIRN_MUSTUSE static inline int sortfile_add_number(struct sortfile *s, uint64_t 
     return 0;
 }
 
-/* Give memory back while records are being added: a second sorter needs its part. */
+/* Return memory while records are being added: a second sorter needs its share. */
 FIRN_MUSTUSE int sortfile_shrink(struct sortfile *s, size_t memory_bytes, struct firn_diag *d);
 
 /* No more records come. */

@@ -1,4 +1,4 @@
-/* verify.h - what `firn verify` knows: its options, its inputs, and what it found in them. */
+/* verify.h - the state of `firn verify`: options, inputs, results. */
 #ifndef FIRN_CLI_VERIFY_VERIFY_H
 #define FIRN_CLI_VERIFY_VERIFY_H
 

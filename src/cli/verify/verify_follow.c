@@ -1,3 +1,4 @@
+/* firn verify --follow: checks lines as they are written. */
 #include "cli/verify/verify_follow.h"
 #include "cli/duration.h"
 #include "cli/escape.h"
@@ -21,7 +22,7 @@ struct watch {
     const struct verify_follow *v;
     struct follow follow;
     struct seen seen;
-    uint64_t turn; /* which file of this name it is: grows when it is cut or replaced */
+    uint64_t turn; /* number of the file of this name: grows when it is truncated or replaced */
     uint64_t ids, duplicates, unsorted, longs;
     char last[LINES_TEXT_MAX];
     size_t last_len;
@@ -146,7 +147,7 @@ static int take(struct watch *w, const char *p, size_t len)
     return -1;
 }
 
-/* How it goes, where somebody watches and nothing else is written there. */
+/* A progress line, on a terminal that shows nothing else. */
 static void draw(struct watch *w)
 {
     char ids[GROUPED_BUF], bad[GROUPED_BUF], rate[GROUPED_BUF];
@@ -167,8 +168,8 @@ static void note_memory(struct watch *w)
     if (w->seen.forgotten == 0 || w->told_memory)
         return;
     undraw(w);
-    say_warning("memory is full: IDs that came long ago are forgotten, so that a duplicate may be "
-                "missed from now on; --memory gives more, firn audit remembers all");
+    say_warning("memory is full: the oldest IDs are forgotten, so that duplicates may be missed "
+                "from now on; raise --memory, or use firn audit, which records all IDs");
     w->told_memory = true;
 }
 
@@ -181,7 +182,7 @@ static int read_on(struct watch *w)
     while (!ended) {
         int r = follow_next(&w->follow, &p, &len);
         if (r < 0)
-            return say_trouble("%s: cannot read on: %s", name_of(w), w->follow.why);
+            return say_trouble("%s: cannot read: %s", name_of(w), w->follow.why);
         if (r == FOLLOW_END)
             return -1;
         if (r == FOLLOW_NOTHING) {
@@ -194,7 +195,7 @@ static int read_on(struct watch *w)
         last_ms = mono_ms();
         if (r == FOLLOW_AGAIN) {
             undraw(w);
-            say_note("%s was cut or replaced: going on with the new one", name_of(w));
+            say_note("%s was truncated or replaced: continuing with the new file", name_of(w));
             w->turn++;
             w->last_len = 0;
         } else if (r == FOLLOW_LONG) {
@@ -254,7 +255,7 @@ int verify_follow(const struct verify_follow *v)
     } else if (seen_init(&w.seen, (size_t)v->memory_bytes) != 0) {
         say_trouble("out of memory");
     } else {
-        setvbuf(stdout, NULL, _IOLBF, 0); /* who follows wants to see it now */
+        setvbuf(stdout, NULL, _IOLBF, 0); /* results appear at once */
         sigaction(SIGINT, &act, NULL);
         sigaction(SIGTERM, &act, NULL);
         status = read_on(&w);

@@ -9,10 +9,10 @@ struct verify_follow {
     const char *path; /* "-": standard input */
     bool unique, sorted, json;
     uint64_t memory_bytes;
-    uint64_t idle_ms; /* end when nothing came for so long; 0: never */
+    uint64_t idle_ms; /* end when no line came for this long; 0: never */
 };
 
-/* Until a signal, the end of standard input, or silence. An exit status. */
+/* Runs until a signal, the end of standard input, or `idle`. Returns an exit status. */
 int verify_follow(const struct verify_follow *v);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `firn verify` found, for people and for programs. */
+/* The results of `firn verify`, as text and as JSON. */
 #include "cli/escape.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -44,7 +44,7 @@ static bool holds(const struct verify *v)
            (!(v->checks & VERIFY_UNIQUE) || v->repeated.count == 0) && v->holes_len == 0;
 }
 
-/* Only sorting, or a file that rises throughout, tells how many differ. */
+/* The number of distinct IDs is known only after sorting, or if every line rises. */
 static bool distinct_known(const struct verify *v)
 {
     return v->checks & (VERIFY_UNIQUE | VERIFY_GAPLESS) || v->unsorted.count == 0;
@@ -81,7 +81,7 @@ static void table_more(uint64_t count, uint64_t shown)
         printf("  ... and %" PRIu64 " more\n", count - shown);
 }
 
-/* What stands between an offender and the line that it offends against. */
+/* The words between an offender and the line that it conflicts with. */
 static void table_offenders(const struct verify *v, const struct offenders *o, const char *between,
                             bool other_id)
 {
@@ -188,7 +188,7 @@ static void json_where(struct buf *j, const struct verify *v, uint64_t where, co
     json_count(j, line_key, line);
 }
 
-/* How the line is named that an offender offends against. */
+/* The JSON name of the line that an offender conflicts with. */
 struct other_keys {
     const char *id, *file, *line;
 };

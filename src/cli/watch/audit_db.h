@@ -1,12 +1,12 @@
 /*
- * audit_db.h - where firn audit keeps IDs: a table with a unique index, in SQLite or PostgreSQL.
- * A batch is one transaction: its IDs, the duplicates among them, the totals, and how far its source has been read.
- * So a process that is killed at any moment goes on behind the last batch that is on disk, and counts no line
- * twice. All back ends keep these promises:
+ * audit_db.h - the database of firn audit: a table with a unique index, in SQLite or PostgreSQL.
+ * A batch is one transaction: its IDs, the duplicates among them, the totals, and how far its
+ * source has been read. So a process that is killed at any moment continues after the last batch
+ * that is on disk, and counts no line twice. All back ends keep these promises:
  *  - calls block and return in bounded time;
- *  - commit() answers 0 once the batch is durable. FIRN_EIO: it may be, or not; position() then tells;
- *  - what else fails is FIRN_EIO, too; `why` says what the database answered.
- * One thread.
+ *  - commit() returns 0 once the batch is durable. FIRN_EIO: it may be, or not; position() then
+ *    tells;
+ *  - other failures are FIRN_EIO, too; `why` has the database's message. One thread.
  */
 #ifndef FIRN_CLI_WATCH_AUDIT_DB_H
 #define FIRN_CLI_WATCH_AUDIT_DB_H
@@ -26,7 +26,7 @@ struct audit_id {
 };
 
 struct audit_position {          /* how far a source has been read */
-    uint64_t file, offset, line; /* follow_identity(), and what is behind the last line */
+    uint64_t file, offset, line; /* follow_identity(), and the offset after the last line */
 };
 
 struct audit_batch {
@@ -43,7 +43,7 @@ struct audit_totals {
 };
 
 struct audit_duplicate {
-    uint64_t number; /* they count up in the order of their finding */
+    uint64_t number; /* numbered in the order in which they were found */
     const char *id;
     uint64_t line, first_ms; /* when the first of them was seen */
 };
@@ -68,7 +68,8 @@ struct audit_db {
     char why[200];
 };
 
-/* sqlite:FILE or postgres://…; the tables firn_audit_* are made if they are not there. NULL: `why` tells. */
+/* sqlite:FILE or postgres://…; creates the tables firn_audit_* if they do not exist. NULL:
+ * failed, see `why`. */
 struct audit_db *audit_db_open(const char *url, char why[200]);
 
 struct audit_db *audit_sqlite_open(const char *path, char why[200]);

@@ -1,3 +1,4 @@
+/* The metrics server of firn audit. */
 #include "cli/watch/audit_metrics.h"
 #include "cli/say.h"
 #include "wire/url.h"
@@ -58,7 +59,7 @@ static void send_all(int fd, const char *p, size_t len)
     }
 }
 
-/* One request, whatever it is; peers that dawdle are cut off. */
+/* Serves one request; a slow client is disconnected. */
 static void serve(struct audit_metrics *m, int fd)
 {
     char request[REQUEST_BYTES + 1], body[ANSWER_BYTES], head[256];
@@ -82,7 +83,7 @@ static void serve(struct audit_metrics *m, int fd)
         body_len = (size_t)snprintf(body, sizeof body, "ok\n");
     } else {
         status = get ? "404 Not Found" : "405 Method Not Allowed";
-        body_len = (size_t)snprintf(body, sizeof body, "there is GET /metrics and GET /healthz\n");
+        body_len = (size_t)snprintf(body, sizeof body, "use GET /metrics or GET /healthz\n");
     }
     int n = snprintf(head, sizeof head,
                      "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
@@ -126,8 +127,8 @@ static int listen_on(struct audit_metrics *m, const struct addrinfo *a, const ch
     int on = 1;
     if (!loopback(a->ai_addr))
         return say_trouble(
-            "--metrics %s: only loopback addresses: the counters have no lock on the "
-            "door; let Prometheus come by way of an agent or a tunnel",
+            "--metrics %s: only loopback addresses are allowed, because the metrics have no "
+            "access control: let Prometheus read them through an agent or a tunnel",
             shown);
     m->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (m->fd >= 0)

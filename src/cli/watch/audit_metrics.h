@@ -1,6 +1,6 @@
 /*
  * audit_metrics.h - a small HTTP server on loopback that shows firn audit's counters to Prometheus.
- * One thread serves one request a connection; counters are atomics that the auditor sets.
+ * One thread serves one request per connection; the counters are atomics that firn audit sets.
  */
 #ifndef FIRN_CLI_WATCH_AUDIT_METRICS_H
 #define FIRN_CLI_WATCH_AUDIT_METRICS_H
@@ -17,8 +17,9 @@ struct audit_metrics {
     bool running;
 };
 
-/* Serve on host:port, a loopback address; port 0 takes a free one. `bound` gets the address. -1: it serves;
- * otherwise said. Call audit_metrics_done() in any case. */
+/* Serve on host:port, a loopback address; port 0 takes a free one. `bound` gets the address. -1:
+ * it serves; otherwise the status to exit with, after a message. Call audit_metrics_done() in
+ * any case. */
 int audit_metrics_start(struct audit_metrics *m, const char *address, char bound[64]);
 void audit_metrics_done(struct audit_metrics *m);
 

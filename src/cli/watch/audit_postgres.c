@@ -1,3 +1,4 @@
+/* firn audit on PostgreSQL. */
 #include "cli/watch/audit_db.h"
 
 #include <stdio.h>
@@ -143,7 +144,8 @@ static int by_line(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
-/* Of the IDs, sorted, those that are new come back sorted, too: what is left over is a duplicate. */
+/* The INSERT returns the new IDs, sorted as the batch is: the IDs that it does not return are
+ * duplicates. */
 static bool add_all(struct postgres_db *d, const struct audit_batch *b, const struct audit_id **id,
                     size_t *out_again)
 {
@@ -300,8 +302,8 @@ struct audit_db *audit_postgres_open(const char *url, char why[200])
         return NULL;
     }
     d->base.ops = &ops;
-    /* A server that is gone without a word must not hang the auditor. What the URL says comes later
-     * and wins. */
+    /* A server that no longer answers must not block firn audit. Settings in the URL come later
+     * and take precedence. */
     const char *const key[] = { "connect_timeout", "tcp_user_timeout", "options", "dbname", NULL };
     const char *const value[] = { "5", "10000", "-c statement_timeout=30000", url, NULL };
     d->conn = PQconnectdbParams(key, value, 1);

@@ -1,3 +1,4 @@
+/* firn audit on SQLite. */
 #include "cli/watch/audit_db.h"
 
 #include <sqlite3.h>
@@ -27,7 +28,7 @@ static const char *const sql[STATEMENTS] = {
         "(SELECT COALESCE(MAX(number), 0) FROM firn_audit_duplicates) FROM firn_audit_totals",
 };
 
-/* FULL: what was committed survives a power failure. */
+/* FULL: committed batches survive a power failure. */
 static const char setup[] =
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=FULL;"
@@ -68,7 +69,7 @@ static uint64_t column(sqlite3_stmt *s, int at)
     return (uint64_t)sqlite3_column_int64(s, at);
 }
 
-/* Run to its end. */
+/* Run a statement to its end. */
 static bool done(struct sqlite_db *d, enum statement which)
 {
     int r = sqlite3_step(d->st[which]);

@@ -1,8 +1,9 @@
 /*
- * firn audit: record every ID in a database with a unique index, and report those that were there.
- * Lines are gathered into batches; a batch is one transaction (audit_db.h) and nothing of it is told, on
- * standard output or as a metric, before it is durable. A database that is away is asked again until it
- * is back; whether a commit whose answer was lost has happened is seen by how far the source was read.
+ * firn audit: records every ID in a database with a unique index, and reports duplicates.
+ * Lines are collected into batches; a batch is one transaction (audit_db.h) and is not reported, on
+ * standard output or as a metric, before it is durable. A database that is unavailable is retried
+ * until it is back; the recorded position of the source shows whether a commit whose answer was
+ * lost has happened.
  */
 #include "cli/watch/audit_db.h"
 #include "cli/watch/audit_metrics.h"
@@ -50,31 +51,31 @@ static const struct opt opts[] = {
       .type = OPT_TEXT,
       .at = offsetof(struct audit, db_url),
       .value = "URL",
-      .about = "where to record: sqlite:FILE or postgres://user@host/database" },
+      .about =
+          "the database that IDs are recorded in: sqlite:FILE or postgres://user@host/database" },
     { .name = "follow",
       .letter = 'f',
       .at = offsetof(struct audit, follow_file),
-      .about = "go on while the file grows, as tail -F does" },
+      .about = "keep reading while the file grows, as tail -F does" },
     { .name = "idle",
       .type = OPT_TIME,
       .at = offsetof(struct audit, idle_ms),
       .value = "TIME",
       .min = 1,
       .max = UINT64_C(31536000000),
-      .about = "with --follow: end when nothing came for so long" },
+      .about = "with --follow: end when no line came for this long" },
     { .name = "metrics",
       .type = OPT_TEXT,
       .at = offsetof(struct audit, metrics),
       .value = "ADDR",
-      .about = "show counters to Prometheus on this loopback address, such as 127.0.0.1:9109" },
+      .about = "serve metrics for Prometheus on this loopback address, such as 127.0.0.1:9109" },
     { .name = "batch",
       .type = OPT_COUNT,
       .at = offsetof(struct audit, batch),
       .value = "N",
       .min = 1,
       .max = AUDIT_BATCH_MAX,
-      .about =
-          "commit after so many lines at the latest (default 5000), or 200 ms after the first" },
+      .about = "commit after N lines (default 5000), or 200 ms after the first one" },
     OPT_JSON(struct audit, json),
     { .name = NULL },
 };
@@ -88,11 +89,11 @@ const struct usage audit_usage = {
         "firn audit --db URL [--follow] [--idle TIME] [--metrics ADDR] [--batch N] [--json]\n"
         "                  [FILE|-]",
     .about =
-        "Reads IDs, one a line, records each in a table with a unique index, and reports those that\n"
-        "were there already, in this run or in any before. It may be killed at any moment: what it\n"
-        "has reported is on disk, and a file is read on behind the last line that is. Lines that are\n"
-        "no ID (not printable, or longer than 128 bytes) are counted. The exit status is 1 if there\n"
-        "were duplicates.\n",
+        "Reads IDs, one per line, records each in a table with a unique index, and reports those that\n"
+        "were recorded before, in this run or in an earlier one. It may be killed at any moment: what\n"
+        "it has reported is on disk, and the next run continues after the last recorded line. Lines\n"
+        "that hold no ID (not printable, or longer than 128 bytes) are counted. The exit status is 1\n"
+        "if there were duplicates.\n",
     .operands = "@files",
     .opts = opts,
 };
@@ -115,7 +116,7 @@ static void on_end(int signal_)
     ended = 1;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void tell_duplicate(void *user, const struct audit_duplicate *d)
 {
@@ -157,7 +158,7 @@ static void take_totals(struct audit *a)
 
 /* ---- batches ---- */
 
-/* A commit that failed may have happened: then its source stands behind it. */
+/* A commit that failed may have happened: then the source's position is after the batch. */
 static bool happened(struct audit *a, const struct audit_batch *b)
 {
     struct audit_position p;
@@ -165,7 +166,7 @@ static bool happened(struct audit *a, const struct audit_batch *b)
            p.offset == b->after.offset && p.line == b->after.line;
 }
 
-/* -1: done. Otherwise the status to end with. */
+/* -1: done. Otherwise the status to exit with. */
 static int flush(struct audit *a)
 {
     struct audit_batch b = { .source = a->source,
@@ -184,14 +185,15 @@ static int flush(struct audit *a)
         if (happened(a, &b))
             break;
         if (!told)
-            say_warning("the database does not take it: %s; trying again each second", why);
+            say_warning("the database does not accept the batch: %s; trying again every second",
+                        why);
         told = true;
-        if (ended) /* nothing of it was told; the next run reads it again */
-            return say_trouble("%zu IDs are not recorded: the database is away", a->n);
+        if (ended) /* the batch was not reported; the next run reads it again */
+            return say_trouble("%zu IDs are not recorded: the database is unavailable", a->n);
         nanosleep(&(struct timespec){ .tv_sec = AGAIN_MS / 1000 }, NULL);
     }
     if (told)
-        say_warning("the database takes it again");
+        say_warning("the database accepts batches again");
     atomic_fetch_add(&a->m.commits, 1);
     atomic_store(&a->m.last_commit_ms, b.seen_ms);
     a->run_ids += a->n;
@@ -248,7 +250,7 @@ static int read_on(struct audit *a)
     while (!ended) {
         int r = -1, got = follow_next(&a->in, &p, &len);
         if (got < 0)
-            return say_trouble("%s: cannot read on: %s", a->in.path, a->in.why);
+            return say_trouble("%s: cannot read: %s", a->in.path, a->in.why);
         if (got == FOLLOW_END)
             break;
         if (got == FOLLOW_LINE || got == FOLLOW_LONG)
@@ -283,7 +285,7 @@ static int open_source(struct audit *a, const char *path)
     if (follow_open(&a->in, path, a->follow_file) != 0)
         return say_trouble("%s: %s: check the name and its permissions",
                            say_text(path, strlen(path), shown), a->in.why);
-    if (in) /* a run of its own: it cannot be read on behind a line */
+    if (in) /* a name per run: standard input cannot be continued */
         snprintf(a->source, sizeof a->source, "stdin-%" PRIx64 "-%ld", (uint64_t)when_now_us(),
                  (long)getpid());
     else if (!realpath(path, a->source))
@@ -327,7 +329,7 @@ static int run(struct audit *a, const char *path)
     struct audit_totals t;
     a->db = audit_db_open(a->db_url, why);
     if (!a->db) {
-        const char *at = strchr(a->db_url, '@'); /* a password is nobody's business */
+        const char *at = strchr(a->db_url, '@'); /* without the password */
         return say_trouble(
             "--db %s: %s",
             say_text(at ? at + 1 : a->db_url, strlen(at ? at + 1 : a->db_url), shown), why);
@@ -356,11 +358,14 @@ int cmd_audit(int argc, char **argv)
     a->in.fd = -1;
     r = options_parse(&audit_usage, argc, argv, a, &operands);
     if (r < 0 && operands > 1)
-        r = say_trouble("one file: start a firn audit for each; they may share the database");
+        r = say_trouble(
+            "too many files: start one firn audit per file; they may share the database");
     if (r < 0 && !a->db_url)
-        r = say_trouble("where to? Give --db sqlite:FILE or --db postgres://user@host/database");
+        r = say_trouble(
+            "--db is required: the database that IDs are recorded in, as sqlite:FILE or "
+            "postgres://user@host/database");
     if (r < 0 && a->idle_ms && !a->follow_file)
-        r = say_trouble("--idle is for --follow");
+        r = say_trouble("--idle works with --follow only");
     if (r < 0) {
         a->id = calloc(a->batch, sizeof *a->id);
         a->texts = malloc(a->batch * TEXT_ROOM);

@@ -1,6 +1,7 @@
 /*
- * firn top: servers as they are now. Each has a thread that asks it and keeps what it said; a server
- * that hangs holds nobody up. The main thread draws, listens to the keyboard and ends them.
+ * firn top: a live view of servers. Each server has a thread that polls it and stores the result,
+ * so that a server that hangs does not delay the others. The main thread draws, reads the keyboard
+ * and ends the threads.
  */
 #include "cli/commands.h"
 #include "cli/http_client.h"
@@ -58,7 +59,7 @@ static const struct opt opts[] = {
       .about = "how often to ask (default 1s)" },
     { .name = "once",
       .at = offsetof(struct top, once),
-      .about = "look twice, for the rates, print one picture and end" },
+      .about = "poll twice, for the rates, print the result once and end" },
     OPT_JSON(struct top, json),
     { .name = NULL },
 };
@@ -67,16 +68,17 @@ const struct usage top_usage = {
     .name = "top",
     .examples = "  firn top                                          the firnd of this machine\n"
                 "  firn top http://10.0.0.1:9000 http://10.0.0.2:9000\n"
-                "  firn top --once http://127.0.0.1:9000             one picture, for pipes\n",
+                "  firn top --once http://127.0.0.1:9000             once, for pipes\n",
     .synopsis = "firn top [URL...] [--every TIME] [--once] [--json]",
-    .about = "Shows servers as they are now: IDs, tickets and requests a second, slots, how long\n"
-             "their windows last without the store, their clocks beside this machine's, how long\n"
-             "they took to answer. A server that is down stays in the list, with the reason.\n"
-             "Without a URL it asks http://127.0.0.1:9000. q quits.\n",
+    .about =
+        "Shows a live view of servers: IDs, tickets and requests per second, slots, how long\n"
+        "their windows last without the store, their clocks compared with this machine's, and\n"
+        "their response times. A server that is down stays in the list, with the reason.\n"
+        "Without a URL it asks http://127.0.0.1:9000. q quits.\n",
     .opts = opts,
 };
 
-/* ---- asking ---- */
+/* ---- polling ---- */
 
 /* A name that has no address now may have one later. */
 static int clients_open(struct watched *w, char *why, size_t size)
@@ -112,14 +114,14 @@ static void look(struct watched *w)
         ask_ns = w->node.answer_ns;
         if (top_read_node(body, len, &s) != 0) {
             r = FIRN_EFORMAT;
-            snprintf(why, sizeof why, "that is no firnd: /v1/node says something else");
+            snprintf(why, sizeof why, "this is not a firnd: unexpected answer to /v1/node");
         }
         skew_us = (int64_t)s.unix_us - (int64_t)(before_us + (after_us - before_us) / 2);
     }
     if (r == 0 && (r = http_client_get_once(&w->metrics, &body, &len)) != 0)
         snprintf(why, sizeof why, "/metrics: %.180s", w->metrics.why);
     if (r == 0 && (r = top_read_metrics(body, len, &s)) != 0)
-        snprintf(why, sizeof why, "/metrics has nothing of firnd's");
+        snprintf(why, sizeof why, "/metrics has no metrics of firnd");
     s.at_ns = mono_ns();
     pthread_mutex_lock(&w->top->mutex);
     struct top_node *n = &w->shown;
@@ -137,13 +139,13 @@ static void look(struct watched *w)
     pthread_mutex_unlock(&w->top->mutex);
 }
 
-/* True: time to look again. False: the end. */
+/* Wait until the next poll. False: it is time to end. */
 static bool rest(struct top *t, uint64_t ms)
 {
     struct timespec at = mono_timespec(mono_ns() + ms * 1000000);
     pthread_mutex_lock(&t->mutex);
     int r = 0;
-    while (!t->stop && r != ETIMEDOUT) /* the others' looks wake it, too */
+    while (!t->stop && r != ETIMEDOUT) /* polls of other threads wake it, too */
         r = pthread_cond_timedwait(&t->changed, &t->mutex, &at);
     bool on = !t->stop;
     pthread_mutex_unlock(&t->mutex);
@@ -293,7 +295,7 @@ static void draw(struct top *t, struct top_node *node)
     FILE *f = open_memstream(&text, &len);
     if (!f)
         return;
-    fputs("\033[H", f); /* over the last picture, so that nothing flickers */
+    fputs("\033[H", f); /* over the last frame, so that nothing flickers */
     top_frame(&v, f);
     fclose(f);
     for (const char *p = text, *nl; p < text + len;
@@ -325,7 +327,7 @@ static void live(struct top *t, struct top_node *node)
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
-    fputs("\033[?1049h\033[?25l", stdout); /* a screen of its own, no cursor */
+    fputs("\033[?1049h\033[?25l", stdout); /* alternate screen, no cursor */
     uint64_t next = 0;
     while (!ended && !output_gone()) {
         uint64_t now = mono_ns();
@@ -353,9 +355,9 @@ static void live(struct top *t, struct top_node *node)
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
-/* ---- elsewhere ---- */
+/* ---- without a terminal ---- */
 
-/* Until every server has been looked at `looks` times. */
+/* Wait until every server has been polled `looks` times. */
 static void wait_looks(struct top *t, uint64_t looks)
 {
     pthread_mutex_lock(&t->mutex);
@@ -433,7 +435,7 @@ int cmd_top(int argc, char **argv)
     char **urls = operands > 0 ? argv + 1 : only_home;
     t.n = operands > 0 ? (size_t)operands : 1;
     if (t.n > NODES_MAX)
-        return say_trouble("at most %d servers", NODES_MAX);
+        return say_trouble("too many servers: at most %d", NODES_MAX);
     t.watched = calloc(t.n, sizeof *t.watched);
     if (!t.watched)
         return say_trouble("out of memory");

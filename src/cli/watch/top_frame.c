@@ -1,3 +1,4 @@
+/* Draws one frame of firn top: cells, columns that fit, the history. */
 #include "cli/watch/top_frame.h"
 #include "cli/duration.h"
 
@@ -131,8 +132,8 @@ static void cell_version(const struct top_node *n, char *out)
 
 static const struct column {
     const char *name;
-    bool right, always; /* also for a server that is down */
-    unsigned rank;      /* the highest is left out first */
+    bool right, always; /* shown for a server that is down, too */
+    unsigned rank;      /* columns with the highest number are left out first */
     void (*cell)(const struct top_node *n, char *out);
 } columns[] = {
     { "NODE", false, true, 0, cell_name },          { "ADDRESS", false, true, 6, cell_address },
@@ -255,7 +256,7 @@ static void put_names(const struct top_view *v, const size_t *width, const bool 
     fprintf(out, "%s\n", sgr(v, PLAIN));
 }
 
-/* How the sum went: a bar a look, the highest as high as a line. */
+/* The history of the sum: one bar per poll, scaled to the highest. */
 static void put_history(const struct top_view *v, size_t room, FILE *out)
 {
     static const char *const bar[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };

@@ -1,3 +1,4 @@
+/* Reads the answers of a server for firn top. */
 #include "cli/watch/top_node.h"
 #include "wire/json_read.h"
 
@@ -72,11 +73,12 @@ int top_read_node(const char *p, size_t len, struct top_sample *out)
     return 0;
 }
 
-/* Counters that no server reaches, and what is no number, must not upset the arithmetic. */
+/* Values that no counter reaches, and text that is no number, become 0 so that the arithmetic
+ * stays defined. */
 static double sane(double value)
 {
     const double most = 1e15;
-    if (!(value >= -most)) /* also what is no number */
+    if (!(value >= -most)) /* false for NaN, too */
         return 0;
     return value > most ? most : value;
 }
@@ -127,7 +129,7 @@ void top_node_update(struct top_node *n, const struct top_sample *now)
 {
     const struct top_sample *b = &n->last;
     double seconds = (double)(now->at_ns - b->at_ns) / 1e9;
-    /* A counter that fell is another process's. */
+    /* A counter that fell belongs to a restarted process. */
     n->has_rates = n->up && b->at_ns && seconds > 0 && now->ids >= b->ids &&
                    now->requests >= b->requests && now->cpu_s >= b->cpu_s;
     if (n->has_rates) {

@@ -1,5 +1,6 @@
 /*
- * top_node.h - what firn top knows of one server, read out of its answers to /v1/node and /metrics.
+ * top_node.h - the state of one server for firn top, read from its answers to /v1/node and
+ * /metrics.
  * Reading is pure and may be called from any thread.
  */
 #ifndef FIRN_CLI_WATCH_TOP_NODE_H
@@ -13,7 +14,7 @@
 
 enum { TOP_HISTORY = 60 };
 
-struct top_sample { /* one look at a server */
+struct top_sample { /* one poll of a server */
     uint64_t at_ns; /* monotonic */
     char name[65], version[24], state[16], clock[12], reason[160];
     bool ready;
@@ -25,12 +26,12 @@ struct top_sample { /* one look at a server */
 
 struct top_node {
     char url[256]; /* as given */
-    bool asked;    /* there was a look, good or bad */
+    bool asked;    /* it was polled, with success or not */
     bool up;
     char why[200];   /* down: the reason */
     uint64_t ask_ns; /* how long the server took for /v1/node */
-    int64_t skew_us; /* its clock minus ours, half the ask taken off */
-    bool has_rates;  /* two looks at the same process */
+    int64_t skew_us; /* its clock minus ours, corrected by half the response time */
+    bool has_rates;  /* two polls of the same process */
     double ids_per_s, tickets_per_s, requests_per_s, cpu_percent;
     struct top_sample last;
 };
@@ -38,10 +39,12 @@ struct top_node {
 /* {"name":…} of /v1/node. FIRN_EFORMAT: it is something else. */
 FIRN_MUSTUSE int top_read_node(const char *p, size_t len, struct top_sample *out);
 
-/* The Prometheus text; lines that it does not know are skipped. FIRN_EFORMAT: nothing of firnd's in it. */
+/* The Prometheus text; lines that it does not know are skipped. FIRN_EFORMAT: it has no metrics
+ * of firnd. */
 FIRN_MUSTUSE int top_read_metrics(const char *p, size_t len, struct top_sample *out);
 
-/* A further look: rates from the difference, unless the server was restarted in between. */
+/* Add a poll: rates are computed from the difference, unless the server was restarted in
+ * between. */
 void top_node_update(struct top_node *n, const struct top_sample *now);
 
 #endif
