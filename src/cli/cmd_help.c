@@ -43,7 +43,7 @@ static void overview(void)
 
 int cmd_help(int argc, char **argv)
 {
-    char unused, shown[SAY_TEXT_BUF];
+    char unused;
     int operands = 0;
     /* `firn --help` and `firn` without arguments arrive here as well. */
     bool asked = argc > 0 && strcmp(argv[0], "help") == 0;
@@ -55,12 +55,8 @@ int cmd_help(int argc, char **argv)
         return output_finish(STATUS_OK);
     }
     const struct command *c = command_find(argv[1]);
-    if (!c) {
-        const char *near = words_nearest("@commands", argv[1]);
-        say_text(argv[1], strlen(argv[1]), shown);
-        return near ? say_trouble("unknown command '%s': did you mean firn help %s?", shown, near)
-                    : say_trouble("unknown command '%s': firn help lists them", shown);
-    }
+    if (!c)
+        return words_unknown("unknown command", argv[1], "@commands", "firn help lists them");
     options_help(c->usage);
     return output_finish(STATUS_OK);
 }

@@ -46,16 +46,6 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
-static int unknown(const char *word)
-{
-    char shown[SAY_TEXT_BUF];
-    const char *near = words_nearest("@commands", word);
-    say_text(word, strlen(word), shown);
-    if (near)
-        return say_trouble("unknown command '%s': did you mean firn %s?", shown, near);
-    return say_trouble("unknown command '%s': firn help lists them", shown);
-}
-
 int main(int argc, char **argv)
 {
     static const struct {
@@ -71,7 +61,7 @@ int main(int argc, char **argv)
             word = also[i].command;
     const struct command *c = command_find(word);
     if (!c)
-        return unknown(word);
+        return words_unknown("unknown command", word, "@commands", "firn help lists them");
     say_as(c->name);
     return argc > 1 ? c->run(argc - 1, argv + 1) : c->run(argc, argv);
 }

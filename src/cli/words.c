@@ -2,6 +2,7 @@
 #include "cli/words.h"
 #include "cli/commands.h"
 #include "cli/encoding.h"
+#include "cli/say.h"
 #include "cli/suggest.h"
 
 #include "firn/layout.h"
@@ -101,4 +102,13 @@ const char *words_nearest(const char *list, const char *typed)
         if (strstr(list, tables[i].word))
             tables[i].each(try_word, &s);
     return s.best;
+}
+
+int words_unknown(const char *what, const char *typed, const char *list, const char *otherwise)
+{
+    char shown[SAY_TEXT_BUF];
+    const char *near = words_nearest(list, typed);
+    say_text(typed, strlen(typed), shown);
+    return near ? say_trouble("%s '%s': did you mean %s?", what, shown, near)
+                : say_trouble("%s '%s': %s", what, shown, otherwise);
 }

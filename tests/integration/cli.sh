@@ -78,11 +78,11 @@ for c in gen inspect convert layout verify audit seal unseal choose compare benc
     run 2 $c --no-such-option; says "firn $c: unknown option --no-such-option"
     run 2 $c -Z; says 'unknown option -Z'
 done
-run 2 gne; says "did you mean firn gen?"
-run 2 inspct; says 'did you mean firn inspect?'
+run 2 gne; says "did you mean gen?"
+run 2 inspct; says 'did you mean inspect?'
 run 2 qqqqqqqq; says 'firn help lists them'
 run 2 $'\e[31mred'; says '\x1b[31mred'
-run 2 help gne; says 'did you mean firn help gen?'
+run 2 help gne; says 'did you mean gen?'
 run 2 help qqqqqqqq; says 'unknown command'
 
 # ---- gen

@@ -24,8 +24,7 @@ enum {
     RUN_NS = 20000000,  /* of a timed run: long compared with a timer interrupt */
     TRIAL_NS = 1000000, /* of the run that determines how many operations that is */
     ROWS_MAX = 128,
-    RETRIES_MAX = 3,
-    EXIT_USAGE = 2
+    RETRIES_MAX = 3
 };
 
 struct bench_lib {

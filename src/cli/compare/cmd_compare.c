@@ -3,7 +3,7 @@
  * the measurements; then measures all kinds side by side. The first lines are fixed: scripts search
  * for them.
  */
-#include "cli/compare/compare.h"
+#include "cli/commands.h"
 #include "cli/compare/compare_page.h"
 #include "cli/compare/compare_report.h"
 #include "cli/duration.h"

@@ -98,7 +98,7 @@ static int list(bool json)
 
 static int find(const char *option, const char *name, const struct encoding **out)
 {
-    char shown[SAY_TEXT_BUF];
+    char what[16];
     if (!name)
         return say_trouble(
             "--from and --to are required: the encodings to read and to write; firn convert "
@@ -106,10 +106,8 @@ static int find(const char *option, const char *name, const struct encoding **ou
     *out = encoding_find(name);
     if (*out)
         return -1;
-    const char *near = words_nearest("@encodings", name);
-    say_text(name, strlen(name), shown);
-    return near ? say_trouble("--%s '%s': did you mean %s?", option, shown, near)
-                : say_trouble("--%s '%s': firn convert --list shows the encodings", option, shown);
+    snprintf(what, sizeof what, "--%s", option);
+    return words_unknown(what, name, "@encodings", "firn convert --list shows the encodings");
 }
 
 static int one(const struct convert *c, const char *where, const char *p, size_t len)

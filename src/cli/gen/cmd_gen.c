@@ -169,7 +169,6 @@ static bool is_preset(const char *name)
 
 static int find_kind(struct gen *g, const char *name)
 {
-    char shown[SAY_TEXT_BUF];
     if (strcmp(name, "uuid") == 0)
         name = "uuidv4";
     g->kind = firn_kind_find(name, strlen(name));
@@ -180,12 +179,8 @@ static int find_kind(struct gen *g, const char *name)
                                g->layout_text);
         g->layout_text = name;
     }
-    if (!g->kind) {
-        const char *near = words_nearest("@kinds @layouts", name);
-        say_text(name, strlen(name), shown);
-        return near ? say_trouble("unknown kind '%s': did you mean %s?", shown, near)
-                    : say_trouble("unknown kind '%s': firn gen lists them", shown);
-    }
+    if (!g->kind)
+        return words_unknown("unknown kind", name, "@kinds @layouts", "firn gen lists them");
     if (!(g->kind->flags & FIRN_KIND_MAKES))
         return say_trouble("%s can be read but not generated: firn gen lists the kinds that can",
                            g->kind->name);
@@ -249,12 +244,9 @@ static int set_layout(struct gen *g)
         return -1;
     clock_gettime(CLOCK_REALTIME, &now);
     if (firn_layout_parse(text, strlen(text), (int64_t)now.tv_sec * 1000, &g->layout, &d) != 0) {
-        char shown[SAY_TEXT_BUF];
-        const char *near = words_nearest("@layouts", text);
-        say_text(text, strlen(text), shown);
-        if (near)
-            return say_trouble("--layout '%s': did you mean %s?", shown, near);
-        return say_trouble("--layout '%s': %s; firn layout check shows the place", shown, d.text);
+        char why[sizeof d.text + 64];
+        snprintf(why, sizeof why, "%s; firn layout check shows the place", d.text);
+        return words_unknown("--layout", text, "@layouts", why);
     }
     g->has_layout = true;
     g->mint.layout = strcmp(g->kind->name, "snowflake") == 0 ? &g->layout : NULL;
@@ -299,7 +291,6 @@ static int set_words(struct gen *g)
 
 static int set_encoding(struct gen *g)
 {
-    char shown[SAY_TEXT_BUF];
     if (!g->encoding)
         return -1;
     if (!(g->kind->flags & FIRN_KIND_NUMBER))
@@ -311,12 +302,9 @@ static int set_encoding(struct gen *g)
         return say_trouble(
             "--encoding %s needs 128 bits, %s has 64: firn convert --list shows the others",
             e->name, g->kind->name);
-    if (!e) {
-        const char *near = words_nearest("@encodings", g->encoding);
-        say_text(g->encoding, strlen(g->encoding), shown);
-        return near ? say_trouble("--encoding '%s': did you mean %s?", shown, near)
-                    : say_trouble("--encoding '%s': firn convert --list shows them", shown);
-    }
+    if (!e)
+        return words_unknown("--encoding", g->encoding, "@encodings",
+                             "firn convert --list shows them");
     g->mint.codec = e->codec;
     return -1;
 }

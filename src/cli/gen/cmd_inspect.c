@@ -296,22 +296,18 @@ static int each(struct inspect *in, struct operands *o)
 static int set_layout(struct inspect *in, const char *text)
 {
     struct firn_diag d = { 0 };
-    char shown[SAY_TEXT_BUF];
     if (firn_layout_parse(text, strlen(text), in->now_us / 1000, &in->layout, &d) == 0) {
         in->has_layout = true;
         in->kind = firn_kind_find("snowflake", strlen("snowflake"));
         return -1;
     }
-    const char *near = words_nearest("@layouts", text);
-    say_text(text, strlen(text), shown);
-    return near
-               ? say_trouble("--layout '%s': did you mean %s?", shown, near)
-               : say_trouble("--layout '%s': %s; firn layout check shows the place", shown, d.text);
+    char why[sizeof d.text + 64];
+    snprintf(why, sizeof why, "%s; firn layout check shows the place", d.text);
+    return words_unknown("--layout", text, "@layouts", why);
 }
 
 static int set_kind(struct inspect *in)
 {
-    char shown[SAY_TEXT_BUF];
     const char *name = in->kind_name;
     in->kind = firn_kind_find(name, strlen(name));
     if (in->kind && in->layout_text && strcmp(name, "snowflake") != 0)
@@ -325,22 +321,15 @@ static int set_kind(struct inspect *in)
             return say_trouble("--kind %s is a layout, too: leave one of them out", name);
         return set_layout(in, name);
     }
-    const char *near = words_nearest("@readable @layouts", name);
-    say_text(name, strlen(name), shown);
-    return near ? say_trouble("--kind '%s': did you mean %s?", shown, near)
-                : say_trouble("--kind '%s': firn gen lists the kinds", shown);
+    return words_unknown("--kind", name, "@readable @layouts", "firn gen lists the kinds");
 }
 
 static int set_options(struct inspect *in)
 {
-    char shown[SAY_TEXT_BUF];
     int r = -1;
-    if (in->encoding_name && !(in->encoding = encoding_find(in->encoding_name))) {
-        const char *near = words_nearest("@encodings", in->encoding_name);
-        say_text(in->encoding_name, strlen(in->encoding_name), shown);
-        return near ? say_trouble("--encoding '%s': did you mean %s?", shown, near)
-                    : say_trouble("--encoding '%s': firn convert --list shows them", shown);
-    }
+    if (in->encoding_name && !(in->encoding = encoding_find(in->encoding_name)))
+        return words_unknown("--encoding", in->encoding_name, "@encodings",
+                             "firn convert --list shows them");
     if (in->kind_name)
         r = set_kind(in);
     if (r < 0 && in->layout_text)
