@@ -25,7 +25,7 @@ _Static_assert(READ_BYTES >= (int)TLS_PLAIN_BYTES, "channel_recv() makes so much
 
 /* --- bytes --- */
 
-/* What a call on the socket that returned `n` means. */
+/* The error of a socket call that returned `n`. */
 static int socket_says(struct channel *c, ssize_t n, short wants, char why[WHY_BUF])
 {
     c->wants = wants;

@@ -63,7 +63,7 @@ struct lending {
     uint64_t stamped;             /* highest tick of the layout that a closed generator used */
 
     struct trip *trip;
-    bool extending;    /* what the trip is for */
+    bool extending;    /* the trip extends the lease; else it requests a new one */
     uint64_t tried_ms; /* when an extension was last asked for */
     struct failure failure;
 };
@@ -165,7 +165,7 @@ struct grant {
     struct firn_layout layout;
 };
 
-/* Members that are not known here are skipped: a newer server may say more. */
+/* Unknown members are skipped: a newer server may send more. */
 static int read_grant(const char *p, size_t len, struct grant *g)
 {
     const struct {

@@ -120,7 +120,7 @@ static int read_choice(const char *choices, const char *p)
     }
 }
 
-/* What is expected, for the message. */
+/* Reads a value; *want describes what is expected, for the error. */
 static int set(const struct option *o, const char *value, struct client_opts *c, const char **want)
 {
     void *at = (char *)c + o->offset;
@@ -230,9 +230,9 @@ static int read_servers(const char *url, struct slice hosts, struct client_opts 
     return 0;
 }
 
-/* --- the whole --- */
+/* --- all options together --- */
 
-/* What fits together. */
+/* Defaults that depend on other options, and options that exclude each other. */
 static int check(struct client_opts *c, struct firn_diag *d)
 {
     if (c->kind[0] == '\0')
