@@ -1,7 +1,7 @@
 /*
  * membership.h - one process's own register member/<n>, as a state machine.
- * Pure, like slot.h: the driver (drive/member.h, or a simulation) asks membership_next() what to do,
- * does it and tells the outcome. One write is outstanding at a time.
+ * Pure, like slot.h: the driver (drive/member.h, or a simulation) asks membership_next() what to
+ * do, does it and tells the outcome. One write is outstanding at a time.
  *
  * Claiming takes the lowest register that is absent or free, or, when none is, one whose member is
  * dead by the roster. A dead one is first freed and then claimed like any other, so that "free, or

@@ -1,8 +1,8 @@
 /*
  * mutant.h - rules of the protocol that the simulator switches off, one at a time, as a test.
- * sim_mutants shows that it would notice. In every other build FIRN_MUTANT() is 0 and nothing of this
- * exists. Names that begin with px_ belong to worlds of a quorum. Rules that are implemented outside
- * src/coord are listed, too: the list is the gate.
+ * sim_mutants shows that it would notice. In every other build FIRN_MUTANT() is 0 and nothing of
+ * this exists. Names that begin with px_ belong to worlds of a quorum. Rules that are implemented
+ * outside src/coord are listed, too: the list is the gate.
  */
 #ifndef FIRN_COORD_MUTANT_H
 #define FIRN_COORD_MUTANT_H
