@@ -1,12 +1,13 @@
 /*
- * client - what an ID costs an application: by the bare library, by libfirn-client's three modes, by Redis' INCR
- * through hiredis and by PostgreSQL's nextval through libpq, all in one run on one thread. bench/client starts the
- * servers and runs it:
+ * client - what an ID costs an application: by the bare library, by libfirn-client's three modes,
+ * by Redis' INCR through hiredis and by PostgreSQL's nextval through libpq, all in one run on one
+ * thread. bench/client starts the servers and runs it:
  *
  *     client SECONDS ROUNDS [--firn HOST:PORT,...] [--redis HOST:PORT] [--postgres CONNINFO]
  *
- * Rounds go over all rows in turn. A row is as many IDs as fit into SECONDS, or a fixed burst where the servers
- * would be measured otherwise; printed is one JSON object a row: median and best nanoseconds an ID.
+ * Rounds go over all rows in turn. A row is as many IDs as fit into SECONDS, or a fixed burst where
+ * the servers would be measured otherwise; printed is one JSON object a row: median and best
+ * nanoseconds an ID.
  */
 #include "firn/client.h"
 #include "firn/gen.h"
@@ -273,7 +274,8 @@ static int can_run(const struct row *r)
     return firn_servers != NULL;
 }
 
-/* Wall time, and the time that this thread was on a processor: what others on the machine do counts in the first. */
+/* Wall time, and the time that this thread was on a processor: what others on the machine do counts
+ * in the first. */
 static void measure(struct row *r, size_t round)
 {
     uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -1,7 +1,7 @@
 /*
  * hot NAME COUNT: runs one hot path COUNT times and nothing else, for bench/callgrind to count its
- * instructions. Two runs must count the same: the clock stands still and the random numbers are seeded.
- * Without arguments it lists the names.
+ * instructions. Two runs must count the same: the clock stands still and the random numbers are
+ * seeded. Without arguments it lists the names.
  */
 #include "firn/gen.h"
 #include "firn/ksuid.h"

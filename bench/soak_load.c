@@ -1,13 +1,14 @@
 /*
- * The clients of bench/soak and tests/deploy/run: firn bench's load generator (src/cli/bench/load.h) as
- * clients that never give up an ID. A request that fails (the connection ends, the time is over, the
- * answer is an error) is asked again on a new connection; one that fails ATTEMPTS times (2) is a failed
- * request. Every ID that was answered goes to the log, a line each, so that duplicates can be looked for.
+ * The clients of bench/soak and tests/deploy/run: firn bench's load generator
+ * (src/cli/bench/load.h) as clients that never give up an ID. A request that fails (the connection
+ * ends, the time is over, the answer is an error) is asked again on a new connection; one that
+ * fails ATTEMPTS times (2) is a failed request. Every ID that was answered goes to the log, a line
+ * each, so that duplicates can be looked for.
  *
  * Usage: soak_load ADDRESS:PORT http|resp WHAT RATE SECONDS CONNECTIONS LOG [TIMEOUT_MS [ATTEMPTS]]
- * WHAT is a path, or a command with its words separated by blanks. TIMEOUT_MS is for each attempt, 2000.
- * SIGTERM and SIGINT end it early. Prints lines of JSON with the totals so far and a last one with
- * percentiles; status 0 unless it could not run.
+ * WHAT is a path, or a command with its words separated by blanks. TIMEOUT_MS is for each attempt,
+ * 2000. SIGTERM and SIGINT end it early. Prints lines of JSON with the totals so far and a last one
+ * with percentiles; status 0 unless it could not run.
  */
 #include "cli/bench/bench_target.h"
 #include "cli/output.h"

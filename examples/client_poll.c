@@ -1,6 +1,6 @@
 /*
- * libfirn-client in an event loop: one descriptor for everything, nothing waits. Here the loop is poll(); in libuv
- * it would be a uv_poll_t, in epoll one more descriptor.
+ * libfirn-client in an event loop: one descriptor for everything, nothing waits. Here the loop is
+ * poll(); in libuv it would be a uv_poll_t, in epoll one more descriptor.
  *
  *     cc client_poll.c $(pkg-config --cflags --libs libfirn-client) -o client_poll
  *     ./client_poll firn://127.0.0.1:9001 10

@@ -55,8 +55,9 @@ int main(int argc, char **argv)
     if (pthread_create(&thread, NULL, make_some, node) == 0)
         pthread_join(thread, NULL);
 
-    /* On a store that machines share a child leases a slot of its own with its first call: nothing to take
-     * care of. With sqlite: a child gets FIRN_EFORKED; there, open the node after the fork. */
+    /* On a store that machines share a child leases a slot of its own with its first call:
+     * nothing to take care of. With sqlite: a child gets FIRN_EFORKED; there, open the node
+     * after the fork. */
     if (argc > 1 && strstr(argv[1], "://")) {
         fflush(stdout);
         pid_t child = fork();

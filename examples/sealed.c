@@ -1,6 +1,6 @@
 /*
- * Sealed IDs: what the database counts up, the public sees as text that it can neither count through
- * nor change.
+ * Sealed IDs: what the database counts up, the public sees as text that it can neither count
+ * through nor change.
  *
  *     cc sealed.c $(pkg-config --cflags --libs libfirn-seal) -o sealed && ./sealed
  */

@@ -14,8 +14,9 @@
 
 int main(void)
 {
-    /* A layout is text: the name of a preset such as "twitter", or fields of your own. 5 bits for the
-     * data centre and 5 for the worker make 1,024 generators; 12 bits count 4,096 IDs a millisecond. */
+    /* A layout is text: the name of a preset such as "twitter", or fields of your own. 5 bits for
+     * the data centre and 5 for the worker make 1,024 generators; 12 bits count 4,096 IDs a
+     * millisecond. */
     static const char text[] =
         "unused:1,time:41@1ms,dc:5,worker:5,seq:12;epoch=2024-01-01T00:00:00Z";
     struct firn_layout layout;
@@ -25,7 +26,8 @@ int main(void)
         return 1;
     }
 
-    /* The slot is dc and worker joined. Stand-alone, you vouch that nobody else uses the same one. */
+    /* The slot is dc and worker joined. Stand-alone, you vouch that nobody else uses the same
+     * one. */
     struct firn_gen_opts opts = FIRN_GEN_OPTS_INIT;
     opts.slot = 3 << 5 | 7; /* dc 3, worker 7 */
 

@@ -1,7 +1,8 @@
 /*
  * nextval - PostgreSQL's own sequence, as an application sees it: SELECT nextval('tickets') through
  * libpq on a number of connections, one prepared statement in flight on each, all of them driven by
- * one thread. Prints one JSON object in the words of `firn bench load`. bench/servers builds it where
+ * one thread. Prints one JSON object in the words of `firn bench load`. bench/servers builds it
+ * where
  * libpq is installed:  nextval CONNINFO CONNECTIONS SECONDS
  */
 #include <libpq-fe.h>

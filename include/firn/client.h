@@ -107,8 +107,8 @@ FIRN_API FIRN_MUSTUSE int firn_client_submit(struct firn_client *c,
 FIRN_API FIRN_MUSTUSE int firn_client_take(struct firn_client *c, struct firn_client_answer *out);
 
 /* A descriptor for poll(), epoll, libuv ...: when it has firn_client_events(), call
- * firn_client_pump(), then take. It stays the same until firn_client_close(); a child of fork() gets
- * another one. Negative: FIRN_E... */
+ * firn_client_pump(), then take. It stays the same until firn_client_close(); a child of fork()
+ * gets another one. Negative: FIRN_E... */
 FIRN_API int firn_client_fd(struct firn_client *c);
 FIRN_API short firn_client_events(const struct firn_client *c);
 

@@ -20,8 +20,8 @@ bool words_has_files(const char *list);
 /* The word of the list that is nearest to a mistyped one, or NULL. */
 const char *words_nearest(const char *list, const char *typed);
 
-/* Report a value that is not in the list: "WHAT 'typed': did you mean WORD?", or without a near word
- * "WHAT 'typed': OTHERWISE". Returns STATUS_TROUBLE. */
+/* Report a value that is not in the list: "WHAT 'typed': did you mean WORD?", or without a near
+ * word "WHAT 'typed': OTHERWISE". Returns STATUS_TROUBLE. */
 int words_unknown(const char *what, const char *typed, const char *list, const char *otherwise);
 
 #endif

@@ -3,7 +3,7 @@
  *
  *     log_info("lease_acquired", "slot=%u until=%s", slot, when);
  *     2026-11-16T03:00:00.123Z info  lease_acquired slot=3 until=2026-11-16T03:00:03Z
- *     {"time":"2026-11-16T03:00:00.123Z","level":"info","event":"lease_acquired","slot":3,"until":...}
+ *     {"time":"2026-11-16T03:00:00.123Z","level":"info","event":"lease_acquired","slot":3,...}
  *
  * Event names are stable, because people search for them; the words of the format are the keys. A
  * value is quoted where it needs it, so nothing that comes from outside can forge a line or a

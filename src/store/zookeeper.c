@@ -5,8 +5,8 @@
  * compares the value here and names the version there, all of it in one transaction. Two holes of
  * versions are closed:
  *  - a znode that was deleted and created again counts from 0 anew. firn never deletes what is
- *    rewritten, so after a write czxid must be the one that was read. Otherwise another
- *    program did: what the write replaced is not known, and the answer is FIRN_ESTORE although it landed,
+ *    rewritten, so after a write czxid must be the one that was read. Otherwise another program
+ *    did: what the write replaced is not known, and the answer is FIRN_ESTORE although it landed,
  *    since only that keeps the caller from finding its own nonce there and using the grant
  *    (docs/protocol.md section 6).
  *  - registers that are removed have such second lives by design. Each creation therefore counts

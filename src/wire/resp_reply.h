@@ -22,7 +22,8 @@ enum resp_type {
     RESP_SIMPLE,  /* '+', and RESP3's '_', '#', ',' and '(' */
     RESP_NULL,    /* a '$' or '=' of length -1 */
     RESP_FAILURE, /* '-' and '!' */
-    RESP_CONTAINER, /* '*', '~', '>' and '%'; `members` values follow, 0 also for RESP2's null array */
+    /* '*', '~', '>' and '%'; `members` values follow, 0 also for RESP2's null array */
+    RESP_CONTAINER,
 };
 
 struct resp_value {

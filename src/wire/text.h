@@ -1,6 +1,7 @@
 /*
  * text.h - printf into a fixed buffer, piece by piece.
- * The text always ends with a NUL. What does not fit is dropped from its end. Belongs to one thread.
+ * The text always ends with a NUL. What does not fit is dropped from its end. Belongs to one
+ * thread.
  */
 #ifndef FIRN_WIRE_TEXT_H
 #define FIRN_WIRE_TEXT_H

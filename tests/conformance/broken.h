@@ -1,5 +1,6 @@
 /*
- * broken.h - a store around a store that breaks one promise, so that the suite can show that it would notice.
+ * broken.h - a store around a store that breaks one promise, so that the suite can show that it
+ * would notice.
  */
 #ifndef BROKEN_H
 #define BROKEN_H

@@ -1,23 +1,27 @@
 /*
- * store_probe [--break MODE | --closed] URL TIMEOUT_MS - one handle on a store, driven by lines: the
- * hand of every store test.
+ * store_probe [--break MODE | --closed] URL TIMEOUT_MS - one handle on a store, driven by lines:
+ * the hand of every store test.
  *
  * One command a line on stdin, one answer a line on stdout, flushed. The first answer is that of
  * opening the store (none with --closed); `reopen` tries again where that failed.
  *   read KEY [fresh]                 0 VALUE STORE_MS MS
  *   cas KEY OLD NEW                  0 MS
  *   many KEY OLD NEW [KEY OLD NEW..] 0 RESULT [RESULT..] MS
- *   instead I                        0 VALUE STORE_MS MS   (what write I of the refused cas or many met)
- *   scan PREFIX [MAX]                0 COUNT [KEY=VALUE..] MS   (after MAX registers it ends by itself)
+ *   instead I                        0 VALUE STORE_MS MS   (what write I of the refused cas or many
+ *                                                          met)
+ *   scan PREFIX [MAX]                0 COUNT [KEY=VALUE..] MS   (after MAX registers it ends by
+ *                                                               itself)
  *   wait KEY OLD WAIT_MS             0 VALUE STORE_MS MS
  *   identity                         0 TEXT MS
  *   reopen                           0 SCHEME MS
  *   quit                             (none, exit status 0; so does the end of stdin)
- * An error is `FIRN_E... [text for people] MS`. The first word is always the result and the last one the
- * milliseconds that the call took. A line that is no command is answered with `? what is wrong 0`.
+ * An error is `FIRN_E... [text for people] MS`. The first word is always the result and the last
+ * one the milliseconds that the call took. A line that is no command is answered with `? what is
+ * wrong 0`.
  *
- * Keys and values are percent-encoded, in answers every byte but letters, digits and _./: so. `%` alone
- * is the empty text, `-` alone is "absent": as OLD the register must not exist, as NEW it is removed.
+ * Keys and values are percent-encoded, in answers every byte but letters, digits and _./: so. `%`
+ * alone is the empty text, `-` alone is "absent": as OLD the register must not exist, as NEW it is
+ * removed.
  */
 #include "broken.h"
 #include "store/store.h"

@@ -1,4 +1,5 @@
-/* libfirn-client's readers: a URL, an answer over HTTP, an answer over RESP, and a sequence as JSON. */
+/* libfirn-client's readers: a URL, an answer over HTTP, an answer over RESP, and a sequence as
+ * JSON. */
 #include "client/http1.h"
 #include "client/internal.h"
 #include "client/resp2.h"

@@ -1,5 +1,5 @@
-/* Any text as the YAML file: it is refused with a reason, or what it sets can be printed, loaded again
- * and printed the same. */
+/* Any text as the YAML file: it is refused with a reason, or what it sets can be printed, loaded
+ * again and printed the same. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Whatever etcd, or what stands in its place, answers: it is read or refused. A register that was read
- * fits, and keys rise. */
+/* Whatever etcd, or what stands in its place, answers: it is read or refused. A register that was
+ * read fits, and keys rise. */
 #include "store/etcd_json.h"
 
 #include <stdlib.h>

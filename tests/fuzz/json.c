@@ -1,6 +1,6 @@
 /*
- * The reader takes any bytes without reading past them, and what it takes as a string is UTF-8 without
- * NUL that the writer writes and the reader reads again.
+ * The reader takes any bytes without reading past them, and what it takes as a string is UTF-8
+ * without NUL that the writer writes and the reader reads again.
  */
 #include "wire/json_read.h"
 #include "wire/json_write.h"

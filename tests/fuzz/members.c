@@ -1,4 +1,5 @@
-/* Whatever a parser of members, queues and config values takes is exactly what its encoder writes. */
+/* Whatever a parser of members, queues and config values takes is exactly what its encoder
+ * writes. */
 #include "coord/queue.h"
 #include "drive/variable.h"
 

@@ -1,4 +1,5 @@
-/* Whatever the parser of an acceptor's record takes is what the encoder writes, and any message can follow. */
+/* Whatever the parser of an acceptor's record takes is what the encoder writes, and any message can
+ * follow. */
 #include "coord/paxos.h"
 #include "store/quorum_acceptor.h"
 

@@ -1,4 +1,5 @@
-/* Entries and snapshots from a disk: applied whole or refused, and a snapshot of the result comes back. */
+/* Entries and snapshots from a disk: applied whole or refused, and a snapshot of the result comes
+ * back. */
 #include "raft/fsm.h"
 #include "raft/shield/segment.h"
 

@@ -1,4 +1,5 @@
-/* Runs a fuzz target over every file of the folders named on the command line: the corpus as a test. */
+/* Runs a fuzz target over every file of the folders named on the command line: the corpus as a
+ * test. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

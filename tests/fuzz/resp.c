@@ -1,4 +1,5 @@
-/* Any bytes: the parser stays inside them, and a piece of a request is never anything but unfinished. */
+/* Any bytes: the parser stays inside them, and a piece of a request is never anything but
+ * unfinished. */
 #include "wire/resp.h"
 
 #include <stdlib.h>

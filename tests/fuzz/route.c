@@ -1,6 +1,7 @@
 /*
- * Any request through the whole HTTP side: it gets exactly one answer, whose length is the one that its
- * head says. The first byte chooses the port; the rest is the request as it comes from the network.
+ * Any request through the whole HTTP side: it gets exactly one answer, whose length is the one that
+ * its head says. The first byte chooses the port; the rest is the request as it comes from the
+ * network.
  */
 #include "../lib/http_world.h"
 

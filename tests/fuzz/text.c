@@ -1,6 +1,6 @@
 /*
- * Every codec reads any bytes without reading past them, and what it read it writes and reads again.
- * The first byte chooses the codec.
+ * Every codec reads any bytes without reading past them, and what it read it writes and reads
+ * again. The first byte chooses the codec.
  */
 #include "firn/text.h"
 

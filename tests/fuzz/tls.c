@@ -1,8 +1,8 @@
 /*
- * Bytes into the server's side of TLS. The first byte chooses the way: bytes as they are, from the very
- * start; or a real client's handshake and request in which the input changes bytes, so that what lies
- * behind the first message is reached too. Whatever comes, there is an answer in bounds, and no
- * plaintext before the handshake is over.
+ * Bytes into the server's side of TLS. The first byte chooses the way: bytes as they are, from the
+ * very start; or a real client's handshake and request in which the input changes bytes, so that
+ * what lies behind the first message is reached too. Whatever comes, there is an answer in bounds,
+ * and no plaintext before the handshake is over.
  */
 #include "wire/tls.h"
 

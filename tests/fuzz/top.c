@@ -1,5 +1,5 @@
-/* Any bytes as a server's answers to firn top: they are refused, or what is read ends within its room;
- * and whatever was read can be drawn. */
+/* Any bytes as a server's answers to firn top: they are refused, or what is read ends within its
+ * room; and whatever was read can be drawn. */
 #include "cli/duration.c"
 #include "cli/watch/top_frame.c"
 #include "cli/watch/top_node.c"

@@ -1,6 +1,6 @@
 /*
- * Addresses and URLs. The parts of a URL lie in it, in order, and spell it again with what separates
- * them; an address that was read is read the same way when it is written again.
+ * Addresses and URLs. The parts of a URL lie in it, in order, and spell it again with what
+ * separates them; an address that was read is read the same way when it is written again.
  */
 #include "store/url.h"
 #include "wire/url.h"

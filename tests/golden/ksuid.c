@@ -1,4 +1,5 @@
-/* The examples of the reference implementation; bytes and times as the npm package ksuid 3.0.0 decodes them. */
+/* The examples of the reference implementation; bytes and times as the npm package ksuid 3.0.0
+ * decodes them. */
 #include "t.h"
 
 #include "firn/ksuid.h"

@@ -1,10 +1,10 @@
 /*
- * IDs of layouts whose makers publish arithmetic rather than examples, worked out by hand. Each case
- * says how; none of the numbers came from firn.
+ * IDs of layouts whose makers publish arithmetic rather than examples, worked out by hand. Each
+ * case says how; none of the numbers came from firn.
  *
- * Sonyflake, as sony/sonyflake documents and composes it: 39 bits of 10 ms since 2014-09-01, 8 bits of
- * sequence, 16 bits of machine; id = time << 24 | sequence << 16 | machine. Its Decompose() gives msb,
- * time, sequence and machine-id.
+ * Sonyflake, as sony/sonyflake documents and composes it: 39 bits of 10 ms since 2014-09-01, 8 bits
+ * of sequence, 16 bits of machine; id = time << 24 | sequence << 16 | machine. Its Decompose()
+ * gives msb, time, sequence and machine-id.
  */
 #include "t.h"
 
@@ -30,16 +30,17 @@ static const struct golden {
       "2014-09-01T00:00:00.010Z",
       { 1, 0, 65535, 0, 255 },
       INT64_C(1409529600010000) },
-    /* The last one: 2^39 - 1 = 549755813887 ticks are 5497558138870 ms, 174 years as its README says;
-     * + 1409529600000 = 6907087738870. All 63 bits are set: 2^63 - 1. */
+    /* The last one: 2^39 - 1 = 549755813887 ticks are 5497558138870 ms, 174 years as its README
+     * says; + 1409529600000 = 6907087738870. All 63 bits are set: 2^63 - 1. */
     { "sonyflake",
       "9223372036854775807",
       "2188-11-16T03:28:58.870Z",
       { 549755813887, 0, 65535, 0, 255 },
       INT64_C(6907087738870000) },
 
-    /* CockroachDB's unique_rowid(): 10 us since 2015-01-01 << 15 | node. 2024-01-01T00:00:00.12345Z:
-     * 1704067200123.45 - 1420070400000 ms = 283996800123.45 ms = 28399680012345 ticks;
+    /* CockroachDB's unique_rowid(): 10 us since 2015-01-01 << 15 | node.
+     * 2024-01-01T00:00:00.12345Z: 1704067200123.45 - 1420070400000 ms = 283996800123.45 ms =
+     * 28399680012345 ticks;
      * * 32768 = 930600714644520960; + node 7. */
     { "cockroach",
       "930600714644520967",
@@ -54,8 +55,8 @@ static const struct golden {
       "2027-01-15T08:00:00.000Z",
       { 95932800000, 19, 7, 0, 8191 },
       INT64_C(1800000000000000) },
-    /* The first millisecond that needs bit 63: 2^40 ms, so 2^63 + 1 * 262144 + 2 * 8192 + 3; as int64
-     * it would be negative. 2^40 + 1704067200000 = 2803578827776. */
+    /* The first millisecond that needs bit 63: 2^40 ms, so 2^63 + 1 * 262144 + 2 * 8192 + 3; as
+     * int64 it would be negative. 2^40 + 1704067200000 = 2803578827776. */
     { "mission-8192",
       "9223372036855054339",
       "2058-11-03T19:53:47.776Z",
@@ -125,7 +126,8 @@ T_TEST(read_as_documented)
     }
 }
 
-/* A generator at that time, on that slot, issues the golden ID as the last of its sequence numbers. */
+/* A generator at that time, on that slot, issues the golden ID as the last of its sequence
+ * numbers. */
 T_TEST(generated_at_that_time)
 {
     for (size_t i = 0; i < T_LEN(golden); i++) {

@@ -1,7 +1,8 @@
 /*
- * Values in every codec, computed by other programs: JavaScript's BigInt for decimal, hex and base36, its
- * Buffer for base64url, npm's @scure/base and base32.js for base32hex, bs58 for base58, base-x for
- * base62. Crockford's base32 of a number is what ULID writes; the check symbol is his: value mod 37.
+ * Values in every codec, computed by other programs: JavaScript's BigInt for decimal, hex and
+ * base36, its Buffer for base64url, npm's @scure/base and base32.js for base32hex, bs58 for base58,
+ * base-x for base62. Crockford's base32 of a number is what ULID writes; the check symbol is his:
+ * value mod 37.
  */
 #include "t.h"
 

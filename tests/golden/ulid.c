@@ -1,4 +1,5 @@
-/* The examples of the ULID specification; times and bytes as the npm package ulid 3.0.2 decodes them. */
+/* The examples of the ULID specification; times and bytes as the npm package ulid 3.0.2 decodes
+ * them. */
 #include "t.h"
 
 #include "firn/ulid.h"

@@ -1,5 +1,5 @@
-/* The examples of rs/xid, whose tests name their fields; texts also as RFC 4648 base32hex of Python gives them.
- * (The npm package xid-js uses another alphabet: it does not read or write these.) */
+/* The examples of rs/xid, whose tests name their fields; texts also as RFC 4648 base32hex of Python
+ * gives them. (The npm package xid-js uses another alphabet: it does not read or write these.) */
 #include "t.h"
 
 #include "firn/xid.h"

@@ -1,6 +1,6 @@
 /*
- * certs.h - certificates for tests, made on the spot and written to a folder that goes away. P-256 keys:
- * they take microseconds. For test programs that link OpenSSL; each makes what it needs once.
+ * certs.h - certificates for tests, made on the spot and written to a folder that goes away. P-256
+ * keys: they take microseconds. For test programs that link OpenSSL; each makes what it needs once.
  */
 #ifndef TESTS_CERTS_H
 #define TESTS_CERTS_H

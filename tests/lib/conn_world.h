@@ -1,6 +1,6 @@
 /*
- * conn_world.h - loops and connections with real sockets: one loop in a thread, a service that answers at once or
- * when the test says so, clients that are nice, slow or gone.
+ * conn_world.h - loops and connections with real sockets: one loop in a thread, a service that
+ * answers at once or when the test says so, clients that are nice, slow or gone.
  */
 #ifndef CONN_WORLD_H
 #define CONN_WORLD_H
@@ -61,7 +61,8 @@ static inline void defer(struct service_ctx *x, struct reply *r, unsigned n, enu
     x->deferred[x->deferred_len++] = d;
 }
 
-/* /n/5 answers 5; /d/5 the same, deferred; /e/5 the same, expected to be long; /s/5 serial; /big a megabyte; /none nothing. */
+/* /n/5 answers 5; /d/5 the same, deferred; /e/5 the same, expected to be long; /s/5 serial; /big a
+ * megabyte; /none nothing. */
 static inline void on_http(struct service_ctx *x, const struct http_request *req, struct reply *r)
 {
     struct slice rest = req->path, kind, number;

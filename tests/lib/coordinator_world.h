@@ -1,7 +1,7 @@
 /*
- * coordinator_world.h - jobs for a coordinator without loops, and a store that fails when told to. The
- * outbox is the one that this header defines (the linker then leaves the real one out): a job that goes
- * back is appended to a list. Include it in one file of a program.
+ * coordinator_world.h - jobs for a coordinator without loops, and a store that fails when told to.
+ * The outbox is the one that this header defines (the linker then leaves the real one out): a job
+ * that goes back is appended to a list. Include it in one file of a program.
  */
 #ifndef COORDINATOR_WORLD_H
 #define COORDINATOR_WORLD_H

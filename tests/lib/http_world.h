@@ -1,11 +1,11 @@
 /*
- * http_world.h - the HTTP side of the server without sockets, store and coordinator: requests go in as
- * text, answers come out as text. Instead of the ticket desk stands one that this header defines (the
- * linker then leaves the real one out). Include it in one file of a program.
+ * http_world.h - the HTTP side of the server without sockets, store and coordinator: requests go in
+ * as text, answers come out as text. Instead of the ticket desk stands one that this header defines
+ * (the linker then leaves the real one out). Include it in one file of a program.
  *
  * Its sequences: "default" answers at once from 100001; "slow" waits for world_settle(); "dated" is
- * dated and waits; "short" has three numbers left; "broken" fails like a store; "taken" exists when it
- * is created, with other settings unless these are the defaults; nothing else exists.
+ * dated and waits; "short" has three numbers left; "broken" fails like a store; "taken" exists when
+ * it is created, with other settings unless these are the defaults; nothing else exists.
  * A key is kept, unless world.keep is an error; with world.replay it was there before.
  */
 #ifndef HTTP_WORLD_H

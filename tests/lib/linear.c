@@ -1,7 +1,8 @@
 /*
- * The history as a list of events in time, calls and returns. From its head, every call before the first
- * return is of an operation that may be next. One that fits is taken off the list, and it goes on from the
- * head. At a return whose operation was not taken nothing fits: undo the last one and try the next instead.
+ * The history as a list of events in time, calls and returns. From its head, every call before the
+ * first return is of an operation that may be next. One that fits is taken off the list, and it
+ * goes on from the head. At a return whose operation was not taken nothing fits: undo the last one
+ * and try the next instead.
  */
 #include "linear.h"
 

@@ -1,10 +1,11 @@
 /*
- * linear.h - is a history of one register linearizable? Wing and Gong's search with Lowe's memory: order
- * the operations one by one, each while it was under way, so that each answer is right; never look twice
- * at the same set of ordered operations with the same value.
+ * linear.h - is a history of one register linearizable? Wing and Gong's search with Lowe's memory:
+ * order the operations one by one, each while it was under way, so that each answer is right; never
+ * look twice at the same set of ordered operations with the same value.
  *
- * Values are numbers, 0 is "absent". A write whose outcome is unknown may take effect at any time after
- * it was called, or never. An operation that surely did nothing (an error) is not part of the history.
+ * Values are numbers, 0 is "absent". A write whose outcome is unknown may take effect at any time
+ * after it was called, or never. An operation that surely did nothing (an error) is not part of the
+ * history.
  */
 #ifndef LINEAR_H
 #define LINEAR_H

@@ -1,8 +1,8 @@
 /*
  * t.h - the test harness: small, ours, without dependency.
- * A test program is a file of T_TEST()s; the harness has main(). It takes --seed N (printed, so that
- * a failure of a property test can be replayed) and a filter: names that contain it are run.
- * A failed check prints where and what, ends its test and lets the others run.
+ * A test program is a file of T_TEST()s; the harness has main(). It takes --seed N (printed, so
+ * that a failure of a property test can be replayed) and a filter: names that contain it are run. A
+ * failed check prints where and what, ends its test and lets the others run.
  */
 #ifndef T_H
 #define T_H
@@ -70,8 +70,8 @@ uint64_t t_random(void);
 uint64_t t_random_below(uint64_t bound);
 void t_random_bytes(void *p, size_t len);
 
-/* How much work a property test does: n normally, n/10 under sanitizers (they are 10 times slower) and
- * with FIRN_TEST_QUICK in the environment (scripts/check); never 0. */
+/* How much work a property test does: n normally, n/10 under sanitizers (they are 10 times slower)
+ * and with FIRN_TEST_QUICK in the environment (scripts/check); never 0. */
 uint64_t t_scale(uint64_t n);
 
 #endif

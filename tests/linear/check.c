@@ -3,10 +3,11 @@
  * One operation a line, in any order, times in nanoseconds of one clock:
  *     CALL RETURN CLIENT read VALUE
  *     CALL RETURN CLIENT cas OLD NEW ok|conflict|unknown
- * Values are words without spaces, `-` is "absent". The register is absent before the first operation. What
- * is left out: reads that failed, and changes that were answered with "nothing was written".
- * Prints one line a file; where a history is not linearizable, also the operations around the place where no
- * order goes on. Exit status 0: all are; 1: one is not; 2: something else is wrong.
+ * Values are words without spaces, `-` is "absent". The register is absent before the first
+ * operation. What is left out: reads that failed, and changes that were answered with "nothing was
+ * written". Prints one line a file; where a history is not linearizable, also the operations around
+ * the place where no order goes on. Exit status 0: all are; 1: one is not; 2: something else is
+ * wrong.
  */
 #include "linear.h"
 

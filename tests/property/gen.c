@@ -1,4 +1,5 @@
-/* Laws of the generators: nothing repeats and nothing goes down, whatever clock, threads and fork do. */
+/* Laws of the generators: nothing repeats and nothing goes down, whatever clock, threads and fork
+ * do. */
 #include "t.h"
 
 #include "firn/gen.h"
@@ -114,7 +115,8 @@ T_TEST(shared_by_8_threads_never_repeats)
     firn_shared_free(g);
 }
 
-/* Few sequence numbers, so that ticks run out, drift ends and numbers are given back all the time. */
+/* Few sequence numbers, so that ticks run out, drift ends and numbers are given back all the
+ * time. */
 T_TEST(shared_under_scarcity_never_repeats)
 {
     struct firn_layout l = layout_of("unused:1,time:41@1ms,node:2,seq:6");
@@ -191,8 +193,8 @@ static void disturb(struct firn_clock_virtual *c)
     }
 }
 
-/* A generator under a bad clock; its window is extended, it is closed and succeeded by another whose
- * window begins where the last one's ended. All their IDs together must rise. */
+/* A generator under a bad clock; its window is extended, it is closed and succeeded by another
+ * whose window begins where the last one's ended. All their IDs together must rise. */
 static void chaos(bool shared, uint32_t policy)
 {
     static const char *const texts[] = {

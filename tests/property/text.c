@@ -47,8 +47,8 @@ T_TEST(codec_round_trip)
     }
 }
 
-/* Texts of long runs of the first and the last digit: numbers just beside multiples of the powers of the
- * radix, where a quotient that is one too large or too small would show. */
+/* Texts of long runs of the first and the last digit: numbers just beside multiples of the powers
+ * of the radix, where a quotient that is one too large or too small would show. */
 T_TEST(codec_runs_of_digits)
 {
     size_t n;

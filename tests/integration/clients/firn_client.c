@@ -1,12 +1,14 @@
 /*
- * libfirn-client at work, for tests/integration/client.py. Takes IDs in any mode until it has enough or its
- * standard input ends, from several threads and forked children, and writes each as a line.
+ * libfirn-client at work, for tests/integration/client.py. Takes IDs in any mode until it has
+ * enough or its standard input ends, from several threads and forked children, and writes each as a
+ * line.
  *
- *     client_firn URL [--count N] [--threads T] [--forks F] [--batch B] [--pace US] [--text] [--key PREFIX]
+ *     client_firn URL [--count N] [--threads T] [--forks F] [--batch B] [--pace US] [--text] [--key
+ *     PREFIX]
  *                     [--poll] [--stats]
  *
- * --count is for each thread of each process; 0: until standard input ends. Errors go to standard error, a line
- * each, and make the exit status 1.
+ * --count is for each thread of each process; 0: until standard input ends. Errors go to standard
+ * error, a line each, and make the exit status 1.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* hiredis, as a C program would use it. Usage: hiredis PORT; ends with 0 when all was as expected. */
+/* hiredis, as a C program would use it. Usage: hiredis PORT; ends with 0 when all was as
+ * expected. */
 #include <hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>

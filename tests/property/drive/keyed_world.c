@@ -1,10 +1,10 @@
 /*
- * A small world from a seed: several coordinators over one store, clients that ask again and again for
- * the same keys. The store loses requests and answers, applies requests late or twice, and while one
- * coordinator waits for it the others go on; coordinators die in the middle of a commit, or after it with
- * the answers unsent, and start anew knowing nothing.
- * Never: two answers for one key, a number for two. With keys alone also never a hole: when all is well
- * again, and every client has got its answer, the numbers of the keys are all that were given.
+ * A small world from a seed: several coordinators over one store, clients that ask again and again
+ * for the same keys. The store loses requests and answers, applies requests late or twice, and
+ * while one coordinator waits for it the others go on; coordinators die in the middle of a commit,
+ * or after it with the answers unsent, and start anew knowing nothing.
+ * Never: two answers for one key, a number for two. With keys alone also never a hole: when all is
+ * well again, and every client has got its answer, the numbers of the keys are all that were given.
  */
 #include "t.h"
 
@@ -356,12 +356,13 @@ T_TEST(keyed_one_number_no_hole)
          (unsigned long long)crashes, (unsigned long long)late);
 }
 
-/* --- first the ID, then the register: IDs, and dated sequences, whose records change at midnight --- */
+/* --- first the ID, then the register: IDs, and dated sequences, whose records change at midnight
+ * --- */
 
 static uint64_t minted;
 
-/* A request for a key as the coordinator serves it: on the record of the period that this node's clock
- * shows, then kept before anybody hears of it. */
+/* A request for a key as the coordinator serves it: on the record of the period that this node's
+ * clock shows, then kept before anybody hears of it. */
 static int ask_dated(struct world_node *n, struct keyed *k, uint32_t period)
 {
     char name[16];

@@ -1,11 +1,11 @@
 /*
- * A small world from a seed: processes that stand in line for one leadership, over registers that lose
- * replies, apply requests late or never and answer from the past. Processes pause, crash and come back,
- * leave the line and join it again; their clocks begin anywhere and, in one of the worlds, run at
- * rates up to 1.4 times each other's.
- * Never: two that believe to lead at the same moment, each by its own clock; a leader whose token is not
- * above that of every leader before; a member register whose epoch goes back. Often enough: everything
- * the rules tell apart. In the end, with the faults healed, everybody gets his turn.
+ * A small world from a seed: processes that stand in line for one leadership, over registers that
+ * lose replies, apply requests late or never and answer from the past. Processes pause, crash and
+ * come back, leave the line and join it again; their clocks begin anywhere and, in one of the
+ * worlds, run at rates up to 1.4 times each other's.
+ * Never: two that believe to lead at the same moment, each by its own clock; a leader whose token
+ * is not above that of every leader before; a member register whose epoch goes back. Often enough:
+ * everything the rules tell apart. In the end, with the faults healed, everybody gets his turn.
  */
 #include "t.h"
 

@@ -1,11 +1,13 @@
 /*
- * Servers that lend slots, clients that use them, and a store that loses answers: a world on one seed.
+ * Servers that lend slots, clients that use them, and a store that loses answers: a world on one
+ * seed.
  *
- * What clients do is the worst they may: a window, once told, is stamped at any later time, in any order, by a
- * client that was stopped for long, or that has given its slot back a moment ago from another thread. The only
- * rule they keep is libfirn's: never outside [from, until), never the same tick twice under one grant. Servers
- * are killed and started again, answers are lost and asked for again, writes land late or not at all, clocks step.
- * The oracle has every (slot, tick) that was ever stamped: none may be stamped under two grants.
+ * What clients do is the worst they may: a window, once told, is stamped at any later time, in any
+ * order, by a client that was stopped for long, or that has given its slot back a moment ago from
+ * another thread. The only rule they keep is libfirn's: never outside [from, until), never the same
+ * tick twice under one grant. Servers are killed and started again, answers are lost and asked for
+ * again, writes land late or not at all, clocks step. The oracle has every (slot, tick) that was
+ * ever stamped: none may be stamped under two grants.
  */
 #include "server/leases.h"
 #include "t.h"
@@ -265,7 +267,8 @@ static void take(struct client *c)
     }
 }
 
-/* A question to take comes again, late, on another connection: the server may have forgotten the lease. */
+/* A question to take comes again, late, on another connection: the server may have forgotten the
+ * lease. */
 static void echo(struct client *c)
 {
     if (c->id[0]) {

@@ -23,7 +23,8 @@ struct stub {
     struct sockaddr_in address;
     pthread_t thread;
     atomic_uint requests, conns;
-    /* Writes the answer of request number `n` (0, 1, ...) to `out`; its length. 0: hang up instead. */
+    /* Writes the answer of request number `n` (0, 1, ...) to `out`; its length. 0: hang up
+     * instead. */
     size_t (*answer)(unsigned n, char out[STUB_ANSWER_BYTES]);
     size_t crumb;     /* send so many bytes at a time; 0: all at once */
     bool close_after; /* hang up after each answer */

@@ -1,4 +1,5 @@
-/* Whole leases on a virtual clock: the rows of the failure matrix that an embedded store can meet. */
+/* Whole leases on a virtual clock: the rows of the failure matrix that an embedded store can
+ * meet. */
 #include "t.h"
 
 #include "drive/lease.h"
@@ -217,7 +218,8 @@ T_TEST(lease_restart_in_the_same_ms)
     }
 }
 
-/* kill -9 faster than the window: every slot ends up ahead of the clock. It waits, never gives up. */
+/* kill -9 faster than the window: every slot ends up ahead of the clock. It waits, never gives
+ * up. */
 T_TEST(lease_crash_loop)
 {
     begin_memory();
@@ -384,7 +386,8 @@ T_TEST(lease_long_pause)
     T_EQ(ahead_ms(n), 0);
 }
 
-/* The store answers nothing for a while: serves to the end of its window, says so before, comes back. */
+/* The store answers nothing for a while: serves to the end of its window, says so before, comes
+ * back. */
 static struct {
     struct firn_store base;
     struct firn_store *inner;

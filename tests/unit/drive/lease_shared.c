@@ -1,6 +1,6 @@
 /*
- * Leases and set-up on a store that many machines share: explicit INIT, quarantine in place of lock bytes,
- * a store that turns out to be another one. The store is memory with a mask over it.
+ * Leases and set-up on a store that many machines share: explicit INIT, quarantine in place of lock
+ * bytes, a store that turns out to be another one. The store is memory with a mask over it.
  */
 #include "t.h"
 
@@ -248,7 +248,8 @@ T_TEST(a_damaged_store_is_not_taken_for_an_empty_one)
     run(0, 2000);
     uint64_t until = l->view.grant.until;
     T_EQ(remove_one("meta"), 0);
-    /* Not the one that was held: without it nothing tells a damaged store from an INIT that was cut. */
+    /* Not the one that was held: without it nothing tells a damaged store from an INIT that was
+     * cut. */
     T_EQ(remove_one(l->view.grant.slot == 42 ? "slot/00043" : "slot/00042"), 0);
     e = setup_at(1);
     T_EQ(setup_init(&e, &spec, &d), FIRN_ENOENT);
@@ -399,7 +400,8 @@ T_TEST(a_damaged_slot_leaves_others_alone)
     T_EQ(lease[0].view.fences + lease[1].view.fences + lease[2].view.fences, 0);
 }
 
-/* With fence: manual a node that was forgotten waits for the operator, and then goes on by itself. */
+/* With fence: manual a node that was forgotten waits for the operator, and then goes on by
+ * itself. */
 T_TEST(a_manual_fence_frees_a_forgotten_node)
 {
     begin();

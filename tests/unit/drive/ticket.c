@@ -220,8 +220,8 @@ T_TEST(ticket_numbers_that_others_overtook)
     }
 }
 
-/* Where another server was faster a job that goes `once` comes back; one of its store's kind that tells what
- * is there instead reads nothing. */
+/* Where another server was faster a job that goes `once` comes back; one of its store's kind that
+ * tells what is there instead reads nothing. */
 T_TEST(ticket_others_were_faster)
 {
     for (int once = 0; once < 2; once++)

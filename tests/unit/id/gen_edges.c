@@ -11,7 +11,8 @@ static struct firn_layout layout(const char *text)
     return l;
 }
 
-/* An epoch after 2554 does not fit 64 bits of nanoseconds; wrapped around it would lie in the past. */
+/* An epoch after 2554 does not fit 64 bits of nanoseconds; wrapped around it would lie in the
+ * past. */
 T_TEST(epoch_beyond_every_clock)
 {
     struct firn_layout l = layout("time:41,node:10;epoch=9999-12-31T23:59:59Z");
@@ -25,7 +26,8 @@ T_TEST(epoch_beyond_every_clock)
     T_EQ(firn_shared_init(&s, &l, &opts), FIRN_ECLOCK);
 }
 
-/* A window that begins after the end of the clock is waited for as long as the policy says, no more. */
+/* A window that begins after the end of the clock is waited for as long as the policy says, no
+ * more. */
 T_TEST(window_beyond_every_clock)
 {
     struct firn_layout l = layout("time:62@1s,node:1,seq:1;epoch=0;unsigned");

@@ -125,7 +125,8 @@ T_TEST(u64_parse_refuses)
     T_EQ(firn_u64_parse("1", 1, NULL), FIRN_EINVAL);
 }
 
-/* Every byte that is no digit, at every place of every length, with neighbours at both ends of 0..9. */
+/* Every byte that is no digit, at every place of every length, with neighbours at both ends of
+ * 0..9. */
 T_TEST(u64_parse_refuses_every_byte)
 {
     for (size_t len = 1; len <= 21; len++)
@@ -303,7 +304,8 @@ T_TEST(codec_refuses_128)
     }
 }
 
-/* The longest text cut at every byte: a codec that pads reads what is left, one that is exact refuses. */
+/* The longest text cut at every byte: a codec that pads reads what is left, one that is exact
+ * refuses. */
 T_TEST(codec_truncated)
 {
     size_t n;

@@ -1,4 +1,5 @@
-/* The checker itself: histories whose answer is known, and random ones against trying all orders. */
+/* The checker itself: histories whose answer is known, and random ones against trying all
+ * orders. */
 #include "linear.h"
 #include "t.h"
 

@@ -1,4 +1,5 @@
-/* A node in this process, in its threads and in its children: all IDs differ, each thread's rise. */
+/* A node in this process, in its threads and in its children: all IDs differ, each thread's
+ * rise. */
 #include "t.h"
 
 #include "drive/setup.h"
@@ -95,8 +96,8 @@ T_TEST(threads_share_a_node)
     all_differ(ids, T_LEN(ids));
 }
 
-/* What a file's locks and a process's memory cannot do, they refuse; tests/integration/coordination.py has
- * children on stores that machines share. */
+/* What a file's locks and a process's memory cannot do, they refuse;
+ * tests/integration/coordination.py has children on stores that machines share. */
 T_TEST(children_are_refused_without_a_shared_store)
 {
     fresh();
@@ -136,7 +137,8 @@ T_TEST(one_after_the_other_rises)
     }
 }
 
-/* Somebody fences the store under a running node: it takes another grant, and its IDs go on rising. */
+/* Somebody fences the store under a running node: it takes another grant, and its IDs go on
+ * rising. */
 static void entropy(void *user, void *out, size_t len)
 {
     (void)user;

@@ -1,4 +1,5 @@
-/* A broken invariant ends the process, in every build, with a line that says which one and with which values. */
+/* A broken invariant ends the process, in every build, with a line that says which one and with
+ * which values. */
 #include "t.h"
 
 #include "platform/assert.h"

@@ -13,8 +13,8 @@ static uint64_t wall_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Between two readings of the wall clock, but for what a coarse or anchored clock may lag or lead, and for
- * steps of the wall clock itself. */
+/* Between two readings of the wall clock, but for what a coarse or anchored clock may lag or lead,
+ * and for steps of the wall clock itself. */
 static void tells_the_time(const struct firn_clock *c)
 {
     const uint64_t slack_ns = 1000000000;

@@ -1,5 +1,5 @@
-/* What only a file can do: be replaced, deleted, full, or somebody else's. The promises that all stores
- * make are checked by tests/conformance/run, which also runs on SQLite. */
+/* What only a file can do: be replaced, deleted, full, or somebody else's. The promises that all
+ * stores make are checked by tests/conformance/run, which also runs on SQLite. */
 #include "t.h"
 
 #include "store/store.h"

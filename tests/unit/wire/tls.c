@@ -1,4 +1,5 @@
-/* TLS in memory: OpenSSL's client on one side, wire/tls.c on the other, the test carries the bytes. */
+/* TLS in memory: OpenSSL's client on one side, wire/tls.c on the other, the test carries the
+ * bytes. */
 #include "t.h"
 
 #include "certs.h"
@@ -107,7 +108,8 @@ static void feed(struct pair *p, const char *bytes, size_t len)
     p->plain_len += got;
 }
 
-/* Carries what is there, in pieces of `step` bytes, in both directions; says whether there was any. */
+/* Carries what is there, in pieces of `step` bytes, in both directions; says whether there was
+ * any. */
 static bool carry(struct pair *p, size_t step)
 {
     char bytes[CARRY_BYTES];
@@ -367,7 +369,8 @@ T_TEST(tls_garbage_gets_an_alert)
     world_done(&w);
 }
 
-/* A handshake that ends anywhere leaves nothing behind; one with a byte changed does not end well. */
+/* A handshake that ends anywhere leaves nothing behind; one with a byte changed does not end
+ * well. */
 T_TEST(tls_truncated_and_changed)
 {
     char flight[CARRY_BYTES];
@@ -389,7 +392,8 @@ T_TEST(tls_truncated_and_changed)
         pair_make(&p, &w, &w.ca, NULL);
         SSL_do_handshake(p.c.ssl);
         int n = BIO_read(p.c.out, flight, sizeof flight);
-        /* Behind the record's head: its version is not part of the transcript and may be any 3.x. */
+        /* Behind the record's head: its version is not part of the transcript and may be any
+         * 3.x. */
         flight[5 + t_random_below((uint64_t)n - 5)] ^= (char)(1 + t_random_below(255));
         feed(&p, flight, (size_t)n);
         shake(&p, CARRY_BYTES);

@@ -1,4 +1,5 @@
-/* What the Paxos lab's picture promises, on its default seed and on many others, with every set of faults. */
+/* What the Paxos lab's picture promises, on its default seed and on many others, with every set of
+ * faults. */
 #include "cli/lab/lab.h"
 #include "t.h"
 

@@ -1,4 +1,5 @@
-/* What the Raft lab's picture promises, on its default seed and on many others, with every set of faults. */
+/* What the Raft lab's picture promises, on its default seed and on many others, with every set of
+ * faults. */
 #include "cli/lab/lab.h"
 #include "t.h"
 
@@ -167,8 +168,8 @@ static bool is(const struct lab_step *s, enum lab_kind kind, const char *event)
     return s->kind == kind && strcmp(s->event, event) == 0;
 }
 
-/* Before a leader commits, it has an entry on its own disk, and another node told it in the same term that it
- * has it too. */
+/* Before a leader commits, it has an entry on its own disk, and another node told it in the same
+ * term that it has it too. */
 static void check_majority(const struct lab_trace *t, size_t commit)
 {
     const struct lab_step *c = &t->step[commit];
