@@ -75,16 +75,17 @@ const struct usage admin_usage = {
                 "       firn admin retire SLOT [--force]\n"
                 "       firn admin admit URL [--as-is]",
     .about =
-        "init makes the records of an empty store, once. Timestamps begin above all that a lost store\n"
-        "may have granted (about 90 seconds ahead); with --fresh they begin now.\n"
-        "fence raises every slot above all that may have been granted: needed after the store was\n"
-        "restored from a backup, copied, or failed over with loss. Stop the old one first.\n"
-        "skip passes over the next N numbers of a sequence, or of all: after a restore, so that numbers\n"
-        "issued since the backup are not issued again.\n"
-        "retire takes a slot out of use permanently, such as one that a wrong clock set in the future.\n"
-        "admit lets a store of a quorum vote again after it was wiped, restored or "
-        "replaced: a majority of\n"
-        "the other stores gives it all registers first. Stop the processes that still use its old data.\n"
+        "init makes the records of an empty store, once. Timestamps begin above all that a lost\n"
+        "store may have granted (about 90 seconds ahead); with --fresh they begin now.\n"
+        "fence raises every slot above all that may have been granted: needed after the store\n"
+        "was restored from a backup, copied, or failed over with loss. Stop the old one first.\n"
+        "skip passes over the next N numbers of a sequence, or of all: after a restore, so that\n"
+        "numbers issued since the backup are not issued again.\n"
+        "retire takes a slot out of use permanently, such as one that a wrong clock set in the\n"
+        "future.\n"
+        "admit lets a store of a quorum vote again after it was wiped, restored or replaced: a\n"
+        "majority of the other stores gives it all registers first. Stop the processes that\n"
+        "still use its old data.\n"
         "The exit status of doctor is 1 when a check fails.\n",
     .operands = "init slots doctor fence skip retire admit",
     .opts = opts,

@@ -48,9 +48,10 @@ const struct usage cluster_usage = {
                 "       firn cluster transfer [ID]",
     .about =
         "A firnd that starts with cluster.join joins and gets a vote; with cluster.standby,\n"
-        "too, it receives the log and has no vote until promote gives it one. add does the same for a\n"
-        "firnd that waits and cannot reach a member itself: its log shows its ID. transfer moves the\n"
-        "leadership to a member, or to any. The exit status of status is 1 while there is no leader.\n",
+        "too, it receives the log and has no vote until promote gives it one. add does the same\n"
+        "for a firnd that waits and cannot reach a member itself: its log shows its ID.\n"
+        "transfer moves the leadership to a member, or to any. The exit status of status is 1\n"
+        "while there is no leader.\n",
     .operands = "status add promote remove transfer",
     .opts = opts,
 };

@@ -61,9 +61,9 @@ const struct usage config_usage = {
         "       firn config watch NAME [--after N] [--once] [--store URL] [-- COMMAND ...]\n"
         "       firn config list [--store URL] [--json]",
     .about =
-        "Values of up to 768 bytes, without NUL, that all users of a store share. Each\n"
-        "change increases the revision by one. watch prints each new value, or runs the command\n"
-        "with FIRN_CONFIG_NAME, FIRN_CONFIG_VALUE and FIRN_CONFIG_REVISION in its environment, one\n"
+        "Values of up to 768 bytes, without NUL, that all users of a store share. Each change\n"
+        "increases the revision by one. watch prints each new value, or runs the command with\n"
+        "FIRN_CONFIG_NAME, FIRN_CONFIG_VALUE and FIRN_CONFIG_REVISION in its environment, one\n"
         "run after the other; when values change faster than that, only the last is seen.\n",
     .operands = "get set watch list",
     .opts = opts,

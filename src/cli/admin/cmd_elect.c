@@ -88,10 +88,11 @@ const struct usage elect_usage = {
                 "-- COMMAND [ARG...]",
     .about =
         "Runs the command on one of the candidates for NAME, and on another one soon after that\n"
-        "one dies. The command finds FIRN_FENCING_TOKEN (higher for every leader), FIRN_LEADER_NAME\n"
-        "and FIRN_ELECTION in its environment. When leadership cannot be kept, because the store\n"
-        "does not answer or another candidate took over, it gets SIGTERM, then SIGKILL, in time.\n"
-        "Ends with the command's own status; 76 with --once when leadership was lost.\n",
+        "one dies. The command finds FIRN_FENCING_TOKEN (higher for every leader),\n"
+        "FIRN_LEADER_NAME and FIRN_ELECTION in its environment. When leadership cannot be kept,\n"
+        "because the store does not answer or another candidate took over, it gets SIGTERM,\n"
+        "then SIGKILL, in time. Ends with the command's own status; 76 with --once when\n"
+        "leadership was lost.\n",
     .operands = "@files",
     .opts = elect_opts,
 };
@@ -104,10 +105,10 @@ const struct usage lock_usage = {
         "firn lock NAME [--store URL] [--wait TIME] [--ttl TIME] [--grace TIME] [--name ME] "
         "-- COMMAND [ARG...]",
     .about =
-        "Runs the command while it holds the lock NAME, first come, first served. The\n"
-        "command finds FIRN_FENCING_TOKEN (higher each time), FIRN_LEADER_NAME and\n"
-        "FIRN_ELECTION in its environment. Ends with the command's own status; 75 when the lock\n"
-        "was not obtained in time, 76 when it was lost while the command ran, which was then ended.\n",
+        "Runs the command while it holds the lock NAME, first come, first served. The command\n"
+        "finds FIRN_FENCING_TOKEN (higher each time), FIRN_LEADER_NAME and FIRN_ELECTION in its\n"
+        "environment. Ends with the command's own status; 75 when the lock was not obtained in\n"
+        "time, 76 when it was lost while the command ran, which was then ended.\n",
     .operands = "@files",
     .opts = lock_opts,
 };

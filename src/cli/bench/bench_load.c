@@ -66,9 +66,9 @@ const struct usage bench_load_usage = {
                 "       firn bench load --resp HOST:PORT --command WORDS [option...]",
     .about =
         "Sends the same request over many connections and counts the answers. Only servers on\n"
-        "this machine (loopback) are accepted: directed elsewhere, a load\n"
-        "generator would be an attack. Pin server and client to one core each (taskset, --cpu) for\n"
-        "figures that can be compared.\n",
+        "this machine (loopback) are accepted: directed elsewhere, a load generator would be an\n"
+        "attack. Pin server and client to one core each (taskset, --cpu) for figures that can\n"
+        "be compared.\n",
     .opts = opts,
 };
 

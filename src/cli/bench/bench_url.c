@@ -86,17 +86,18 @@ const struct usage bench_usage = {
                 "       firn bench lib [option...]\n"
                 "       firn bench load [option...]",
     .about =
-        "Sends requests to one server or several, http:// or redis://, shows rates and latencies\n"
-        "while it runs (on a terminal) and percentiles at the end, and checks that no ID was\n"
-        "issued twice, over all servers and connections. IDs that are 64-bit numbers are compared\n"
-        "directly; others by a 64-bit hash, which proves them distinct if no two hashes are equal.\n"
-        "firn:// addresses are requested through libfirn-client, from --threads threads.\n"
+        "Sends requests to one server or several, http:// or redis://, shows rates and\n"
+        "latencies while it runs (on a terminal) and percentiles at the end, and checks that no\n"
+        "ID was issued twice, over all servers and connections. IDs that are 64-bit numbers are\n"
+        "compared directly; others by a 64-bit hash, which proves them distinct if no two\n"
+        "hashes are equal. firn:// addresses are requested through libfirn-client, from\n"
+        "--threads threads.\n"
         "\n"
         "Without --rate it is a closed loop: each connection waits for its answers, and the\n"
-        "server sets the pace. With --rate a stall adds to the latency of every request "
-        "that was due in it.\n"
-        "Only servers on this machine (loopback) are accepted: directed elsewhere, a load generator\n"
-        "would be an attack. See also firn bench lib --help and firn bench load --help.\n",
+        "server sets the pace. With --rate a stall adds to the latency of every request that\n"
+        "was due in it. Only servers on this machine (loopback) are accepted: directed\n"
+        "elsewhere, a load generator would be an attack. See also firn bench lib --help and\n"
+        "firn bench load --help.\n",
     .operands = "lib load",
     .opts = opts,
 };

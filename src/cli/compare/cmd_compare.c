@@ -106,14 +106,15 @@ const struct usage compare_usage = {
         "  firn compare --brief --rounds 10k             the two servers alone\n",
     .synopsis = "firn compare [--rounds N] [--snowflake URL] [--ticket URL] [option...]",
     .about =
-        "Requests IDs from a Snowflake server and a ticket server in turn over one kept connection\n"
-        "each, and checks that none repeats and each is greater than the one before. A server that does\n"
-        "not answer within 2 s is asked 3 more times, 1 s apart.\n"
+        "Requests IDs from a Snowflake server and a ticket server in turn over one kept\n"
+        "connection each, and checks that none repeats and each is greater than the one before.\n"
+        "A server that does not answer within 2 s is asked 3 more times, 1 s apart.\n"
         "\n"
-        "Then ten kinds are measured side by side, in about ten seconds: IDs per second, latency,\n"
-        "whether all are distinct and rise, how fast they are inserted into an index and how large\n"
-        "it gets, and with --start what clients see when a server is killed. Kinds that could not be\n"
-        "measured show why. Sequences called firn-compare.* remain on the ticket server.\n",
+        "Then ten kinds are measured side by side, in about ten seconds: IDs per second,\n"
+        "latency, whether all are distinct and rise, how fast they are inserted into an index\n"
+        "and how large it gets, and with --start what clients see when a server is killed.\n"
+        "Kinds that could not be measured show why. Sequences called firn-compare.* remain on\n"
+        "the ticket server.\n",
     .opts = opts,
 };
 

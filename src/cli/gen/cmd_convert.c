@@ -41,9 +41,9 @@ const struct usage convert_usage = {
         "  firn convert --bits 128 --from decimal --to uuid 1        a small value as 128 bits\n",
     .synopsis = "firn convert --from E --to E [--bits 64|128] [VALUE...|-]\n"
                 "       firn convert --list",
-    .about =
-        "Writes values in another encoding, one per line. Without VALUE, or for -, they are read from\n"
-        "standard input, one per line. Values are not changed: a UUID keeps its version bits.\n",
+    .about = "Writes values in another encoding, one per line. Without VALUE, or for -, they are\n"
+             "read from standard input, one per line. Values are not changed: a UUID keeps its\n"
+             "version bits.\n",
     .opts = opts,
 };
 

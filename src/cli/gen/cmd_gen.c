@@ -82,13 +82,14 @@ const struct usage gen_usage = {
                 "  firn gen dated --reset month --first 42  the number 42 of this month\n",
     .synopsis = "firn gen [KIND] [-n N] [OPTION...]",
     .about =
-        "Generates IDs, one per line. KIND is one of the table that firn gen prints, or a preset layout.\n"
+        "Generates IDs, one per line. KIND is one of the table that firn gen prints, or a\n"
+        "preset layout.\n"
         "\n"
-        "Snowflakes are limited by real time: a sequence of 12 bits allows 4,096,000 IDs per second.\n"
-        "For a higher rate choose a layout with a wider sequence, such as\n"
+        "Snowflakes are limited by real time: a sequence of 12 bits allows 4,096,000 IDs per\n"
+        "second. For a higher rate choose a layout with a wider sequence, such as\n"
         "  --layout 'unused:1,time:41@1ms,node:6,seq:16;epoch=2021-01-01T00:00:00Z'\n"
-        "--policy borrow exceeds the rate only for the seconds that it may run ahead of the clock.\n"
-        "IDs are unique only if no other generator uses the same worker number; firn gen "
+        "--policy borrow exceeds the rate only for the seconds that it may run ahead of the\n"
+        "clock. IDs are unique only if no other generator uses the same worker number; firn gen\n"
         "cannot check this.\n",
     .operands = "@kinds @layouts",
     .opts = opts,

@@ -55,9 +55,9 @@ const struct usage inspect_usage = {
     .synopsis = "firn inspect [--kind K] [--layout L] [--encoding E] [--json] [ID...|-]",
     .about =
         "Shows the kind, the time and the bits of IDs. Without ID, or for -, they are read from\n"
-        "standard input, one per line. Where a text has several readings the likeliest is drawn and\n"
-        "the others are listed; the score (0 to 100) rates the form and how plausible the time is.\n"
-        "With --json each ID is one object on a line of its own.\n",
+        "standard input, one per line. Where a text has several readings the likeliest is drawn\n"
+        "and the others are listed; the score (0 to 100) rates the form and how plausible the\n"
+        "time is. With --json each ID is one object on a line of its own.\n",
     .opts = opts,
 };
 

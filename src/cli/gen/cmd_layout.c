@@ -36,10 +36,10 @@ const struct usage layout_usage = {
     .about =
         "LAYOUT is a preset's name or a text: fields from the high bit down, then settings.\n"
         "  unused:1,time:41@1ms,dc:5,worker:5,seq:12;epoch=2021-01-01T00:00:00Z\n"
-        "Fields are unused, time, dc, node (or worker), shard and seq, each with its bits; time has a\n"
-        "tick from 1us to 1s. Settings are epoch, unsigned (bit 63 is used) and decode-only.\n"
-        "check with two layouts fails (exit status 1) if both can generate the same ID from now on; IDs\n"
-        "of the past are not considered.\n",
+        "Fields are unused, time, dc, node (or worker), shard and seq, each with its bits; time\n"
+        "has a tick from 1us to 1s. Settings are epoch, unsigned (bit 63 is used) and\n"
+        "decode-only. check with two layouts fails (exit status 1) if both can generate the\n"
+        "same ID from now on; IDs of the past are not considered.\n",
     .operands = "list explain check @layouts",
     .opts = opts,
 };

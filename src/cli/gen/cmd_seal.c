@@ -43,9 +43,10 @@ const struct usage seal_usage = {
     .synopsis = "firn seal --key-file FILE [ID...|-]\n"
                 "       firn seal --new-key [KEYID]",
     .about =
-        "Encrypts 64-bit IDs (decimal) into texts that reveal nothing and cannot be guessed or changed.\n"
-        "Without ID, or for -, they are read from standard input, one per line. KEYID is 0 to 57 and\n"
-        "names the key in the text; every line of a key file needs its own (default 1).\n",
+        "Encrypts 64-bit IDs (decimal) into texts that reveal nothing and cannot be guessed or\n"
+        "changed. Without ID, or for -, they are read from standard input, one per line. KEYID\n"
+        "is 0 to 57 and names the key in the text; every line of a key file needs its own\n"
+        "(default 1).\n",
     .opts = seal_opts,
 };
 
@@ -55,9 +56,9 @@ const struct usage unseal_usage = {
                 "  firn unseal --key-file keys - <texts.txt\n",
     .synopsis = "firn unseal --key-file FILE [TEXT...|-]",
     .about =
-        "Decrypts texts of firn seal and prints the IDs. A text that was changed, forged or sealed\n"
-        "with another key is rejected (exit status 1). Without TEXT, or for -, they are read from\n"
-        "standard input, one per line.\n",
+        "Decrypts texts of firn seal and prints the IDs. A text that was changed, forged or\n"
+        "sealed with another key is rejected (exit status 1). Without TEXT, or for -, they are\n"
+        "read from standard input, one per line.\n",
     .opts = unseal_opts,
 };
 

@@ -66,10 +66,11 @@ const struct usage lab_usage = {
         "firn lab raft [--kill-leader] [--no-pre-vote] [--lose] [--cut LINK] [OPTION...]\n"
         "       firn lab paxos [--duel] [--kill-proposer] [--lose] [--cut LINK] [OPTION...]",
     .about =
-        "Plays consensus step by step, and explains each step. The steps are recorded while you wait:\n"
-        "raft from three nodes of libraft itself, without firnd's additions (docs/cluster.md), paxos\n"
-        "from the proposer and acceptors of quorum: stores; both on a simulated network, disk and\n"
-        "clock. On a terminal Enter shows the next step, s the state of all, a the rest; q quits.\n",
+        "Plays consensus step by step, and explains each step. The steps are recorded while you\n"
+        "wait: raft from three nodes of libraft itself, without firnd's additions\n"
+        "(docs/cluster.md), paxos from the proposer and acceptors of quorum: stores; both on a\n"
+        "simulated network, disk and clock. On a terminal Enter shows the next step, s the\n"
+        "state of all, a the rest; q quits.\n",
     .operands = "raft paxos",
     .opts = opts,
 };

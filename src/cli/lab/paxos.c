@@ -505,14 +505,14 @@ static void label_answer(const struct play *p, const struct event *e, struct lab
             lab_label(s, "%saccepted: %s, %s)", head, acc, v);
         else
             lab_label(s, "%saccepted: none)", head);
-        lab_why(
-            s,
-            promise
-                ? has ? "%s promises, and reports what it accepted: the proposer must continue with that."
-                      : "%s promises, and has accepted nothing so far."
-            : has ? "%s shows the last that it accepted."
-                  : "%s has accepted nothing so far.",
-            who);
+        lab_why(s,
+                promise
+                    ? has ? "%s promises, and reports what it accepted: the proposer must continue "
+                            "with that."
+                          : "%s promises, and has accepted nothing so far."
+                : has ? "%s shows the last that it accepted."
+                      : "%s has accepted nothing so far.",
+                who);
     }
     if (e->lost)
         lab_why(s, "The answer is lost: %s has done it, and %s does not know.", who,

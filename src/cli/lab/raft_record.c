@@ -221,12 +221,12 @@ static void committed(struct recording *p, unsigned i, const struct seen *now)
                 "it too: it cannot be lost any more.",
                 now->commit, who);
     else
-        lab_why(
-            s,
-            "Entry %llu of term %llu was in the log of %c when it was elected, and is on a "
-            "majority (%s). libraft commits it at once; the paper, and firnd around libraft, wait for an "
-            "entry of the new leader's own term.",
-            now->commit, e->term, record_name(i), who);
+        lab_why(s,
+                "Entry %llu of term %llu was in the log of %c when it was elected, and is on a "
+                "majority (%s). libraft commits it at once; the paper, and firnd around libraft, "
+                "wait for an "
+                "entry of the new leader's own term.",
+                now->commit, e->term, record_name(i), who);
 }
 
 static void applied(struct recording *p, unsigned i, const struct seen *now)

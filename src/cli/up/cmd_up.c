@@ -117,10 +117,10 @@ static void show(const struct site *s)
     printf("    redis-cli -p %u INCR orders\n", balanced && s->balancer.resp
                                                     ? site_port(s, 0, PORT_RESP)
                                                     : site_port(s, 1, PORT_TICKET));
-    printf(
-        "    kill -9 %d                     generator 1: the others keep serving, and it is restarted\n"
-        "\n",
-        (int)s->child[0].pid);
+    printf("    kill -9 %d                     generator 1: the others keep serving, and it is "
+           "restarted\n"
+           "\n",
+           (int)s->child[0].pid);
 }
 
 /* Request one ID of each kind. -1: done. */

@@ -310,9 +310,9 @@ const struct usage verify_usage = {
                 "[--json] [FILE|-]",
     .about =
         "Checks IDs, one per line; several files are one input; none or - is standard input.\n"
-        "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of up to\n"
-        "128 bytes, also +1, 007 and numbers beyond 64 bits. Numbers sort before texts. Empty lines are\n"
-        "skipped, a \\r before the line's end is not part of the ID.\n",
+        "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of\n"
+        "up to 128 bytes, also +1, 007 and numbers beyond 64 bits. Numbers sort before texts.\n"
+        "Empty lines are skipped, a \\r before the line's end is not part of the ID.\n",
     .operands = "@files",
     .opts = opts,
 };

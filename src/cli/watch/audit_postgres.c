@@ -14,9 +14,11 @@ enum { NUMBER_BUF = 24 };
 /* "C": IDs are bytes, whatever the database's language. */
 static const char setup[] =
     "SET client_min_messages = warning;"
-    "CREATE TABLE IF NOT EXISTS firn_audit_ids(id text COLLATE \"C\" PRIMARY KEY, seen_ms bigint NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS firn_audit_ids(id text COLLATE \"C\" PRIMARY KEY, seen_ms bigint "
+    "NOT NULL);"
     "CREATE TABLE IF NOT EXISTS firn_audit_duplicates(number bigserial PRIMARY KEY,"
-    " source text NOT NULL, id text COLLATE \"C\" NOT NULL, line bigint NOT NULL, seen_ms bigint NOT NULL);"
+    " source text NOT NULL, id text COLLATE \"C\" NOT NULL, line bigint NOT NULL, seen_ms bigint "
+    "NOT NULL);"
     "CREATE TABLE IF NOT EXISTS firn_audit_sources(source text PRIMARY KEY, file bigint NOT NULL,"
     " place bigint NOT NULL, line bigint NOT NULL);"
     "CREATE TABLE IF NOT EXISTS firn_audit_totals(one int PRIMARY KEY CHECK(one = 1),"
@@ -216,11 +218,11 @@ static bool note_place(struct postgres_db *d, const struct audit_batch *b, uint6
     PQclear(r);
     if (!r)
         return false;
-    r = ask(
-        d,
-        "UPDATE firn_audit_totals SET ids = ids + $1::bigint, duplicates = duplicates + $2::bigint, "
-        "malformed = malformed + $3::bigint",
-        3, sum);
+    r = ask(d,
+            "UPDATE firn_audit_totals SET ids = ids + $1::bigint, duplicates = duplicates + "
+            "$2::bigint, "
+            "malformed = malformed + $3::bigint",
+            3, sum);
     PQclear(r);
     return r != NULL;
 }

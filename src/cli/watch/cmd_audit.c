@@ -89,11 +89,11 @@ const struct usage audit_usage = {
         "firn audit --db URL [--follow] [--idle TIME] [--metrics ADDR] [--batch N] [--json]\n"
         "                  [FILE|-]",
     .about =
-        "Reads IDs, one per line, records each in a table with a unique index, and reports those that\n"
-        "were recorded before, in this run or in an earlier one. It may be killed at any moment: what\n"
-        "it has reported is on disk, and the next run continues after the last recorded line. Lines\n"
-        "that hold no ID (not printable, or longer than 128 bytes) are counted. The exit status is 1\n"
-        "if there were duplicates.\n",
+        "Reads IDs, one per line, records each in a table with a unique index, and reports\n"
+        "those that were recorded before, in this run or in an earlier one. It may be killed at\n"
+        "any moment: what it has reported is on disk, and the next run continues after the last\n"
+        "recorded line. Lines that hold no ID (not printable, or longer than 128 bytes) are\n"
+        "counted. The exit status is 1 if there were duplicates.\n",
     .operands = "@files",
     .opts = opts,
 };
