@@ -121,7 +121,7 @@ static void fail(struct ticket_job *job, int error)
 static void settle(struct keyed *k, const struct idem_record *idem, bool kept, struct firn_diag *d)
 {
     firn_assert(k->open);
-    k->result = keyed_check(idem, k->ask.args, d);
+    k->result = keyed_check(idem, k->ask.args, k->ask.want, d);
     k->idem = *idem;
     k->kept = kept;
     k->replayed = kept || !k->ask.listed;

@@ -18,9 +18,10 @@ int keyed_reused(struct firn_diag *d)
                       "new request needs a new key");
 }
 
-int keyed_check(const struct idem_record *kept, uint64_t args, struct firn_diag *d)
+int keyed_check(const struct idem_record *kept, uint64_t args, uint64_t want, struct firn_diag *d)
 {
-    return kept->args == args ? 0 : keyed_reused(d);
+    bool fits = want == 0 || (kept->count > 0 && kept->count <= want);
+    return kept->args == args && fits ? 0 : keyed_reused(d);
 }
 
 void keyed_listed(const struct seq_record *r, const struct seq_keys *keys,
@@ -99,12 +100,12 @@ bool keyed_keep_written(struct keyed_keep *k, size_t i, int result)
 void keyed_keep_read(struct keyed_keep *k, size_t i, int result, const struct idem_record *kept,
                      struct firn_diag *d)
 {
+    firn_assert(i < k->n && k->request[i]->result == FIRN_ECONFLICT);
     struct keyed *y = k->request[i];
-    firn_assert(i < k->n && y->result == FIRN_ECONFLICT);
     if (result == FIRN_ENOENT)
         result = FIRN_EAGAIN; /* it was removed in this very moment */
     if (result == 0)
-        result = keyed_check(kept, y->idem.args, d);
+        result = keyed_check(kept, y->idem.args, y->idem.count > 0 ? y->ask.want : 0, d);
     y->result = result;
     y->kept = result == 0;
     if (result != 0)

@@ -61,8 +61,10 @@ struct keyed {               /* one request with a key */
 /* FIRN_EREUSED, and what to do about it. */
 int keyed_reused(struct firn_diag *d);
 
-/* 0, or FIRN_EREUSED: the key was used with other arguments than these. */
-FIRN_MUSTUSE int keyed_check(const struct idem_record *kept, uint64_t args, struct firn_diag *d);
+/* 0, or FIRN_EREUSED: the key was used with other arguments than these, or its record does not hold
+ * 1 to `want` numbers; `want` is 0 where the key stands for IDs. */
+FIRN_MUSTUSE int keyed_check(const struct idem_record *kept, uint64_t args, uint64_t want,
+                             struct firn_diag *d);
 
 /* The register's content for a key in a record's list; `period` of a dated sequence, else 0. */
 void keyed_listed(const struct seq_record *r, const struct seq_keys *keys,

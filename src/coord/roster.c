@@ -101,8 +101,8 @@ void roster_add(struct roster *r, uint32_t number, const char *p, size_t len, ui
 
 bool roster_dead(const struct roster *r, uint32_t number, uint64_t now_ms)
 {
-    const struct roster_seen *s = &r->seen[number];
     firn_assert(number < MEMBERS_MAX);
+    const struct roster_seen *s = &r->seen[number];
     firn_assert(s->state != ROSTER_UP || now_ms >= s->since_ms, "seen at %" PRIu64 ", now %" PRIu64,
                 s->since_ms, now_ms);
     return s->state == ROSTER_UP && now_ms - s->since_ms >= member_dead_after(s->ttl_ms);

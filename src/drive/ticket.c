@@ -192,6 +192,10 @@ static int list_one(void *user, struct firn_slice key, struct firn_slice value)
 {
     struct listing *l = user;
     struct seq_record r;
+    if (key.len < 5 || key.len > 4 + RECORD_NAME_MAX)
+        return firn__diag(l->d, FIRN_EFORMAT, 0,
+                          "the store has a register that is not firn's, remove it: %.*s",
+                          (int)(key.len < 100 ? key.len : 100), key.p);
     int error = seq_parse(value.p, value.len, &r, l->d);
     return error ? error : l->each(l->user, key.p + 4, key.len - 4, &r);
 }

@@ -27,9 +27,9 @@ bool status_heard(const struct node *n, unsigned i)
 static void add_member(struct text *o, struct node *n, unsigned i, raft_id leader)
 {
     static const char *const roles[] = { "standby", "voter", "spare" };
+    firn_assert(i < n->raft.configuration.n);
     const struct raft_server *s = &n->raft.configuration.servers[i];
     bool leads = raft_state(&n->raft) == RAFT_LEADER;
-    firn_assert(i < n->raft.configuration.n);
     text_addf(o, "%s{\"id\":\"%016llx\",\"address\":\"%s\",\"role\":\"%s\",\"leader\":%s",
               i ? "," : "", s->id, s->address, roles[s->role % 3],
               s->id == leader ? "true" : "false");

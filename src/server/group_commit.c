@@ -235,7 +235,7 @@ static int admit_keyed(struct coordinator *c, struct job *j, struct known *k)
         return r;
     j->record = k->record;
     j->keyed->replayed = true;
-    if (keyed_check(&j->keyed->idem, j->keyed->ask.args, &j->diag) != 0)
+    if (keyed_check(&j->keyed->idem, j->keyed->ask.args, j->want, &j->diag) != 0)
         refuse_reused(j);
     else
         finish_keyed(c, j);

@@ -483,10 +483,10 @@ static int prepare(struct postgres *s, const struct firn_cas *want, size_t count
     snprintf(cas, sizeof cas, cas_sql, s->table);
     if (count > 1)
         st[n++] = (struct statement){ lock, 1, { packed[0] }, { len[0] } };
+    firn_assert(n < STATEMENTS_MAX, "n=%d", n);
     st[n++] = (struct statement){
         cas, 3, { packed[0], packed[1], packed[2] }, { len[0], len[1], len[2] }
     };
-    firn_assert(n <= STATEMENTS_MAX, "n=%d", n);
     r = run(s, st, n, res, until, d);
     if (r == FIRN_ESTORE)
         s->changed = true;

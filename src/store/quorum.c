@@ -409,9 +409,10 @@ int quorum_write_member(struct quorum *q, unsigned i, const struct quorum_member
 {
     struct acceptor *a = &q->acceptor[i];
     firn_assert(m->acceptors == q->n, "acceptors=%" PRIu64 " n=%u", m->acceptors, q->n);
-    /* A floor that fell would let ballots of an earlier life count again. */
-    firn_assert(a->state != ACCEPTOR_MEMBER || m->floor >= a->member.floor,
-                "floor=%" PRIu64 " was=%" PRIu64, m->floor, a->member.floor);
+    /* A floor that fell would let ballots of an earlier life count again. Another process may have
+     * raised it since the caller looked. */
+    if (a->state == ACCEPTOR_MEMBER && m->floor < a->member.floor)
+        return FIRN_ECONFLICT;
     struct job *j = calloc(1, sizeof *j);
     if (!j)
         return FIRN_ENOMEM;

@@ -34,6 +34,8 @@ struct quorum_member {
 };
 
 #define MEMBER_TEXT_MAX 256
+/* Rounds of ballots have at most 18 digits (coord/paxos_record.c); a floor stays far below. */
+#define MEMBER_FLOOR_MAX UINT64_C(100000000000000000)
 size_t quorum_member_encode(const struct quorum_member *m, char out[MEMBER_TEXT_MAX]);
 FIRN_MUSTUSE int quorum_member_parse(const char *p, size_t len, struct quorum_member *out,
                                      struct firn_diag *d);

@@ -180,9 +180,12 @@ static int admit(struct quorum *q, unsigned x, struct firn_diag *d)
         if (q->acceptor[i].member.floor > highest)
             highest = q->acceptor[i].member.floor;
     uint64_t floor = highest + FLOOR_LEAP;
-    firn_assert(floor > highest && floor > q->round, "floor=%" PRIu64 " highest=%" PRIu64, floor,
-                highest);
-    q->round = floor;
+    if (r == 0 && floor > MEMBER_FLOOR_MAX)
+        r = firn__diag(d, FIRN_EOVERFLOW, 0,
+                       "a ballot of the quorum is above %" PRIu64 ": its records are damaged",
+                       MEMBER_FLOOR_MAX - FLOOR_LEAP);
+    if (r == 0)
+        q->round = floor;
     if (r == 0) /* again, where the floor is: what comes there from now on is above it */
         r = find_keys(q, raise_floors(q, x, floor), &k, &highest);
     if (r == 0)

@@ -55,11 +55,13 @@ int quorum_member_parse(const char *p, size_t len, struct quorum_member *out, st
             m.state = strcmp(state, state_name[MEMBER_FORMED]) == 0 ? MEMBER_FORMED
                                                                     : MEMBER_FORMING;
             /* sscanf is generous; what is written again must be what was read */
-            if (quorum_member_encode(&m, again) == len && memcmp(again, p, len) == 0) {
+            if (m.floor <= MEMBER_FLOOR_MAX && quorum_member_encode(&m, again) == len &&
+                memcmp(again, p, len) == 0) {
                 *out = m;
                 return 0;
             }
         }
     }
-    return firn__diag(d, FIRN_EFORMAT, 0, "px-member is not a record of this firn's");
+    return firn__diag(d, FIRN_EFORMAT, 0,
+                      "px-member is not a record that this version of firn reads");
 }

@@ -241,7 +241,8 @@ def members_are_found(t, cluster):
     first = cluster.server[0].snowflake
     c = Client(t, f"firn://{first}/?discover=1&mode=prefetch&retry_delay=50ms&retries=10", "--count", 0, "--pace",
                1000, "--stats")
-    wait_for("some IDs", lambda: len(c.lines()) > 50)
+    # A client that has not met the other members yet cannot outlive the one that it knows.
+    wait_for("IDs of every member", lambda: len({int(line) >> 12 & 0x3ff for line in c.lines()}) == SERVERS)
     cluster.server[0].kill()
     seen = len(c.lines())
     wait_for("IDs of servers that the URL does not name", lambda: len(c.lines()) > seen + 1000)

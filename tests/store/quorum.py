@@ -379,7 +379,7 @@ def case_a_majority_is_wiped(folder):
         status, said = starting(e.url(), folder)
         assert status == 1 and "`firn admin doctor`" in said, f"{status}: {said}"
         status, said = admin("admit", e.node[0].url(), "--store", e.url())
-        assert status == 2 and "admitted by a majority of the others" in said and "`firn admin doctor`" in said, said
+        assert status == 2 and "needs a majority of the other stores" in said and "`firn admin doctor`" in said, said
         status, said = admin("admit", "--as-is", e.node[0].url(), "--store", e.url())
         assert status == 1 and "is empty" in said and "without a majority, first put its backup there" in said, said
         status, said = admin("doctor", "--store", e.url())

@@ -116,3 +116,16 @@ T_TEST(keyed_sweep_takes_the_old_ones)
     T_EQ(taken, KEYED_SWEEP_MAX);
     T_OK(w.cas[0].value.p == NULL && w.cas[0].old.len == len);
 }
+
+/* A damaged register must not give a request more numbers than it wants, or none. */
+T_TEST(keyed_check_bounds_the_count)
+{
+    struct idem_record kept = { .args = 5, .first = 1, .step = 1, .count = 3 };
+    T_EQ(keyed_check(&kept, 5, 3, NULL), 0);
+    T_EQ(keyed_check(&kept, 5, 4, NULL), 0);
+    T_EQ(keyed_check(&kept, 6, 3, NULL), FIRN_EREUSED);
+    T_EQ(keyed_check(&kept, 5, 2, NULL), FIRN_EREUSED);
+    kept.count = 0;
+    T_EQ(keyed_check(&kept, 5, 3, NULL), FIRN_EREUSED);
+    T_EQ(keyed_check(&kept, 5, 0, NULL), 0); /* a key for IDs holds texts */
+}

@@ -295,6 +295,14 @@ T_TEST(ticket_create_describe_list)
     size_t letters = 0;
     T_EQ(ticket_list(&tk, count_one, &letters, &d), 0);
     T_EQ(letters, 6);
+    /* A register that another program left, with a name that no sequence can have, is named. */
+    char key[] = "seq/0123456789012345678901234567890123456789012345678901234567890123456789";
+    struct firn_record rec;
+    T_EQ(firn_store_read(flaky.inner, firn_slice("seq/one", 7), true, &rec, &d), 0);
+    struct firn_cas cas = { firn_slice(key, sizeof key - 1), { NULL, 0 }, { rec.value, rec.len } };
+    T_EQ(firn_store_cas(flaky.inner, &cas, &d), 0);
+    T_EQ(ticket_list(&tk, count_one, &letters, &d), FIRN_EFORMAT);
+    T_OK(strstr(d.text, "seq/0123") != NULL, "%s", d.text);
     teardown();
 }
 

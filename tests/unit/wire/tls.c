@@ -498,8 +498,11 @@ static void sides_make(struct tls_context *client, const char *host, struct tls_
     T_EQ(tls_accept(server, &far.t), 0);
     side_feed(&near, NULL, 0);
     T_OK(near.sealed.len > 100); /* the ClientHello */
-    while (side_carry(&near, &far, 700) | side_carry(&far, &near, 700))
-        ;
+    bool moved = true;
+    while (moved) {
+        moved = side_carry(&near, &far, 700);
+        moved |= side_carry(&far, &near, 700);
+    }
 }
 
 static void sides_done(void)
