@@ -26,8 +26,8 @@ int main(void)
         return 1;
     }
 
-    /* The slot is dc and worker joined. Stand-alone, you vouch that nobody else uses the same
-     * one. */
+    /* The slot is dc and worker joined. Stand-alone, make sure that no other process uses
+     * the same one. */
     struct firn_gen_opts opts = FIRN_GEN_OPTS_INIT;
     opts.slot = 3 << 5 | 7; /* dc 3, worker 7 */
 

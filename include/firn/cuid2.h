@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define FIRN_CUID2_LEN     24 /* what everybody uses */
+#define FIRN_CUID2_LEN     24 /* the usual length */
 #define FIRN_CUID2_LEN_MIN 2
 #define FIRN_CUID2_LEN_MAX 32
 #define FIRN_CUID2_BUF_MAX 33

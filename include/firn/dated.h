@@ -1,7 +1,7 @@
 /*
  * firn/dated.h - date-prefixed counters such as 20261115-000042, as people like them on invoices.
  * A counter starts again at 1 with each day, month or year. They are unique only as far as one
- * counter hands them out, and they tell everybody how many there were: for the public, seal them
+ * counter hands them out, and they tell every reader how many there were: for the public, seal them
  * (firn/seal.h). Nothing here allocates or reads a clock. A struct firn_dated_gen belongs to one
  * thread; the other functions are pure and may be called from any.
  */

@@ -23,7 +23,7 @@ struct firn_mint;
 
 struct firn_mint_opts { /* start from FIRN_MINT_OPTS_INIT; zero or NULL means the default */
     uint32_t size;      /* sizeof as the caller compiled it */
-    uint32_t slot;      /* snowflake: the slot; the caller vouches that no other process uses it */
+    uint32_t slot;      /* snowflake: the slot; no other process may use it */
     uint32_t policy;    /* snowflake: enum firn_policy */
     uint32_t length;    /* nanoid, cuid2: characters; dated: digits of the counter */
     const struct firn_layout *layout; /* snowflake, copied; NULL: the preset `firn` */

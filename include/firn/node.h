@@ -8,9 +8,9 @@
  *     firn_node_close(node);
  *
  * No two nodes on one store ever make the same ID, whatever clocks, networks and processes do
- * (docs/coordination.md). Making an ID takes no lock and asks nobody: one background thread, which
- * firn_node_open() starts, keeps the window of timestamps ahead of the clock. While the store is
- * away a node goes on until its window ends, 40 to 60 s with the defaults.
+ * (docs/coordination.md). Making an ID takes no lock and needs no server: one background thread,
+ * which firn_node_open() starts, keeps the window of timestamps ahead of the clock. While the store
+ * is away a node goes on until its window ends, 40 to 60 s with the defaults.
  *
  * All functions but open and close may be called from any thread. In the child of a fork() the
  * first call leases a slot for the child, with a connection and a thread of its own, if the store

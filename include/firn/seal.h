@@ -5,7 +5,7 @@
  * Library: libfirn-seal, which needs OpenSSL 3.
  *
  * What it does not do:
- *  - It is deterministic: an ID under one key always gives the same text, so whoever sees two texts
+ *  - It is deterministic: an ID under one key always gives the same text, so a reader of two texts
  *    knows whether they are the same ID, and the first character tells which key, that is roughly
  *    when. Sealing the ID again under a new key gives another text for the same ID.
  *  - The proof is 64 bits: a guessed text opens with a chance of 1 in 2^64 for each try. That stops

@@ -21,7 +21,7 @@ void progress_init(struct progress *p);
 /* A new phase of the work; `total` in the unit that progress_step() counts `done` in. */
 void progress_phase(struct progress *p, const char *what, uint64_t total);
 
-/* Cheap enough for every block of work: it draws ten times a second at most. `count` is in
+/* Cheap enough for every block of work: it draws at most ten times per second. `count` is in
  * items. */
 void progress_step(struct progress *p, uint64_t done, uint64_t count);
 

@@ -1,4 +1,4 @@
-/* What stdout can show: width, colours. */
+/* Width and colours of the terminal on stdout. */
 #include "cli/term.h"
 
 #include <stdlib.h>

@@ -34,7 +34,7 @@ struct core_stats {
 struct lending; /* lending.c */
 struct async;   /* async.c */
 
-/* Whether a number of the client's sequence may be lost without anybody noticing. */
+/* Whether a number of the client's sequence may be lost unnoticed. */
 enum sequence { SEQUENCE_UNKNOWN, SEQUENCE_RANGE, SEQUENCE_GAPLESS };
 
 struct failure {

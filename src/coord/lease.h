@@ -54,7 +54,7 @@ struct lease_view {        /* published to the generators; a copy after each ste
     uint64_t fenced_count, twin_count, store_errors; /* for metrics */
     uint64_t fences; /* of fenced_count: this process fenced the store, a copy or a restored one */
     bool ready;      /* false from a quarter of the window left, or without any */
-    uint64_t ready_until; /* and from this tick on, should no step come before it */
+    uint64_t ready_until; /* and from this tick on, unless a step runs earlier */
 };
 
 /* Put in the defaults. False: parameters that make no sense. Texts that are NULL become "". */

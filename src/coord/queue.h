@@ -33,7 +33,7 @@
 /*
  * How many fit into a record of 1,024 bytes: the lines without candidates take at most 68, and one
  * candidate number.epoch.token with its comma 4 + 1 + 11 + 1 + 11 + 1 = 29, as tokens and epochs
- * have at most eleven digits (a thousand claims a second for three years). (1024 - 68) / 29 = 32.
+ * have at most eleven digits (a thousand claims per second for three years). (1024 - 68) / 29 = 32.
  */
 #define QUEUE_MAX       32
 #define QUEUE_TOKEN_MAX 99999999999u

@@ -473,7 +473,8 @@ int idem_parse(const char *p, size_t len, struct idem_record *out, struct firn_d
         return r;
     if (i.count == 0 || (i.step == 0) != (i.ids[0] != '\0') || i.args > RECORD_ARGS_MAX ||
         i.period > UINT32_MAX)
-        return firn__diag(d, FIRN_EFORMAT, 0, "the record of a key contradicts itself");
+        return firn__diag(d, FIRN_EFORMAT, 0,
+                          "the record of an idempotency key is inconsistent: remove its register");
     *out = i;
     return 0;
 }

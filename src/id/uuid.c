@@ -1,4 +1,4 @@
-/* What a UUID says about itself, and the versions that need no state: 3, 4, 5 and 8. */
+/* Fields of a UUID, and the versions that need no state: 3, 4, 5 and 8. */
 #include "firn/uuid.h"
 #include "id/bytes.h"
 #include "id/md5.h"

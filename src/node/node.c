@@ -231,7 +231,7 @@ static void keeper_stop(struct firn_node *n, struct keeper *k)
     pthread_join(k->thread, NULL);
     close_generator(n, k);
     int r = lease_release(&k->lease, k->last, RELEASE_MS);
-    (void)r; /* if it did not land, the rest of the window stays unused: no more than that */
+    (void)r; /* if it did not land, the rest of the window stays unused */
     keeper_free(k);
 }
 

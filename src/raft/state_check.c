@@ -81,8 +81,7 @@ void check_propose(struct node *n)
     raft_free(b.base);
 }
 
-/* Logs it. Two members that differ, without a third, may elect each other again and again: not too
- * often. */
+/* Logs the difference, rate-limited: two members that differ may alternate as leader. */
 static void tell(struct node *n, const struct fsm_check *c)
 {
     raft_id id = 0;

@@ -132,7 +132,7 @@ static const struct setting settings[] = {
     { "store_init", SETTING_BOOL, 0, AT(store_init), "false",
       .help = "make firn's records in a shared store that has none (as firn admin init does)" },
     { "fence", SETTING_CHOICE, 0, AT(fence), "auto", .choices = "auto|manual",
-      .help = "a store that was restored or copied: raise all its slots, or halt for an operator" },
+      .help = "what to do with a store that was restored or copied: fence it, or halt" },
     { "layout", SETTING_STRING, 0, AT(layout), "firn", .check = check_layout,
       .help = "layout of Snowflake IDs: a preset's name or a layout text" },
     { "name", SETTING_STRING, 0, AT(name), .check = check_name, .compute = compute_name,
@@ -147,7 +147,7 @@ static const struct setting settings[] = {
     { "listen.snowflake", SETTING_ADDRS, 0, AT(listen.snowflake), "127.0.0.1:9001",
       .help = "addresses where /generate makes Snowflake IDs" },
     { "listen.ticket", SETTING_ADDRS, 0, AT(listen.ticket), "127.0.0.1:9002",
-      .help = "addresses where /generate takes ticket numbers" },
+      .help = "addresses where /generate returns ticket numbers" },
 
     { "tickets.default_start", SETTING_UINT, 0, AT(tickets.default_start), "100001",
       RANGE(0, INT64_MAX), .help = "first number of the sequence called default" },

@@ -93,7 +93,8 @@ static int find_known(struct coordinator *c, struct job *j, const struct group *
 }
 
 static const struct firn_diag others_were_faster = {
-    .text = "other servers took numbers of that sequence all the time: send it to one of them"
+    .text =
+        "other servers keep winning the writes of this sequence: send its requests to one server"
 };
 
 /* Worth another try: the store failed, not the request. */

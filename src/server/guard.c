@@ -80,7 +80,8 @@ static void table_unref(struct guard_table *t)
     free(t);
 }
 
-/* A client as the rates know it: by name, of one of three sorts. Never 0. */
+/* Key of a client for the rate limits: hash of its kind (token, certificate, address) and name.
+ * Never 0. */
 static uint64_t client_of(const struct guard *g, char sort, const char *name, size_t len)
 {
     uint8_t text[SALT_BYTES + 1 + 256], hash[EVP_MAX_MD_SIZE];

@@ -163,7 +163,7 @@ static bool check_format(struct call *c, const struct order *o)
     if (bytes > ANSWER_BYTES_MAX) {
         call_fail(
             c, PROBLEM_TOO_MANY,
-            "that would be an answer of up to %llu bytes, and %d is the most: ask for n=%llu at a time",
+            "that would be an answer of up to %llu bytes, the limit is %d: ask for n=%llu at a time",
             (unsigned long long)bytes, ANSWER_BYTES_MAX,
             (unsigned long long)(o->n * (ANSWER_BYTES_MAX - 4096) / bytes));
         return false;

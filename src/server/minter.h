@@ -82,8 +82,8 @@ void ticket_desk_free(struct ticket_desk *d);
 FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind,
                              uint64_t now_ms);
 
-/* The shortest way to a number: numbers in hand, `want` or with `some` up to as many, for a request
- * with no other waiting in front of it. On error use ticket_take(). */
+/* Takes exactly `want` numbers from the block in hand, or 1 to `want` with `some`. Only where no
+ * earlier request of the connection waits. On error use ticket_take(). */
 FIRN_MUSTUSE int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
                                 bool some, uint64_t now_ms, struct seq_range *out);
 

@@ -60,7 +60,7 @@ static void log_changes(struct nodes *n)
     const struct membership *m = &n->member.self;
     if (m->lost != n->lost_logged) {
         log_warn("member_lost", "number=%u cause=%s", m->number,
-                 "it was silent for too long, or somebody else wrote its register");
+                 "it was silent for too long, or another process wrote its register");
         n->lost_logged = m->lost;
         n->up_logged = false;
     }

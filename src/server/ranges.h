@@ -12,7 +12,7 @@
 
 enum {
     RANGES_MAX = 256
-}; /* open sequences; a newcomer with the same hash takes the place: a gap */
+}; /* open sequences; one with the same hash replaces another, whose rest is a gap */
 
 struct range_entry {
     char name[RECORD_NAME_MAX + 1]; /* empty: free */

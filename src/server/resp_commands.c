@@ -251,7 +251,7 @@ static resp_handler run_command;
 static const struct command commands[] = {
     { "auth", -2, run_auth, "fast", "connection", "Show a token" },
     { "client", -2, run_client, "fast", "connection", "Name and number of this connection" },
-    { "command", -1, run_command, "readonly", "server", "The commands that there are" },
+    { "command", -1, run_command, "readonly", "server", "Lists the commands" },
     { "config", -2, run_config, "readonly", "server",
       "Settings that tools ask for: CONFIG GET name" },
     { "echo", 2, run_echo, "fast", "connection", "Say it again" },
@@ -263,7 +263,7 @@ static const struct command commands[] = {
     { "incr", 2, run_incr, "write", "string", "Take the next number of a sequence" },
     { "incrby", 3, run_incrby, "write", "string", "Take n numbers; the answer is the last" },
     { "info", -1, run_info, "readonly", "server", "The state of this server" },
-    { "ping", -1, run_ping, "fast", "connection", "Is anybody there?" },
+    { "ping", -1, run_ping, "fast", "connection", "Answers PONG" },
     { "quit", -1, run_quit, "fast", "connection", "Close the connection" },
     { "select", 2, run_select, "fast", "connection", "Only database 0 exists" },
 };

@@ -619,7 +619,7 @@ static int split(char *text, const char *url[QUORUM_STORES_MAX], unsigned *out_n
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "a quorum has 3, 5 or 7 stores, as in quorum:URL|URL|URL; these are %u",
                           n);
-    qsort(url, n, sizeof *url, by_text); /* the same first one for everybody */
+    qsort(url, n, sizeof *url, by_text); /* every process forms the same store first */
     for (unsigned i = 1; i < n; i++)
         if (strcmp(url[i - 1], url[i]) == 0 && strcmp(url[i], "memory:") != 0)
             return firn__diag(d, FIRN_EFORMAT, 0, "the quorum names %.80s twice", url[i]);

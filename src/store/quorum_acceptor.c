@@ -51,7 +51,7 @@ struct acceptor_own {
     struct firn_store *store; /* NULL: not open */
     int64_t look_ms;          /* when to look at it again; 0: at once */
     uint64_t floor;
-    bool forgot;       /* the store noticed that it forgot something, */
+    bool forgot;       /* the store reported that it lost acknowledged writes, */
     struct nonce self; /* as the member that it was then */
     struct seen seen[SEEN];
 };

@@ -94,8 +94,8 @@ void quorum_reason(const struct acceptor *a, unsigned n, unsigned i, bool in_sho
     snprintf(out, QUORUM_REASON_BUF, "%s%s%s", why, *why && *cure ? ": " : "", cure);
 }
 
-/* How much of an identity tells the server: what is behind it is the place in it. 0: nothing
- * does. */
+/* Length of the part of an identity that names the server; the rest names the database on it.
+ * 0: no part does. */
 static size_t server_len(const char *identity)
 {
     static const char *const all[] = { "redis:", "etcd:", "raft:" };
@@ -169,8 +169,7 @@ static void add_reason(const struct acceptor *a, unsigned n, unsigned set, const
     add_squeezed(t, reason, room - need);
 }
 
-/* Those that need a hand come first, then those that may come back; last what failed at a
- * member. */
+/* Order: stores that need an operator, stores that may recover alone, errors of members. */
 static unsigned rank(const struct acceptor *a)
 {
     if (a->state == ACCEPTOR_REFUSED || a->state == ACCEPTOR_UNFIT)

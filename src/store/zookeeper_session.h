@@ -53,14 +53,14 @@ struct zk_lineage {   /* what tells this store from another, or from its own pas
 struct zk { /* start from zero, with zk_init() */
     struct firn_store base;
     uint32_t timeout_ms;
-    char root[ZK_ROOT_BUF], *hosts, *auth; /* auth NULL: everybody may do everything */
+    char root[ZK_ROOT_BUF], *hosts, *auth; /* auth NULL: any client may do everything */
     zhandle_t *zh;
     int64_t tried_at;      /* when it last was connected, or new; zk_boot_ms() */
     struct timespec end;   /* of the call under way, CLOCK_MONOTONIC */
     struct timespec until; /* what is read is waited for till then: half of the time, first */
     struct zk_lineage line;
     char changed[160];          /* what is wrong with the store; empty: nothing */
-    bool marked;                /* and everybody can know */
+    bool marked;                /* and a znode tells the other processes */
     unsigned inspected;         /* the connection that was looked at */
     int64_t wrote_ms, wrote_at; /* an own write: the leader's clock, zk_boot_ms() */
 

@@ -43,7 +43,7 @@ static inline const char *http_value_end(const char *q, const char *end)
     return q;
 }
 
-/* What is wrong with the line whose name ends at q; NULL: it may become whole. */
+/* What is wrong with the line whose name ends at q; NULL: valid so far. */
 const char *http_name_trouble(const char *from, const char *q, const char *end);
 
 /* The field line at q. Returns what follows its CR LF, or NULL: then *why is NULL if the line is

@@ -59,7 +59,8 @@ static const struct opt opts[] = {
       .about = "the ticket server (default http://127.0.0.1:9002/generate)" },
     { .name = "start",
       .at = offsetof(struct compare, start),
-      .about = "start three servers with a store of their own for this, and kill one in the end" },
+      .about =
+          "start three servers with a store of their own for this, and kill one during the test" },
     { .name = "brief",
       .at = offsetof(struct compare, brief),
       .about = "only the two servers: no comparison of all kinds" },
