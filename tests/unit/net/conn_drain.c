@@ -57,6 +57,25 @@ T_TEST(conn_leave_ends_connections_with_an_answer)
     T_EQ(w.conns_open, 0);
 }
 
+/* The first answer after loop_leave() ends its connection; requests behind it are still with the
+ * service, which answers them later, to a connection that drains. */
+T_TEST(conn_leave_with_deferred_replies_behind_the_last)
+{
+    static struct world w;
+    world_start(&w, NULL);
+    int fd = dial(&w);
+    say(fd, GET("/d/1") GET("/d/2") GET("/d/3"));
+    wait_deferred(&w, 3);
+    loop_leave(w.loop);
+    ask(&w, nothing, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        ask(&w, release_one, &i);
+        if (i == 0)
+            hear_last_number(fd, 1);
+    }
+    world_stop(&w);
+}
+
 struct arrived {
     int kept, late, redis;
 };
