@@ -329,6 +329,7 @@ def servers_die(t, cluster):
         if how == "stop":
             s.signal(signal.SIGSTOP)
             wait_progress()
+            time.sleep(3)  # longer than the clients' time-out: requests that wait for this server are retried
             s.signal(signal.SIGCONT)
             s.wait_ready()
         else:
