@@ -105,7 +105,7 @@ static void refuse(struct acceptor *a, enum acceptor_refusal refusal, const char
 
 static bool look(struct acceptor *a, struct firn_diag *d);
 
-/* Replace px-member, and look at what is there then. */
+/* Replaces px-member, and reads the record that stands there afterwards. */
 static bool rewrite(struct acceptor *a, const struct quorum_member *m,
                     const struct firn_record *rec, struct firn_diag *d)
 {

@@ -36,7 +36,7 @@ T_TEST(of_two_the_less_busy_one)
         T_EQ(pick(h, 2, 0, 1), 0);
 }
 
-/* The busiest of many is never asked, because it loses against whoever it meets. In 20,000 runs
+/* The busiest of many is never asked, because it loses against every other server. In 20,000 runs
  * the difference never was above 15; where any one is asked, never below 29. */
 T_TEST(load_evens_out)
 {

@@ -236,7 +236,7 @@ T_TEST(batch_after_a_conflict)
     T_EQ(commit(&job, 1), 0);
     world.stranger = true;
     T_EQ(commit(&job, 1), 0);
-    T_STR(steps(), "DWDW"); /* the store told what is there */
+    T_STR(steps(), "DWDW"); /* the store told the current value */
     T_EQ(job.range.first, 3);
     world.stranger = true;
     world.instead = false;

@@ -384,11 +384,11 @@ static int finish_five(struct paxos *p, enum paxos_do what, const unsigned *who,
 }
 
 /*
- * Two make a register that nobody has. The first has the promises of 0 and 1 when 0 loses its
- * memory and is let in again by 2, 3 and 4, who do not know the register. The second is done with
- * 0, 3 and 4, in a lower ballot. Then 2 answers the first: the promises of 0, 1 and 2 have no
- * acceptor in common with 0, 3 and 4 but the one that forgot. Returns what the first is told; the
- * second has made it.
+ * Two proposers create a register that no acceptor has. The first has the promises of 0 and 1 when
+ * 0 loses its memory and is let in again by 2, 3 and 4, who do not know the register. The second is
+ * done with 0, 3 and 4, in a lower ballot. Then 2 answers the first: the promises of 0, 1 and 2
+ * have no acceptor in common with 0, 3 and 4 but the one that forgot. Returns what the first is
+ * told; the second has made it.
  */
 static int two_make_it(bool floors)
 {

@@ -106,7 +106,7 @@ T_TEST(a_lost_answer)
         { true, 0, 0, 2, "mine" },               /* it landed: known by its nonce */
         { false, 0, 0, 2, "mine" },              /* it did not: sent again */
         { false, 1, 0, 3, "mine" },              /* another came first, so ours never can land */
-        { true, 1, FIRN_EUNKNOWN, 3, "theirs" }, /* landed and replaced: nobody can tell */
+        { true, 1, FIRN_EUNKNOWN, 3, "theirs" }, /* landed and replaced: no process can tell */
         { false, 2, FIRN_EUNKNOWN, 3, "theirs" },
     };
     for (size_t i = 0; i < T_LEN(rows); i++) {
