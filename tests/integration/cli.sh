@@ -16,6 +16,7 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
+export XDG_STATE_HOME=$work/state # the notes of firn gen on worker numbers
 : >in
 
 passed=0 failed=0 ran=
@@ -178,6 +179,32 @@ run 0 gen sonyflake --worker 77
 id=$(cat out); run 0 inspect --kind sonyflake --json "$id"; json '"77" in [f["value"] for f in d["readings"][0]["fields"]]'
 run 0 gen snowflake -n 30000 --policy borrow; lines 30000
 run 0 gen --layout 'unused:1,time:41@1ms,node:6,seq:16;epoch=2021-01-01T00:00:00Z' -n 1M; lines 1000000
+# Worker numbers: side by side, one after the other, ahead of the clock, and where nothing can be noted.
+none_twice() { check "IDs came twice: $(sort "$@" | uniq -d | wc -l)" test -z "$(sort "$@" | uniq -d)"; }
+for kind in snowflake sonyflake tsid twitter instagram; do
+    ran="gen $kind, 40 at once"
+    for i in {1..40}; do "$firn" gen $kind -n 50 >"ids.$i" 2>>err & done; wait
+    none_twice ids.*; check 'IDs are missing' test "$(cat ids.* | wc -l)" = 2000
+done
+rm ids.*
+ran='gen --worker 9, 8 at once'
+for i in {1..8}; do "$firn" gen snowflake --worker 9 -n 1000 >"ids.$i" 2>>err & done; wait
+none_twice ids.*; check 'IDs are missing' test "$(cat ids.* | wc -l)" = 8000
+for args in '--worker 7' '--layout unused:1,time:41@1ms,node:1,seq:12;epoch=2021-01-01T00:00:00Z'; do
+    ran="gen snowflake --policy borrow $args, again and again"
+    for i in {1..4}; do "$firn" gen snowflake --policy borrow -n 500k $args >"ids.$i" 2>err || fail 'failed'; done
+    none_twice ids.{1..4}
+done
+"$firn" gen snowflake --worker 5 --policy borrow -n 3M >ids.1 2>err & # ahead of the clock, then killed
+while [[ ! -s ids.1 ]]; do sleep 0.01; done
+kill -9 $!; wait 2>/dev/null
+run 0 gen snowflake --worker 5 -n 5000 --policy borrow; lines 5000
+none_twice <(head -n -1 ids.1) out
+rm ids.*
+XDG_STATE_HOME=$work/in run 2 gen snowflake; says 'set XDG_STATE_HOME'
+XDG_STATE_HOME=$work/in run 0 gen snowflake --worker 3; lines 1
+run 0 gen twitter --dc 3
+id=$(cat out); run 0 inspect --layout twitter --json "$id"; json 'd["readings"][0]["fields"][1]["value"] == "3"'
 run 0 gen uuidv7 -n 3 --json; json 'd["kind"] == "uuidv7" and len(d["ids"]) == 3'
 run 0 gen snowflake -n 2 --json; json 'isinstance(d["ids"][0], str) and "time:41" in d["layout"]'
 run 0 gen nanoid --alphabet '"\' --json; json 'len(d["ids"][0]) == 21'

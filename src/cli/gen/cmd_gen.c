@@ -5,6 +5,9 @@
  */
 #include "cli/commands.h"
 #include "cli/encoding.h"
+#include "cli/gen/worker.h"
+#include "id/mint.h"
+#include "id/rng_take.h"
 #include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -22,7 +25,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 1 << 18, RETRY_NS = 1000000 };
+enum {
+    BLOCK_BYTES = 1 << 18,
+    RETRY_NS = 1000000,
+    BORROW_US = 4500000, /* a run that borrows may begin this far ahead: below its own drift */
+};
 
 struct gen {
     uint64_t count, worker, dc, shard, length, first;
@@ -32,6 +39,9 @@ struct gen {
     const struct firn_kind *kind;
     struct firn_layout layout;
     bool has_layout; /* the kind uses `layout`: it needs a worker */
+    bool pinned;     /* the user chose the worker */
+    uint32_t slots;  /* not pinned: slot .. slot + slots - 1 are free to choose */
+    struct worker lease;
     struct firn_mint_opts mint;
 };
 
@@ -41,11 +51,12 @@ static const struct opt opts[] = {
     { "layout", 'l', OPT_TEXT, offsetof(struct gen, layout_text), "L", "@layouts", 0, 0,
       "snowflake: a preset's name or a layout's text (default firn); see firn layout list" },
     { "worker", 'w', OPT_NUMBER, offsetof(struct gen, worker), "W", NULL, 0, UINT32_MAX,
-      "number of the node that generates them; it must be unique (default 0)" },
+      "number of the node that generates them (default: one that no other firn gen of this machine "
+      "uses)" },
     { "dc", 'd', OPT_NUMBER, offsetof(struct gen, dc), "D", NULL, 0, UINT32_MAX,
-      "the data centre, for layouts that have one (default 0)" },
+      "the data centre, for layouts that have one (default: with --worker 0)" },
     { "shard", 's', OPT_NUMBER, offsetof(struct gen, shard), "S", NULL, 0, UINT32_MAX,
-      "the shard, for layouts that have one (default 0)" },
+      "the shard, for layouts that have one (default 0; without a node field as --worker)" },
     { "encoding", 'e', OPT_TEXT, offsetof(struct gen, encoding), "E", "@encodings", 0, 0,
       "how numbers are written (default decimal); see firn convert --list" },
     { "prefix", 'p', OPT_TEXT, offsetof(struct gen, prefix), "P", NULL, 0, 0,
@@ -89,8 +100,13 @@ const struct usage gen_usage = {
         "second. For a higher rate choose a layout with a wider sequence, such as\n"
         "  --layout 'unused:1,time:41@1ms,node:6,seq:16;epoch=2021-01-01T00:00:00Z'\n"
         "--policy borrow exceeds the rate only for the seconds that it may run ahead of the\n"
-        "clock. IDs are unique only if no other generator uses the same worker number; firn gen\n"
-        "cannot check this.\n",
+        "clock.\n"
+        "\n"
+        "Without --worker a run takes a worker number that no other firn gen of this machine uses,\n"
+        "and begins above what was made with it before: the file workers in\n"
+        "$XDG_STATE_HOME/firn (for root /var/lib/firn, else ~/.local/state/firn) has the notes. With\n"
+        "--worker a run waits for another one with that number, and begins above it, too; that no\n"
+        "other machine and no other program uses the number is up to you.\n",
     .operands = "@kinds @layouts",
     .opts = opts,
 };
@@ -226,11 +242,12 @@ static int set_identity(struct gen *g)
         return say_trouble("--dc and --worker: the combined number is above %" PRIu32, UINT32_MAX);
     g->mint.slot = (uint32_t)slot;
     g->mint.shard = only_shard ? 0 : or_zero(g->shard);
-    bool chosen = g->worker != OPT_NOT_GIVEN || g->dc != OPT_NOT_GIVEN ||
-                  (only_shard && g->shard != OPT_NOT_GIVEN);
-    if (!chosen)
-        say_note("%s 0, the default, is unique only if no other generator uses it: give --%s",
-                 only_shard ? "shard" : "worker", only_shard ? "shard" : "worker");
+    g->pinned = only_shard ? g->shard != OPT_NOT_GIVEN : g->worker != OPT_NOT_GIVEN;
+    /* Of a data centre that was given: its workers. */
+    uint64_t slots = firn_layout_slots(&g->layout);
+    if (g->dc != OPT_NOT_GIVEN && !only_shard)
+        slots = UINT64_C(1) << node;
+    g->slots = slots < WORKERS_MAX ? (uint32_t)slots : WORKERS_MAX;
     return -1;
 }
 
@@ -310,6 +327,80 @@ static int set_encoding(struct gen *g)
     return -1;
 }
 
+/* ---- the worker ---- */
+
+/* The worker's lease, before the generator begins. -1: it is ours, or up to the user. */
+static int lease_worker(struct gen *g)
+{
+    struct firn_diag d = { 0 };
+    uint32_t random;
+    const char *name = g->layout.field[FIRN_FIELD_NODE].width ? "worker" : "shard";
+    if (!g->has_layout || firn_layout_slots(&g->layout) == 0) /* the mint says what is wrong */
+        return -1;
+    int r = worker_open(&g->lease, &d);
+    if (r != 0 && g->pinned) {
+        say_note("the uses of %s %" PRIu32 " cannot be noted (%s): nothing keeps runs apart", name,
+                 g->mint.slot, d.text);
+        return -1;
+    }
+    if (r != 0)
+        return say_trouble("no file for the workers of this machine: %s: set XDG_STATE_HOME to a "
+                           "directory that you may write to, or give --%s",
+                           d.text, name);
+    firn__entropy(&random, sizeof random);
+    r = worker_take(&g->lease, g->mint.slot, g->pinned ? 1 : g->slots, random, &d);
+    if (r == FIRN_EFORMAT)
+        return say_trouble(
+            "the file of this machine's workers: %s: delete it when no firn gen runs "
+            "(firn gen --help says where it is)",
+            d.text);
+    if (r == FIRN_ECLOCK)
+        return say_trouble("IDs with later times were made on this machine: set the clock%s%s",
+                           g->pinned ? ", or give another --" : "", g->pinned ? name : "");
+    if (r != 0 && g->pinned)
+        return say_trouble("another firn gen uses %s %" PRIu32
+                           ": wait for it, or leave out --%s to "
+                           "get one of your own",
+                           name, g->mint.slot, name);
+    if (r != 0)
+        return say_trouble("all %" PRIu32 " %ss of the layout are in use on this machine: wait, or "
+                           "choose a layout with more",
+                           g->slots, name);
+    g->mint.slot = g->lease.number;
+    return -1;
+}
+
+/* Begin above what was made with this worker before. */
+static int begin_above(const struct gen *g, struct firn_mint *m)
+{
+    int64_t used = g->lease.used_us, slack = g->mint.policy == FIRN_POLICY_BORROW ? BORROW_US : 0;
+    if (g->lease.file < 0 || used == 0)
+        return 0;
+    for (;;) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        int64_t ahead = used - slack - ((int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000);
+        if (ahead <= 0)
+            break;
+        nanosleep(&(struct timespec){ ahead / 1000000, ahead % 1000000 * 1000 }, NULL);
+    }
+    uint64_t tick = firn_layout_ticks(&g->layout, used - 1); /* the last one that may be used */
+    if (firn_layout_unix_us(&g->layout, tick) >= used)       /* none since the epoch */
+        return 0;
+    return firn_gen_after(&m->gen, &g->layout, tick << g->layout.field[FIRN_FIELD_TIME].shift);
+}
+
+/* The IDs made so far are about to be printed. */
+static int note_use(struct gen *g, const struct firn_mint *m)
+{
+    struct firn_diag d = { 0 };
+    if (!g->has_layout ||
+        worker_note(&g->lease, firn_layout_unix_us(&g->layout, m->gen.tick_ + 1), &d) == 0)
+        return -1;
+    return say_trouble("the use of worker %" PRIu32 " cannot be noted: %s: free some space",
+                       g->mint.slot, d.text);
+}
+
 /* ---- output ---- */
 
 static int list_kinds(bool json)
@@ -380,7 +471,7 @@ static int failed(const struct gen *g, uint64_t done, int error)
 }
 
 /* Generate all, block by block. `j` is NULL for lines. */
-static int run(const struct gen *g, struct firn_mint *m, char *block, struct buf *j)
+static int run(struct gen *g, struct firn_mint *m, char *block, struct buf *j)
 {
     struct progress p;
     progress_init(&p);
@@ -400,6 +491,8 @@ static int run(const struct gen *g, struct firn_mint *m, char *block, struct buf
             return failed(g, done, error);
         }
         done += n;
+        if ((r = note_use(g, m)) >= 0)
+            break;
         if (j)
             put_json_lines(j, block, len);
         else
@@ -412,7 +505,7 @@ static int run(const struct gen *g, struct firn_mint *m, char *block, struct buf
     return r < 0 ? STATUS_OK : r;
 }
 
-static int run_json(const struct gen *g, struct firn_mint *m, char *block)
+static int run_json(struct gen *g, struct firn_mint *m, char *block)
 {
     struct buf j;
     buf_init(&j, OUTPUT_JSON_MAX);
@@ -436,6 +529,8 @@ static int make(struct gen *g)
     struct firn_mint *m = NULL;
     struct firn_diag d = { 0 };
     int error = firn_mint_new(g->kind, &g->mint, &m, &d);
+    if (error == 0 && g->has_layout)
+        error = begin_above(g, m);
     if (error)
         return say_trouble("%s: %s", g->kind->name, d.text[0] ? d.text : firn_error_message(error));
     char *block = malloc(BLOCK_BYTES);
@@ -448,6 +543,7 @@ static int make(struct gen *g)
         status = run(g, m, block, NULL);
     free(block);
     firn_mint_free(m);
+    worker_close(&g->lease);
     return status;
 }
 
@@ -461,6 +557,7 @@ int cmd_gen(int argc, char **argv)
         .length = OPT_NOT_GIVEN,
         .first = OPT_NOT_GIVEN,
         .mint = FIRN_MINT_OPTS_INIT,
+        .lease = { .file = -1, .name = -1 },
     };
     int operands, r = options_parse(&gen_usage, argc, argv, &g, &operands);
     if (r >= 0)
@@ -475,7 +572,8 @@ int cmd_gen(int argc, char **argv)
             "too many operands: give one kind, and the number of IDs with -n: firn gen %s -n 10",
             argv[1]);
     if ((r = find_kind(&g, operands ? argv[1] : "snowflake")) >= 0 || (r = check_fits(&g)) >= 0 ||
-        (r = set_words(&g)) >= 0 || (r = set_encoding(&g)) >= 0 || (r = set_layout(&g)) >= 0)
+        (r = set_words(&g)) >= 0 || (r = set_encoding(&g)) >= 0 || (r = set_layout(&g)) >= 0 ||
+        (r = lease_worker(&g)) >= 0)
         return r;
     g.mint.length = (uint32_t)or_zero(g.length);
     g.mint.first = or_zero(g.first);
