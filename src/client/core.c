@@ -171,11 +171,7 @@ int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d
             return r;
         }
     }
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->news, &attr);
-    pthread_condattr_destroy(&attr);
+    mono_cond_init(&c->news);
     pthread_mutex_init(&c->server_mutex, NULL);
     pthread_mutex_init(&c->mutex, NULL);
     c->servers = o->servers;

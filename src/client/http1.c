@@ -7,8 +7,9 @@
 #include "id/bytes.h"
 #include "wire/http_response.h"
 #include "wire/json_read.h"
+#include "wire/text.h"
+#include "wire/url.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,36 +17,22 @@
 
 /* --- writing --- */
 
-struct writer {
-    char *p;
-    size_t len, cap;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct writer *w, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    size_t room = w->len < w->cap ? w->cap - w->len : 0;
-    int n = vsnprintf(room ? w->p + w->len : NULL, room, fmt, ap);
-    va_end(ap);
-    w->len += n > 0 ? (size_t)n : 0;
-}
-
 /* A list needs ?n=, and is requested as runs, the shortest form. */
-static void put_mint(struct writer *w, const struct client_opts *o, const struct request *q)
+static void put_mint(struct text *w, const struct client_opts *o, const struct request *q)
 {
     bool ticket = o->seq[0] != '\0', many = q->kind == REQUEST_NUMBERS && q->n > 1;
     if (ticket)
-        put(w, "POST /v1/sequences/%s/next", o->seq);
+        text_addf(w, "POST /v1/sequences/%s/next", o->seq);
     else
-        put(w, "GET /v1/ids/%s", o->kind);
+        text_addf(w, "GET /v1/ids/%s", o->kind);
     if (many)
-        put(w, "?n=%llu", (unsigned long long)q->n);
-    put(w, " HTTP/1.1\r\nAccept: %s\r\n", many ? RUNS_TYPE ", text/plain;q=0.5" : "text/plain");
+        text_addf(w, "?n=%llu", (unsigned long long)q->n);
+    text_addf(w, " HTTP/1.1\r\nAccept: %s\r\n",
+              many ? RUNS_TYPE ", text/plain;q=0.5" : "text/plain");
     if (ticket)
-        put(w, "Content-Length: 0\r\n");
+        text_addf(w, "Content-Length: 0\r\n");
     if (q->key[0])
-        put(w, "Idempotency-Key: %s\r\n", q->key);
+        text_addf(w, "Idempotency-Key: %s\r\n", q->key);
 }
 
 size_t http1_write(const struct client_opts *o, const struct server_name *to,
@@ -54,19 +41,21 @@ size_t http1_write(const struct client_opts *o, const struct server_name *to,
     static const char *const methods[] = {
         [REQUEST_GET] = "GET", [REQUEST_POST] = "POST", [REQUEST_DELETE] = "DELETE"
     };
-    struct writer w = { out, 0, cap };
+    char host[HOST_PORT_BUF];
+    struct text w = { .p = out, .cap = cap };
     if (request_is_http(q)) {
-        put(&w, "%s %s HTTP/1.1\r\nAccept: application/json\r\n", methods[q->kind], q->path);
+        text_addf(&w, "%s %s HTTP/1.1\r\nAccept: application/json\r\n", methods[q->kind], q->path);
         if (q->kind == REQUEST_POST)
-            put(&w, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(q->body));
+            text_addf(&w, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+                      strlen(q->body));
     } else {
         put_mint(&w, o, q);
     }
-    put(&w, strchr(to->host, ':') ? "Host: [%s]:%u\r\n" : "Host: %s:%u\r\n", to->host, to->port);
+    text_addf(&w, "Host: %s\r\n", host_port_write(to->host, to->port, host));
     if (o->token[0])
-        put(&w, "Authorization: Bearer %s\r\n", o->token);
-    put(&w, "\r\n%s", q->kind == REQUEST_POST ? q->body : "");
-    return w.len < cap ? w.len : 0;
+        text_addf(&w, "Authorization: Bearer %s\r\n", o->token);
+    text_addf(&w, "\r\n%s", q->kind == REQUEST_POST ? q->body : "");
+    return w.truncated ? 0 : w.len;
 }
 
 /* --- reading --- */

@@ -302,11 +302,9 @@ static void write_addrs(const struct config_addrs *a, FILE *out)
 {
     fputc('[', out);
     for (size_t i = 0; i < a->n; i++) {
-        char text[HOST_MAX + 16];
-        bool v6 = strchr(a->v[i].host, ':') != NULL;
-        snprintf(text, sizeof text, v6 ? "[%s]:%u" : "%s:%u", a->v[i].host, a->v[i].port);
+        char text[HOST_PORT_BUF];
         fputs(i ? ", " : "", out);
-        config_write_string(text, out);
+        config_write_string(host_port_write(a->v[i].host, a->v[i].port, text), out);
     }
     fputc(']', out);
 }

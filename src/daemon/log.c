@@ -6,6 +6,7 @@
 #include "daemon/log.h"
 #include "id/fnv.h"
 #include "wire/utf8.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -261,13 +262,6 @@ static void put_fields(struct line *l, const char *fmt, va_list *args)
     }
 }
 
-static uint64_t now_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The event's row; a new one, or the one that was quiet for longest if all are taken. What that one
  * held back is written to `*lost`. */
 static struct counted *row_of(enum log_level level, const char *event, struct counted *lost)
@@ -289,7 +283,7 @@ static struct counted *row_of(enum log_level level, const char *event, struct co
 static bool admit(enum log_level level, const char *event, uint64_t hash, uint64_t *held_back,
                   struct counted *lost)
 {
-    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    uint64_t now = mono_ns();
     pthread_mutex_lock(&counted_lock);
     struct counted *c = row_of(level, event, lost);
     if (c->lines == 0 || now - c->since_ns >= WINDOW_NS) {
@@ -312,7 +306,7 @@ static bool admit(enum log_level level, const char *event, uint64_t hash, uint64
 
 static void line_begin(struct line *l, enum log_level level, const char *event)
 {
-    uint64_t ns = now_ns(CLOCK_REALTIME);
+    uint64_t ns = clock_read_ns(CLOCK_REALTIME);
     time_t s = (time_t)(ns / 1000000000u);
     struct tm t;
     char time[40], head[160];

@@ -192,12 +192,8 @@ static int keeper_start(struct firn_node *n, struct firn_diag *d)
     struct keeper *k = calloc(1, sizeof *k);
     if (!k)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&k->wake, &attr);
-    pthread_cond_init(&k->news, &attr);
-    pthread_condattr_destroy(&attr);
+    mono_cond_init(&k->wake);
+    mono_cond_init(&k->news);
     pthread_mutex_init(&k->mutex, NULL);
     board_init(&k->board);
     board_clock_init(&k->clock, &k->board);

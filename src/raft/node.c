@@ -8,6 +8,7 @@
 #include "raft/node_in.h"
 #include "wire/tls_context.h"
 #include "id/diag.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -526,13 +527,9 @@ static void waiting_done(void *user, const char *reply, size_t len)
 static struct waiting *waiting_new(void)
 {
     struct waiting *w = calloc(1, sizeof *w);
-    pthread_condattr_t attr;
     if (!w)
         return NULL;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->come, &attr);
-    pthread_condattr_destroy(&attr);
+    mono_cond_init(&w->come);
     pthread_mutex_init(&w->mutex, NULL);
     return w;
 }

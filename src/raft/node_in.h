@@ -15,7 +15,7 @@
 #include "raft/shield/shield.h"
 #include "raft/write_turn.h"
 #include "raft/wire.h"
-#include "wire/text.h"
+#include "wire/buf.h"
 
 enum {
     NODE_TICK_MS = 10,
@@ -302,7 +302,7 @@ void removed_tick(struct node *n);
 
 void status_note_heard(struct node *n); /* at each tick: which members the leader heard from */
 bool status_heard(const struct node *n, unsigned i); /* from the member at i, within HEARD_MS */
-void node_status(struct node *n, bool lines, struct text *to);
+void node_status(struct node *n, bool lines, struct buf *to);
 
 /* ---- view.c ---- */
 

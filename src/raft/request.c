@@ -184,10 +184,15 @@ static void answer_status(struct node *n, struct request *q)
 {
     struct frame_out o = node_reply(n, q, index_now(n));
     firn_assert(o.len < o.cap, "len=%zu cap=%zu", o.len, o.cap);
-    struct text text = { .p = o.p + o.len, .cap = o.cap - o.len };
+    struct buf text;
+    buf_init(&text, o.cap - o.len);
     node_status(n, q->frame.body[0] == STATUS_LINES, &text);
-    o.len += text.len;
-    o.full |= text.truncated;
+    if (!text.failed && text.len > 0) {
+        memcpy(o.p + o.len, text.p, text.len);
+        o.len += text.len;
+    }
+    o.full |= text.failed;
+    buf_done(&text);
     node_reply_send(n, q, &o);
 }
 

@@ -14,6 +14,7 @@ bool cluster_wanted(const struct config *c)
 #ifdef FIRN_HAVE_RAFT
 #include "raft/node.h"
 #include "daemon/log.h"
+#include "wire/url.h"
 
 enum { TIMEOUT_MS = 2000 };
 
@@ -56,26 +57,19 @@ int cluster_check(const struct config *c, struct firn_diag *d)
 
 int cluster_start(const struct config *c, struct node **out, struct firn_diag *d)
 {
-    char *join[CONFIG_SETTINGS_MAX] = { NULL };
+    char address[CONFIG_SETTINGS_MAX][HOST_PORT_BUF];
+    const char *join[CONFIG_SETTINGS_MAX];
     size_t n = 0;
-    int r = 0;
-    for (; n < c->cluster.join.n && n < CONFIG_SETTINGS_MAX && r == 0; n++) {
+    for (; n < c->cluster.join.n && n < CONFIG_SETTINGS_MAX; n++) {
         const struct config_addr *a = &c->cluster.join.v[n];
-        bool six = strchr(a->host, ':') != NULL;
-        if (asprintf(&join[n], "%s%s%s:%u", six ? "[" : "", a->host, six ? "]" : "", a->port) < 0) {
-            join[n] = NULL;
-            r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-        }
+        join[n] = host_port_write(a->host, a->port, address[n]);
     }
     struct node_opts o = opts_of(c);
-    o.join = (const char *const *)join;
+    o.join = join;
     o.join_n = n;
-    if (r == 0)
-        r = node_start(&o, out, d);
+    int r = node_start(&o, out, d);
     if (r == 0)
         log_info("member", "id=%016llx address=%s", (unsigned long long)node_id(*out), o.address);
-    for (size_t i = 0; i < n; i++)
-        free(join[i]);
     return r;
 }
 

@@ -6,6 +6,7 @@
 #include "server/coordinator_in.h"
 #include "daemon/log.h"
 #include "store/slotlock.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -348,11 +349,7 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     c->opts.retention_s = o->retention_s ? o->retention_s : DAY_S;
     c->state_logged = SLOT_START;
     c->clock_logged = CLOCK_OK;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    mono_cond_init(&c->wake);
     pthread_mutex_init(&c->mutex, NULL);
     c->lease = calloc(1, sizeof *c->lease);
     int r = nodes_new(o->lease.name, o->addresses, &c->nodes);

@@ -80,7 +80,10 @@ static void changed(struct job *j)
         refuse(w);
     } else {
         reply_begin(w->reply, 200, JSON);
-        buf_addf(w->reply->out, "{\"done\":\"%s\"}\n", j->name);
+        json_begin(w->reply->out, NULL, '{');
+        json_text(w->reply->out, "done", j->name);
+        json_end(w->reply->out, '}');
+        buf_add(w->reply->out, "\n", 1);
         reply_end(w->reply);
     }
     http_wait_done(w);

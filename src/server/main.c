@@ -9,6 +9,7 @@
 #include "daemon/signals.h"
 #include "daemon/systemd.h"
 #include "store/url.h"
+#include "wire/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,12 +162,10 @@ static int start_loops(struct firn_diag *d)
 static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
 {
     for (size_t i = 0; i < addrs->n; i++) {
-        char address[160]; /* longer ones are no address */
+        char address[HOST_PORT_BUF];
         int fds[LOOPS_MAX];
         const struct config_addr *a = &addrs->v[i];
-        bool six = strchr(a->host, ':') != NULL;
-        snprintf(address, sizeof address, "%s%s%s:%u", six ? "[" : "",
-                 strcmp(a->host, "*") == 0 ? "" : a->host, six ? "]" : "", a->port);
+        host_port_write(strcmp(a->host, "*") == 0 ? "" : a->host, a->port, address);
         int r = listen_open(address, fds, app.loops, d);
         if (r) {
             if (!d->text[0])

@@ -12,6 +12,7 @@
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "platform/mono.h"
+#include "wire/url.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -345,14 +346,15 @@ static int take_url(struct etcd_members *m, const struct store_url *u, struct fi
     if (store_url_param(u, "key") && !store_url_param(u, "cert"))
         return firn__diag(d, FIRN_EFORMAT, 0, "etcd:// takes key= only with cert=");
     for (size_t i = 0; i < u->host_n; i++) {
+        char at[HOST_PORT_BUF];
         const char *name = u->host[i].name;
         bool v6 = strchr(name, ':') != NULL;
         if (name[strspn(name, v6 ? "0123456789abcdefABCDEF:."
                                  : "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                    "0123456789.-_")])
             return firn__diag(d, FIRN_EFORMAT, 0, "'%.80s' is no host name", name);
-        snprintf(m->origin[i], sizeof m->origin[i], "%s://%s%s%s:%u", secure ? "https" : "http",
-                 v6 ? "[" : "", name, v6 ? "]" : "", u->host[i].port);
+        snprintf(m->origin[i], sizeof m->origin[i], "%s://%s", secure ? "https" : "http",
+                 host_port_write(name, u->host[i].port, at));
     }
     m->hosts = u->host_n;
     memcpy(m->user, u->user, sizeof m->user);

@@ -642,7 +642,6 @@ static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, str
 {
     struct quorum *q = calloc(1, sizeof *q);
     const char *url[QUORUM_STORES_MAX];
-    pthread_condattr_t attr;
     unsigned n = 0;
     bool restart_ok = false;
     if (!q || !(q->urls = strdup(urls))) {
@@ -662,11 +661,8 @@ static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, str
     q->rng = q->id;
     q->inbox.last = &q->inbox.first;
     q->inbox.call = 1;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&q->inbox.lock, NULL);
-    pthread_cond_init(&q->inbox.news, &attr);
-    pthread_condattr_destroy(&attr);
+    mono_cond_init(&q->inbox.news);
     firn_assert(n >= 3 && n % 2 == 1 && n <= PAXOS_ACCEPTORS_MAX, "n=%u", n);
     q->n = n;
     for (unsigned i = 0; i < n && r == 0; i++) {

@@ -677,15 +677,11 @@ static void *run(void *user)
 
 int acceptor_start(struct acceptor *a, struct firn_diag *d)
 {
-    pthread_condattr_t attr;
     a->last = &a->first;
     a->own = calloc(1, sizeof *a->own);
     if (!a->own)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    mono_cond_init(&a->wake);
     a->running = pthread_create(&a->thread, NULL, run, a) == 0;
     return a->running ? 0 : firn__diag(d, FIRN_ENOMEM, 0, "cannot start a thread");
 }

@@ -419,11 +419,7 @@ int zk_not_the_same(struct zk *s, struct firn_diag *d)
 
 void zk_init(struct zk *s)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->cond, &attr);
-    pthread_condattr_destroy(&attr);
+    mono_cond_init(&s->cond);
     pthread_mutex_init(&s->lock, NULL);
 }
 

@@ -6,6 +6,7 @@
 #include "id/hex.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <strings.h>
 
 /* --- host:port --- */
@@ -57,6 +58,12 @@ bool host_port_full(const char *text, struct host_port *out)
         if (text[i] <= ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
             return false;
     return (e == HOST_OK || e == HOST_COLONS) && out->port > 0 && len <= HOST_BYTES_MAX;
+}
+
+char *host_port_write(const char *host, uint16_t port, char out[HOST_PORT_BUF])
+{
+    snprintf(out, HOST_PORT_BUF, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+    return out;
 }
 
 bool host_is_loopback(const char *host)

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/http_client.h"
 #include "wire/json_read.h"
+#include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/table.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 6, CHANGE_MS = 35 * 1000 };
+enum { COLUMNS = 6, CHANGE_MS = 35 * 1000, POST_BYTES_MAX = 1024 };
 
 struct cluster {
     const char *url, *token;
@@ -137,7 +138,8 @@ static bool is_id(const char *text)
 static int change(const struct cluster *o, struct http_client *c, const char *action,
                   const char *id, const char *address)
 {
-    char post[512], shown[SAY_TEXT_BUF];
+    char shown[SAY_TEXT_BUF];
+    struct buf post;
     struct host_port to;
     const char *body;
     size_t len;
@@ -151,11 +153,20 @@ static int change(const struct cluster *o, struct http_client *c, const char *ac
             "'%s' is not an address: give host:port, as in the member's cluster.listen or "
             "cluster.address",
             say_text(address, strlen(address), shown));
-    snprintf(post, sizeof post, "{\"action\":\"%s\",\"id\":\"%s\",\"address\":\"%s\"}", action,
-             id ? id : "", address ? address : "");
-    c->post = post;
+    buf_init(&post, POST_BYTES_MAX);
+    json_begin(&post, NULL, '{');
+    json_text(&post, "action", action);
+    json_text(&post, "id", id ? id : "");
+    json_text(&post, "address", address ? address : "");
+    json_end(&post, '}');
+    buf_add(&post, "", 1);
+    if (post.failed)
+        return say_trouble("out of memory");
+    c->post = post.p;
     c->timeout_ms = CHANGE_MS;
     int r = http_client_post(c, &body, &len);
+    c->post = NULL;
+    buf_done(&post);
     if (r != 0)
         return failed(c, r);
     if (o->json)

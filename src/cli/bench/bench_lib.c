@@ -9,6 +9,8 @@
 #include "cli/say.h"
 
 #include "firn/error.h"
+#include "platform/mono.h"
+#include "wire/json_write.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -24,6 +26,7 @@ enum {
     RUN_NS = 20000000,  /* of a timed run: long compared with a timer interrupt */
     TRIAL_NS = 1000000, /* of the run that determines how many operations that is */
     ROWS_MAX = 128,
+    JSON_BYTES_MAX = 256 * 1024,
     RETRIES_MAX = 3
 };
 
@@ -78,13 +81,6 @@ struct runner {
     uint64_t start_ns, end_ns, cpu_ns;
 };
 
-static uint64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void *run(void *arg)
 {
     struct runner *r = arg;
@@ -97,11 +93,11 @@ static void *run(void *arg)
         while (__atomic_load_n(r->waiting, __ATOMIC_ACQUIRE) > 0) {
         }
     }
-    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    r->start_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    r->start_ns = mono_ns();
     r->row->run(r->n, r->thread);
-    r->end_ns = clock_ns(CLOCK_MONOTONIC);
-    r->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    r->end_ns = mono_ns();
+    r->cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
     return NULL;
 }
 
@@ -205,15 +201,28 @@ static void print_table(const struct result *results, size_t n, int rounds)
 
 static void print_json(const struct result *results, size_t n, int rounds)
 {
-    printf("{\"rounds\":%d,\"rows\":[", rounds);
+    struct buf b;
+    buf_init(&b, JSON_BYTES_MAX);
+    json_begin(&b, NULL, '{');
+    json_count(&b, "rounds", (uint64_t)rounds);
+    json_begin(&b, "rows", '[');
     for (size_t i = 0; i < n; i++) {
         const struct bench_row *row = results[i].row;
-        printf("%s\n{\"key\":\"%s\",\"group\":\"%s\",\"what\":\"%s\",\"threads\":%u,"
-               "\"median_ns\":%.3f,\"best_ns\":%.3f}",
-               i ? "," : "", row->key, row->group, row->what, row->threads,
-               results[i].round[rounds / 2], results[i].round[0]);
+        json_begin(&b, NULL, '{');
+        json_text(&b, "key", row->key);
+        json_text(&b, "group", row->group);
+        json_text(&b, "what", row->what);
+        json_count(&b, "threads", row->threads);
+        json_key(&b, "median_ns");
+        buf_addf(&b, "%.3f", results[i].round[rounds / 2]);
+        json_key(&b, "best_ns");
+        buf_addf(&b, "%.3f", results[i].round[0]);
+        json_end(&b, '}');
     }
-    printf("\n]}\n");
+    json_end(&b, ']');
+    json_end(&b, '}');
+    printf("%.*s\n", (int)b.len, b.p);
+    buf_done(&b);
 }
 
 static bool wanted(const struct bench_row *row, const char *filter, bool has_tsc, bool two_cores)

@@ -2,6 +2,7 @@
 #include "cli/up/site.h"
 #include "cli/say.h"
 #include "platform/mono.h"
+#include "wire/json_write.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,17 +27,24 @@ static bool id_at(const char *status, const char *address, char out[17])
 
 static bool remove_member(const struct site *s, size_t by, const char *id)
 {
-    char url[128], post[64];
+    char url[128];
     const char *body;
     size_t len;
     struct http_client c;
     snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/cluster", site_port(s, by + 1, PORT_HOME));
-    snprintf(post, sizeof post, "{\"action\":\"remove\",\"id\":\"%s\"}", id);
-    bool good = http_client_init(&c, url) == 0;
-    c.post = post;
+    struct buf post;
+    buf_init(&post, 256);
+    json_begin(&post, NULL, '{');
+    json_text(&post, "action", "remove");
+    json_text(&post, "id", id);
+    json_end(&post, '}');
+    buf_add(&post, "", 1);
+    bool good = http_client_init(&c, url) == 0 && !post.failed;
+    c.post = post.p;
     c.timeout_ms = REMOVE_MS;
     good = good && http_client_post(&c, &body, &len) == 0;
     http_client_done(&c);
+    buf_done(&post);
     return good;
 }
 

@@ -1,6 +1,7 @@
 /* The metrics server of firn audit. */
 #include "cli/watch/audit_metrics.h"
 #include "cli/say.h"
+#include "wire/http.h"
 #include "wire/url.h"
 
 #include <arpa/inet.h>
@@ -10,6 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -62,33 +64,35 @@ static void send_all(int fd, const char *p, size_t len)
 /* Serves one request; a slow client is disconnected. */
 static void serve(struct audit_metrics *m, int fd)
 {
-    char request[REQUEST_BYTES + 1], body[ANSWER_BYTES], head[256];
+    char bytes[REQUEST_BYTES], body[ANSWER_BYTES], head[256];
     size_t len = 0, body_len;
+    struct http_request q;
+    struct http_error e = { 0 };
+    ssize_t taken;
     struct timeval limit = { .tv_sec = PEER_S };
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     do {
-        ssize_t n = recv(fd, request + len, REQUEST_BYTES - len, 0);
+        ssize_t n = recv(fd, bytes + len, sizeof bytes - len, 0);
         if (n <= 0)
             return;
         len += (size_t)n;
-        request[len] = '\0';
-    } while (!strstr(request, "\r\n\r\n") && len < REQUEST_BYTES);
-    const char *status = "200 OK", *type = "text/plain; version=0.0.4; charset=utf-8";
-    bool get = strncmp(request, "GET ", 4) == 0;
-    size_t path = get ? strcspn(request + 4, " ?\r\n") : 0;
-    if (get && path == 8 && memcmp(request + 4, "/metrics", 8) == 0) {
+        taken = http_parse(bytes, len, &q, &e);
+    } while (taken == FIRN_EAGAIN && len < sizeof bytes);
+    bool get = taken > 0 && q.method == METHOD_GET;
+    unsigned status = 200;
+    if (get && slice_is(q.path, "/metrics")) {
         body_len = write_metrics(m, body, sizeof body);
-    } else if (get && path == 8 && memcmp(request + 4, "/healthz", 8) == 0) {
+    } else if (get && slice_is(q.path, "/healthz")) {
         body_len = (size_t)snprintf(body, sizeof body, "ok\n");
     } else {
-        status = get ? "404 Not Found" : "405 Method Not Allowed";
+        status = get ? 404 : taken > 0 ? 405 : e.status ? e.status : 431;
         body_len = (size_t)snprintf(body, sizeof body, "use GET /metrics or GET /healthz\n");
     }
     int n = snprintf(head, sizeof head,
-                     "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-                     "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
-                     status, type, body_len);
+                     "HTTP/1.1 %u %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                     "Content-Length: %zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+                     status, http_status_text(status), body_len);
     send_all(fd, head, (size_t)n);
     send_all(fd, body, body_len);
     shutdown(fd, SHUT_WR);
@@ -138,7 +142,7 @@ static int listen_on(struct audit_metrics *m, const struct addrinfo *a, const ch
     return -1;
 }
 
-static void tell_bound(const struct audit_metrics *m, char bound[64])
+static void tell_bound(const struct audit_metrics *m, char bound[HOST_PORT_BUF])
 {
     struct sockaddr_storage a;
     socklen_t len = sizeof a;
@@ -146,10 +150,10 @@ static void tell_bound(const struct audit_metrics *m, char bound[64])
     getsockname(m->fd, (struct sockaddr *)&a, &len);
     getnameinfo((struct sockaddr *)&a, len, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(bound, 64, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+    host_port_write(host, (uint16_t)atoi(port), bound);
 }
 
-int audit_metrics_start(struct audit_metrics *m, const char *address, char bound[64])
+int audit_metrics_start(struct audit_metrics *m, const char *address, char bound[HOST_PORT_BUF])
 {
     char shown[SAY_TEXT_BUF], port[8];
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list = NULL;

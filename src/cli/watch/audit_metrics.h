@@ -5,6 +5,8 @@
 #ifndef FIRN_CLI_WATCH_AUDIT_METRICS_H
 #define FIRN_CLI_WATCH_AUDIT_METRICS_H
 
+#include "wire/url.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,7 +22,7 @@ struct audit_metrics {
 /* Serve on host:port, a loopback address; port 0 takes a free one. `bound` gets the address. -1:
  * it serves; otherwise the status to exit with, after a message. Call audit_metrics_done() in
  * any case. */
-int audit_metrics_start(struct audit_metrics *m, const char *address, char bound[64]);
+int audit_metrics_start(struct audit_metrics *m, const char *address, char bound[HOST_PORT_BUF]);
 void audit_metrics_done(struct audit_metrics *m);
 
 #endif

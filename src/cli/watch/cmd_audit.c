@@ -324,7 +324,7 @@ static int finish(const struct audit *a)
 
 static int run(struct audit *a, const char *path)
 {
-    char why[200] = "", bound[64], shown[SAY_TEXT_BUF];
+    char why[200] = "", bound[HOST_PORT_BUF], shown[SAY_TEXT_BUF];
     struct sigaction act = { .sa_handler = on_end };
     struct audit_totals t;
     a->db = audit_db_open(a->db_url, why);

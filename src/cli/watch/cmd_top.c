@@ -439,11 +439,8 @@ int cmd_top(int argc, char **argv)
     t.watched = calloc(t.n, sizeof *t.watched);
     if (!t.watched)
         return say_trouble("out of memory");
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&t.mutex, NULL);
-    pthread_cond_init(&t.changed, &attr);
+    mono_cond_init(&t.changed);
     for (size_t i = 0; i < t.n && r < 0; i++)
         r = watched_open(&t.watched[i], &t, urls[i]);
     if (r < 0)
@@ -453,7 +450,6 @@ int cmd_top(int argc, char **argv)
         http_client_done(&t.watched[i].metrics);
     }
     pthread_cond_destroy(&t.changed);
-    pthread_condattr_destroy(&attr);
     pthread_mutex_destroy(&t.mutex);
     free(t.watched);
     return r;

@@ -145,7 +145,7 @@ void membership_change(struct node *n, struct request *q)
     (void)n, (void)q;
 }
 
-void node_status(struct node *n, bool lines, struct text *to)
+void node_status(struct node *n, bool lines, struct buf *to)
 {
     (void)n, (void)lines, (void)to;
 }

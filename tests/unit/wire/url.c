@@ -206,3 +206,17 @@ T_TEST(url_query)
     struct slice none = { NULL, 0 }, empty = slice("");
     T_OK(!url_query_next(&none, &name, &value) && !url_query_next(&empty, &name, &value));
 }
+
+T_TEST(host_port_written)
+{
+    char out[HOST_PORT_BUF], longest[HOST_BYTES_MAX + 1];
+    struct host_port back;
+    T_STR(host_port_write("db.example", 9001, out), "db.example:9001");
+    T_STR(host_port_write("::1", 65535, out), "[::1]:65535");
+    T_STR(host_port_write("", 9000, out), ":9000");
+    memset(longest, ':', HOST_BYTES_MAX);
+    longest[HOST_BYTES_MAX] = '\0';
+    T_EQ(strlen(host_port_write(longest, 65535, out)), (size_t)HOST_BYTES_MAX + 8);
+    T_EQ(host_port_read(slice(host_port_write("fe80::2", 80, out)), &back), HOST_OK);
+    T_STR(back.host, "fe80::2");
+}
