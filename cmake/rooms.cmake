@@ -26,7 +26,7 @@ function(firn_library name)
       $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     set_target_properties(${t} PROPERTIES OUTPUT_NAME firn-${name} EXPORT_NAME firn-${name}-${kind})
   endforeach()
-  target_link_options(firn_${name}_shared PRIVATE -Wl,--version-script=${map} ${NO_UNDEFINED})
+  target_link_options(firn_${name}_shared PRIVATE -Wl,--version-script=${map} ${FIRN_SHARED_LINK})
   set_target_properties(firn_${name}_shared PROPERTIES
     LINK_DEPENDS ${map} VERSION ${PROJECT_VERSION} SOVERSION ${FIRN_SOVERSION})
 endfunction()

@@ -79,7 +79,8 @@ FIRN_API FIRN_MUSTUSE int firn_client_next_text(struct firn_client *c, const cha
 
 /* --- calls that do not wait, for event loops --- */
 
-struct firn_client_ask { /* start from FIRN_CLIENT_ASK_INIT */
+/* Start from FIRN_CLIENT_ASK_INIT: a `size` that is not set is refused (FIRN_EINVAL). */
+struct firn_client_ask {
     uint32_t size;
     uint32_t text;   /* 1: the ID as text */
     const char *key; /* NULL, or as in firn_client_next_keyed(); copied */

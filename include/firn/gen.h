@@ -36,8 +36,10 @@ enum firn_policy {
     FIRN_POLICY_BORROW /* stamp ahead of the clock, at most max_drift_ms; then FIRN_EAGAIN */
 };
 
-struct firn_gen_opts { /* start from FIRN_GEN_OPTS_INIT; zero means the default */
-    uint32_t size;     /* sizeof as the caller compiled it: lets the struct grow */
+/* Start from FIRN_GEN_OPTS_INIT: options whose `size` is not set are refused (FIRN_EINVAL), because
+ * nothing else in them could be trusted. Zero means the default. */
+struct firn_gen_opts {
+    uint32_t size; /* sizeof as the caller compiled it: lets the struct grow */
     uint32_t slot; /* the identity: node, dc and node joined, or shard; below firn_layout_slots() */
     uint32_t lane; /* this generator's part of the sequence range: lane of lanes */
     uint32_t lanes;           /* 0 and 1: the whole range */
@@ -76,7 +78,8 @@ struct firn_gen {      /* all private: complete only so that it can live in your
 };
 
 /* In place, in memory that the caller owns. A child of fork() must not use the copy it inherits;
- * firn_gen_new() enforces that, this does not. FIRN_EINVAL: `opts` is out of range for the layout.
+ * firn_gen_new() enforces that, this does not. FIRN_EINVAL: `opts` has no size, or is
+ * out of range for the layout.
  * FIRN_ENOTSUP: the layout is decode-only. FIRN_EEXHAUSTED: its time has run out. FIRN_ECLOCK: the
  * clock is before its epoch. `opts->clock` must not be NULL here. */
 FIRN_API FIRN_MUSTUSE int firn_gen_init(struct firn_gen *g, const struct firn_layout *l,
@@ -97,8 +100,8 @@ FIRN_API FIRN_MUSTUSE int firn_gen_next(struct firn_gen *g, uint64_t *out_id);
  * there is no such field, or the number does not fit. IDs rise for each shard. */
 FIRN_API FIRN_MUSTUSE int firn_gen_next_shard(struct firn_gen *g, uint64_t shard, uint64_t *out_id);
 
-/* Up to `n` IDs, rising; their number goes to `*out_n`. 0 if there was at least one; an error, as
- * for firn_gen_next(), only if there was none. */
+/* Up to `n` IDs, rising; their number goes to `*out_n`. 0 if there was at least one, or none was
+ * asked for; an error, as for firn_gen_next(), only if there was none. */
 FIRN_API FIRN_MUSTUSE int firn_gen_fill(struct firn_gen *g, uint64_t *ids, size_t n, size_t *out_n);
 
 /* Make the next ID larger than one observed elsewhere. FIRN_ERANGE: that one is further ahead of
@@ -125,7 +128,7 @@ struct firn_shared { /* all private */
     uint64_t until_, floor_, held_, resume_ns_; /* atomic */
     uint64_t epoch_ns_, tick_ns_, reciprocal_;
     uint64_t identity_, seq_mask_, end_;
-    uint64_t drift_, backstep_, wait_max_ns_;
+    uint64_t drift_, backstep_ns_, wait_max_ns_;
     uint32_t policy_, seq_bits_, seq_shift_, time_shift_;
     uint64_t reserved_[8];
 };

@@ -2,7 +2,8 @@
  * firn/mint.h - IDs of any kind by name, as text.
  * A mint holds the state that the kinds need (a generator for snowflakes, counters for the
  * monotonic ones) on a page that is wiped in the child of a fork(): there it answers FIRN_EFORKED.
- * It belongs to one thread. For the fastest way to one kind use that kind's own header.
+ * One thread at a time may use it, not always the same. For the fastest way to one kind use that
+ * kind's own header.
  */
 #ifndef FIRN_MINT_H
 #define FIRN_MINT_H
@@ -21,11 +22,13 @@ extern "C" {
 
 struct firn_mint;
 
-struct firn_mint_opts { /* start from FIRN_MINT_OPTS_INIT; zero or NULL means the default */
-    uint32_t size;      /* sizeof as the caller compiled it */
-    uint32_t slot;      /* snowflake: the slot; no other process may use it */
-    uint32_t policy;    /* snowflake: enum firn_policy */
-    uint32_t length;    /* nanoid, cuid2: characters; dated: digits of the counter */
+/* Start from FIRN_MINT_OPTS_INIT: a `size` that is not set is refused (FIRN_EINVAL). Zero or NULL
+ * means the default. */
+struct firn_mint_opts {
+    uint32_t size;                    /* sizeof as the caller compiled it */
+    uint32_t slot;                    /* snowflake: the slot; no other process may use it */
+    uint32_t policy;                  /* snowflake: enum firn_policy */
+    uint32_t length;                  /* nanoid, cuid2: characters; dated: digits of the counter */
     const struct firn_layout *layout; /* snowflake, copied; NULL: the preset `firn` */
     const struct firn_codec *codec;   /* numbers: how they are written, borrowed; NULL: decimal */
     const char *prefix;     /* typeid: its type; others: a business prefix ord_…; borrowed */
@@ -58,7 +61,8 @@ FIRN_API FIRN_MUSTUSE int firn_mint_text(struct firn_mint *m, char out[FIRN_MINT
                                          size_t *out_len);
 
 /* Up to `n` IDs, each followed by `end` (such as '\n'), into `out` as long as `cap` has room for
- * the longest. `*out_len` bytes hold `*out_n` IDs. 0 if there was at least one; FIRN_ENOSPC: `cap`
+ * the longest. `*out_len` bytes hold `*out_n` IDs. 0 if there was at least one, or none
+ * was asked for; FIRN_ENOSPC: `cap`
  * is below FIRN_MINT_TEXT_BUF + 1. Much faster than one by one. */
 FIRN_API FIRN_MUSTUSE int firn_mint_lines(struct firn_mint *m, size_t n, char end, char *out,
                                           size_t cap, size_t *out_n, size_t *out_len);

@@ -31,7 +31,9 @@ extern "C" {
 
 struct firn_node; /* opaque */
 
-struct firn_node_opts {    /* start from FIRN_NODE_OPTS_INIT; zero means the default */
+/* Start from FIRN_NODE_OPTS_INIT: a `size` that is not set is refused (FIRN_EINVAL). Zero means the
+ * default. */
+struct firn_node_opts {
     uint32_t size;         /* sizeof as the caller compiled it: lets the struct grow */
     uint32_t wait_ms;      /* how long a call waits when there is no ID at the moment; 5,000 */
     const char *layout;    /* a preset's name or a layout text; default "firn" */
@@ -68,7 +70,8 @@ FIRN_API void firn_node_close(struct firn_node *n);
  * FIRN_EEXHAUSTED: the layout's time has run out. */
 FIRN_API FIRN_MUSTUSE int firn_node_next(struct firn_node *n, uint64_t *out_id);
 
-/* Up to `count` IDs, rising; their number goes to `*out_n`, at least 1 on success. */
+/* Up to `count` IDs, rising; their number goes to `*out_n`, at least 1 on success if
+ * `count` is. */
 FIRN_API FIRN_MUSTUSE int firn_node_fill(struct firn_node *n, uint64_t *ids, size_t count,
                                          size_t *out_n);
 

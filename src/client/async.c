@@ -190,10 +190,15 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
     struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
     struct core *c;
     struct request q;
-    if (!f || !ask || firn__sized_copy(&a, sizeof a, ask, ask->size) != 0)
-        return firn__diag(d, FIRN_EINVAL, 0,
-                          "no client, or an ask that this library does not know");
-    int r = handle_core(f, &c, d);
+    if (!f || !ask)
+        return firn__diag(d, FIRN_EINVAL, 0, "the client or the ask is NULL");
+    int r = firn__sized_copy(&a, sizeof a, ask, ask->size,
+                             SIZE_UP_TO(struct firn_client_ask, user));
+    if (r)
+        return firn__diag(d, r, 0,
+                          r == FIRN_EINVAL ? "ask.size is not set: start from FIRN_CLIENT_ASK_INIT"
+                                           : "the ask is newer than this library");
+    r = handle_core(f, &c, d);
     if (r == 0)
         r = handle_request(f, a.text ? REQUEST_TEXT : REQUEST_NUMBERS, 1, a.key, &q, d);
     if (r)

@@ -122,7 +122,7 @@ int firn_gen_next(struct firn_gen *g, uint64_t *out_id)
 int firn_gen_next_shard(struct firn_gen *g, uint64_t shard, uint64_t *out_id)
 {
     uint64_t id;
-    if (shard > g->shard_max_ && g->clock_)
+    if (g->clock_ && (shard > g->shard_max_ || g->shard_max_ == 0))
         return FIRN_ERANGE;
     int r = firn_gen_next(g, &id);
     if (r == 0)
@@ -146,7 +146,7 @@ static void fill_run(uint64_t *ids, size_t n, uint64_t first, uint64_t step)
 
 int firn_gen_fill(struct firn_gen *g, uint64_t *ids, size_t n, size_t *out_n)
 {
-    if (!g || !ids || !out_n || n == 0)
+    if (!g || (!ids && n > 0) || !out_n)
         return FIRN_EINVAL;
     size_t done = 0;
     while (done < n) {

@@ -6,8 +6,11 @@
 enum { WAIT_MAX_MS = 1000, DRIFT_MAX_MS = 5000, BACKSTEP_MAX_MS = 20 };
 
 /* A tail that we do not know must be zero, or it asks too much. */
-int firn__sized_copy(void *dst, size_t dst_size, const void *src, size_t src_size)
+int firn__sized_copy(void *dst, size_t dst_size, const void *src, size_t src_size,
+                     size_t first_size)
 {
+    if (src_size < first_size)
+        return FIRN_EINVAL;
     const unsigned char *s = src;
     for (size_t i = dst_size; i < src_size; i++)
         if (s[i] != 0)
@@ -43,7 +46,7 @@ int firn__gen_setup(const struct firn_layout *l, const struct firn_gen_opts *opt
     struct firn_gen_opts o;
     if (!l || !opts || firn_layout_check(l, 0, NULL) != 0)
         return FIRN_EINVAL;
-    int r = firn__sized_copy(&o, sizeof o, opts, opts->size);
+    int r = firn__sized_copy(&o, sizeof o, opts, opts->size, GEN_OPTS_FIRST_SIZE);
     if (r)
         return r;
     if (l->flags & FIRN_LAYOUT_DECODE_ONLY)

@@ -26,7 +26,14 @@ static inline uint64_t firn__slept_ns(uint64_t before_ns, uint64_t after_ns, uin
     return after_ns > before_ns ? after_ns - before_ns : planned_ns;
 }
 
-/* Copy a caller's struct of any age. FIRN_ENOTSUP: it asks for more than this library knows. */
-int firn__sized_copy(void *dst, size_t dst_size, const void *src, size_t src_size);
+/* Copy a caller's struct of any age. `first_size` is what it had in the first release: less means
+ * that the caller forgot the INIT macro, and every other field with it (FIRN_EINVAL).
+ * FIRN_ENOTSUP: it asks for more than this library knows. */
+int firn__sized_copy(void *dst, size_t dst_size, const void *src, size_t src_size,
+                     size_t first_size);
+
+/* The size that a struct had when `last` was its last field. */
+#define SIZE_UP_TO(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
+#define GEN_OPTS_FIRST_SIZE    SIZE_UP_TO(struct firn_gen_opts, clock)
 
 #endif

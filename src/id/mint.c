@@ -412,14 +412,17 @@ static int setup_prefix(struct firn_mint *m, const char *kind, const char *prefi
 
 int firn__mint_init(struct firn_mint *m, const struct firn_kind *kind,
                     const struct firn_mint_opts *opts, const struct firn_clock *clock,
-                    struct firn_rng *rng, struct firn_diag *diag)
+                    struct firn_rng *(*rng_of)(void), struct firn_diag *diag)
 {
     struct firn_mint_opts o;
     if (!kind || !opts)
         return FIRN_EINVAL;
-    int r = firn__sized_copy(&o, sizeof o, opts, opts->size);
+    int r = firn__sized_copy(&o, sizeof o, opts, opts->size,
+                             SIZE_UP_TO(struct firn_mint_opts, reserved));
     if (r)
-        return r;
+        return firn__diag(diag, r, 0,
+                          r == FIRN_EINVAL ? "opts.size is not set: start from FIRN_MINT_OPTS_INIT"
+                                           : "the options are newer than this library");
     size_t i = 0;
     while (i < sizeof rows / sizeof rows[0] && strcmp(rows[i].kind, kind->name) != 0)
         i++;
@@ -429,7 +432,8 @@ int firn__mint_init(struct firn_mint *m, const struct firn_kind *kind,
         return firn__diag(diag, FIRN_ENOTSUP, 0, "%s has a text of its own: no encoding applies",
                           kind->name);
     m->clock = clock;
-    m->rng = rng;
+    m->rng_of = rng_of;
+    m->rng = rng_of();
     m->codec = o.codec;
     r = setup_prefix(m, kind->name, o.prefix, diag);
     if (r == 0 && rows[i].setup)
@@ -441,8 +445,11 @@ int firn__mint_init(struct firn_mint *m, const struct firn_kind *kind,
 
 int firn_mint_text(struct firn_mint *m, char out[FIRN_MINT_TEXT_BUF], size_t *out_len)
 {
+    if (!m || !out || !out_len)
+        return FIRN_EINVAL;
     if (!m->make)
         return FIRN_EFORKED;
+    m->rng = m->rng_of();
     size_t len, skip = m->make == make_typeid ? 0 : m->prefix_len;
     memcpy(out, m->prefix, skip);
     int r = m->make(m, out + skip, &len);
@@ -478,7 +485,7 @@ static int number_lines(struct firn_mint *m, size_t n, char end, char *out, size
 int firn_mint_lines(struct firn_mint *m, size_t n, char end, char *out, size_t cap, size_t *out_n,
                     size_t *out_len)
 {
-    if (!m || !out || !out_n || !out_len || n == 0)
+    if (!m || !out || !out_n || !out_len)
         return FIRN_EINVAL;
     if (!m->make)
         return FIRN_EFORKED;

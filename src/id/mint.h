@@ -23,7 +23,8 @@ typedef int mint_maker(struct firn_mint *m, char *out, size_t *out_len);
 struct firn_mint {
     mint_maker *make; /* NULL on a page wiped by fork() */
     const struct firn_clock *clock;
-    struct firn_rng *rng;
+    struct firn_rng *(*rng_of)(void); /* of the thread that calls, which may be any */
+    struct firn_rng *rng;             /* for the call under way */
     const struct firn_codec *codec;
     int has_gen; /* a kind that gen draws numbers for: they can be made many at a time */
     struct firn_gen gen;
@@ -43,9 +44,9 @@ struct firn_mint {
     uint64_t batch[MINT_BATCH];
 };
 
-/* `clock` and `rng` are borrowed. */
+/* `clock` is borrowed; `rng_of` gives the calling thread's generator. */
 int firn__mint_init(struct firn_mint *m, const struct firn_kind *kind,
                     const struct firn_mint_opts *opts, const struct firn_clock *clock,
-                    struct firn_rng *rng, struct firn_diag *diag);
+                    struct firn_rng *(*rng_of)(void), struct firn_diag *diag);
 
 #endif

@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CLOSED (UINT64_C(1) << 63)
+/* Above every word: time and sequence have at most 63 bits, and nobody draws 2^62 numbers after an
+ * end. So a layout that ends at 2^63 is exhausted there, not closed. */
+#define CLOSED (UINT64_C(3) << 62)
 
 _Static_assert(sizeof(struct firn_shared) == 256, "ABI: shrink reserved_ when adding a field");
 
@@ -45,9 +47,16 @@ static uint64_t make_id(const struct firn_shared *g, uint64_t word)
            g->identity_;
 }
 
-/* May an ID be stamped `tick` when the clock shows `now`? Ahead of the clock only as far as policy
- * and the highest time ever shown allow. */
-static int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t now)
+/* Has the clock, at `ns`, stepped back further than is ridden out? held_ was shown by it once. */
+static bool stepped_back(const struct firn_shared *g, uint64_t ns)
+{
+    return g->policy_ != FIRN_POLICY_BORROW &&
+           load(&g->held_) * g->tick_ns_ + g->epoch_ns_ > ns + g->backstep_ns_;
+}
+
+/* May an ID be stamped `tick` when the clock shows `ns`, which is the tick `now`? Ahead of the
+ * clock only as far as policy and the highest time ever shown allow. */
+static int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t ns, uint64_t now)
 {
     if (tick >= __atomic_load_n(&g->until_, __ATOMIC_ACQUIRE))
         return tick >= CLOSED >> g->seq_bits_ ? FIRN_ECLOSED
@@ -55,7 +64,7 @@ static int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t now)
                                               : FIRN_EWINDOW;
     if (tick <= now)
         return 0;
-    if (g->policy_ != FIRN_POLICY_BORROW && tick > now + g->backstep_)
+    if (stepped_back(g, ns))
         return FIRN_ECLOCK;
     uint64_t reached = max64(max64(load(&g->held_), load(&g->floor_)), now);
     return tick <= reached + g->drift_ ? 0 : FIRN_EAGAIN;
@@ -73,7 +82,7 @@ static int take_slowly(struct firn_shared *g, size_t n, uint64_t *out_word, size
         if (word >> g->seq_bits_ < now)
             first = now << g->seq_bits_; /* a later tick: start its sequence */
         uint64_t tick = first >> g->seq_bits_;
-        int r = may_stamp(g, tick, now);
+        int r = may_stamp(g, tick, ns, now);
         if (r == 0) {
             uint64_t left = g->seq_mask_ + 1 - (first & g->seq_mask_);
             size_t run = n < left ? n : (size_t)left;
@@ -110,7 +119,9 @@ int firn_shared_next(struct firn_shared *g, uint64_t *out_id)
     if (__builtin_expect(ns >= load(&g->resume_ns_), 1)) {
         word = __atomic_fetch_add(&g->word_, 1, __ATOMIC_ACQ_REL);
         uint64_t tick = word >> g->seq_bits_, now = tick_of(g, ns);
-        if (__builtin_expect(tick >= now && may_stamp(g, tick, now) == 0, 1)) {
+        if (__builtin_expect(tick >= now && may_stamp(g, tick, ns, now) == 0, 1)) {
+            if (__builtin_expect((word & g->seq_mask_) == 0, 0)) /* a tick entered by a carry */
+                raise(&g->held_, now, __ATOMIC_RELAXED);
             *out_id = make_id(g, word);
             return 0;
         }
@@ -130,7 +141,7 @@ int firn_shared_next(struct firn_shared *g, uint64_t *out_id)
 
 int firn_shared_fill(struct firn_shared *g, uint64_t *ids, size_t n, size_t *out_n)
 {
-    if (!g || !ids || !out_n || n == 0)
+    if (!g || (!ids && n > 0) || !out_n)
         return FIRN_EINVAL;
     if (!g->clock_)
         return FIRN_EFORKED;
@@ -194,7 +205,7 @@ int firn_shared_init(struct firn_shared *g, const struct firn_layout *l,
         .seq_mask_ = (UINT64_C(1) << seq.width) - 1,
         .end_ = s.end,
         .drift_ = s.drift,
-        .backstep_ = s.backstep_ns / s.tick_ns,
+        .backstep_ns_ = s.backstep_ns,
         .wait_max_ns_ = s.wait_max_ns,
         .policy_ = s.policy,
         .seq_bits_ = seq.width,

@@ -294,8 +294,12 @@ int firn_node_next(struct firn_node *n, uint64_t *out_id)
 
 int firn_node_fill(struct firn_node *n, uint64_t *ids, size_t count, size_t *out_n)
 {
-    if (!ids || count == 0 || !out_n)
+    if (!n || (!ids && count > 0) || !out_n)
         return FIRN_EINVAL;
+    if (count == 0) {
+        *out_n = 0;
+        return 0;
+    }
     struct keeper *k = atomic_load_explicit(&n->keeper, memory_order_acquire);
     struct firn_shared *g = k ? atomic_load_explicit(&k->gen, memory_order_acquire) : NULL;
     if (g && firn_shared_fill(g, ids, count, out_n) == 0)
@@ -328,11 +332,16 @@ void firn_node_info(struct firn_node *n, struct firn_node_info *out)
 
 static int read_opts(struct firn_node *n, const struct firn_node_opts *opts, struct firn_diag *d)
 {
-    if (opts && firn__sized_copy(&n->opts, sizeof n->opts, opts, opts->size) != 0)
-        return firn__diag(d, FIRN_ENOTSUP, 0, "the options are newer than this library");
+    int r = opts ? firn__sized_copy(&n->opts, sizeof n->opts, opts, opts->size,
+                                    SIZE_UP_TO(struct firn_node_opts, reserved_))
+                 : 0;
+    if (r != 0)
+        return firn__diag(d, r, 0,
+                          r == FIRN_EINVAL ? "opts.size is not set: start from FIRN_NODE_OPTS_INIT"
+                                           : "the options are newer than this library");
     const char *layout = n->opts.layout ? n->opts.layout : "firn";
     const char *name = n->opts.name ? n->opts.name : "";
-    int r = firn_layout_parse(layout, strlen(layout), 0, &n->layout, d);
+    r = firn_layout_parse(layout, strlen(layout), 0, &n->layout, d);
     if (r != 0)
         return r;
     if (n->layout.flags & FIRN_LAYOUT_DECODE_ONLY)

@@ -117,6 +117,7 @@ int firn_clock_tsc_init(struct firn_clock_tsc *c)
         return FIRN_EINVAL;
     if (!__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) || !(edx & 1u << 8))
         return FIRN_ENOTSUP;
+    find_vdso(); /* another thread may be setting read_clock */
     uint64_t from_ns = read_ns(CLOCK_MONOTONIC), from = __rdtsc(), ns, ticks;
     do {
         ns = read_ns(CLOCK_MONOTONIC) - from_ns;

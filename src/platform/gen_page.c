@@ -9,11 +9,13 @@ static int with_clock(const struct firn_layout *l, const struct firn_gen_opts *o
 {
     if (!l || !opts)
         return FIRN_EINVAL;
-    int r = firn__sized_copy(out, sizeof *out, opts, opts->size);
+    int r = firn__sized_copy(out, sizeof *out, opts, opts->size, GEN_OPTS_FIRST_SIZE);
+    if (r)
+        return r;
     out->size = sizeof *out;
-    if (r == 0 && !out->clock)
+    if (!out->clock)
         out->clock = firn_clock_for_tick(l->tick_us);
-    return r;
+    return 0;
 }
 
 int firn_gen_new(const struct firn_layout *l, const struct firn_gen_opts *opts,

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -36,7 +37,7 @@ void firn__entropy(void *out, size_t len)
 
 static __thread struct firn_rng *thread_rng;
 static pthread_key_t at_thread_end;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static _Atomic int has_key;
 
 static void thread_end(void *page)
 {
@@ -44,19 +45,27 @@ static void thread_end(void *page)
     wipe_page_free(page, sizeof(struct firn_rng));
 }
 
-static void make_key(void)
+/* When the code is loaded, so that no thread waits for another one here. libfirn.so never goes
+ * again (nodelete), but a plugin that has the static library inside can: threads that end after it
+ * must not call what is gone, so their pages are given up. */
+__attribute__((constructor)) static void loaded(void)
 {
-    if (pthread_key_create(&at_thread_end, thread_end) != 0)
-        stop("no thread-specific key left");
+    has_key = pthread_key_create(&at_thread_end, thread_end) == 0;
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+    if (atomic_exchange(&has_key, 0))
+        pthread_key_delete(at_thread_end);
 }
 
 static __attribute__((noinline)) struct firn_rng *thread_rng_new(void)
 {
-    pthread_once(&key_once, make_key);
     struct firn_rng *r = wipe_page_new(sizeof *r);
     if (!r)
         stop("no memory for random numbers");
-    pthread_setspecific(at_thread_end, r);
+    if (has_key) /* otherwise the page stays until the process ends */
+        pthread_setspecific(at_thread_end, r);
     thread_rng = r;
     return r;
 }

@@ -180,6 +180,15 @@ T_TEST(goes_on_after_a_fence)
     firn_node_close(n);
 }
 
+T_TEST(options_without_a_size)
+{
+    struct firn_node *n = NULL;
+    struct firn_diag d = { 0, "" };
+    struct firn_node_opts o = { .layout = "twitter" }; /* the layout would be dropped */
+    T_EQ(firn_node_open("memory:", &o, &n, &d), FIRN_EINVAL);
+    T_OK(strstr(d.text, "FIRN_NODE_OPTS_INIT"), "%s", d.text);
+}
+
 T_TEST(says_why_not)
 {
     static const struct {

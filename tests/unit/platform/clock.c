@@ -3,6 +3,7 @@
 
 #include "firn/clock.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -26,6 +27,25 @@ static void tells_the_time(const struct firn_clock *c)
         after = wall_ns();
         T_OK(now + slack_ns >= before && now <= after + slack_ns);
     }
+}
+
+static void *first_precise(void *arg)
+{
+    (void)arg;
+    const struct firn_clock *c = firn_clock_precise();
+    c->now_ns(c);
+    return NULL;
+}
+
+/* The first test: whichever thread comes first looks for the vDSO. A race shows under tsan. */
+T_TEST(clock_first_use_in_two_threads)
+{
+    pthread_t t;
+    struct firn_clock_tsc tsc;
+    T_EQ(pthread_create(&t, NULL, first_precise, NULL), 0);
+    int r = firn_clock_tsc_init(&tsc);
+    T_OK(r == 0 || r == FIRN_ENOTSUP);
+    T_EQ(pthread_join(t, NULL), 0);
 }
 
 T_TEST(clock_precise)
