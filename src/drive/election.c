@@ -39,6 +39,7 @@ static void watch(struct election *e, const struct candidate_action *a, uint64_t
     char key[RECORD_KEY_BUF];
     struct firn_slice k = firn_slice(key, member_key(a->number, key));
     int r;
+    firn_assert(a->number < MEMBERS_MAX, "member %u", a->number);
     if (a->old) {
         uint64_t left = a->ms > now.ms ? a->ms - now.ms : 0;
         bool whole = left <= wait_ms;
@@ -57,6 +58,7 @@ static void watch(struct election *e, const struct candidate_action *a, uint64_t
 
 static int cas(struct election *e, struct firn_slice key, const struct candidate_action *a)
 {
+    firn_assert(a->value_len > 0 && a->value_len <= RECORD_TEXT_MAX, "%zu bytes", a->value_len);
     int r = firn_store_cas(e->member->store,
                            &(struct firn_cas){ key, firn_slice(a->old, a->old_len),
                                                firn_slice(a->value, a->value_len) },

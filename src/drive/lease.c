@@ -16,7 +16,6 @@
 #include "id/minmax.h"
 #include "platform/assert.h"
 #include "store/slotlock.h"
-#include "id/minmax.h"
 
 #include <inttypes.h>
 
@@ -182,6 +181,22 @@ int lease_fence(struct lease *l, struct firn_diag *d)
     return r ? r : fence(l, m.floor, d);
 }
 
+static bool in_range(const struct lease *l, uint32_t slot)
+{
+    const struct slot_params *p = &l->node.params;
+    return slot >= p->slot_lo && slot < p->slot_hi;
+}
+
+/* Confirmed ticks are never taken back: a grant changes by growing, by closing, or by giving way to
+ * the next one. */
+static bool grant_follows(const struct slot_grant *before, const struct slot_grant *now)
+{
+    if (now->gen != before->gen)
+        return now->gen > before->gen;
+    return now->slot == before->slot && now->from == before->from &&
+           (now->until >= before->until || now->closed) && (now->closed || !before->closed);
+}
+
 /* The clock, started as soon as it is plausible. */
 static int need_clock(struct lease *l, const struct clock_reading *reading, uint64_t highest,
                       struct firn_diag *d)
@@ -261,6 +276,7 @@ static int start_node(struct lease *l, struct firn_diag *d)
         l->phase_ = LEASE_META;
         return stuck(l, r);
     }
+    firn_assert(l->node.grant.gen == 0 && l->locked_ == UINT32_MAX);
     l->node.floor = m->floor;
     l->born_ = true;
     return 0;
@@ -351,7 +367,7 @@ static void do_lock(struct lease *l, uint64_t last, uint32_t slot)
 {
     struct clock_reading reading;
     int r = 0;
-    firn_assert(l->world.lock != NULL);
+    firn_assert(l->world.lock != NULL && in_range(l, slot), "slot %u", slot);
     if (l->locked_ != slot) {
         unlock(l);
         r = l->world.lock(l->world.user, slot);
@@ -369,6 +385,7 @@ static void do_read(struct lease *l, uint64_t last, const struct slot_action *a,
     struct firn_record rec = { .len = 0 };
     char key[RECORD_KEY_BUF];
     size_t len = slot_key(a->slot, key);
+    firn_assert(in_range(l, a->slot), "slot %u", a->slot);
     int r = firn_store_read(l->store, firn_slice(key, len), a->fresh, &rec, d);
     if (r == 0)
         note_store_time(l, &rec);
@@ -386,6 +403,8 @@ static void do_cas(struct lease *l, uint64_t last, const struct slot_action *a, 
     size_t len = slot_key(a->slot, key);
     struct firn_cas cas = { firn_slice(key, len), firn_slice(a->old, a->old_len),
                             firn_slice(a->value, a->value_len) };
+    firn_assert(in_range(l, a->slot) && a->value_len > 0 && a->value_len <= RECORD_TEXT_MAX,
+                "slot %u, %zu bytes", a->slot, a->value_len);
     firn_assert(!l->world.lock || l->locked_ == a->slot, "slot %u, lock byte %u", a->slot,
                 l->locked_);
     int r = firn_store_cas(l->store, &cas, d);
@@ -436,6 +455,7 @@ static uint64_t run_node(struct lease *l, uint64_t last, struct firn_diag *d)
         struct slot_action a;
         struct nonce fresh;
         enum slot_state before = l->node.state;
+        struct slot_grant grant = l->node.grant;
         now = read_now(l, last, &reading);
         if (!recover(l, d))
             return now.mono_ms + (l->changed_ ? 0 : RETRY_MS);
@@ -457,6 +477,10 @@ static uint64_t run_node(struct lease *l, uint64_t last, struct firn_diag *d)
             do_cas(l, last, &a, d);
             break;
         }
+        firn_assert(grant_follows(&grant, &l->node.grant),
+                    "gen %" PRIu64 " until %" PRIu64 ", then gen %" PRIu64 " until %" PRIu64,
+                    (uint64_t)grant.gen, grant.until, (uint64_t)l->node.grant.gen,
+                    l->node.grant.until);
         l->view.fenced_count += l->node.state == SLOT_FENCED && before != SLOT_FENCED;
     }
     return now.mono_ms + RETRY_MS;
@@ -565,6 +589,7 @@ int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms)
             l->world.sleep_ms(l->world.user, next - now.mono_ms);
     }
     bool landed = !l->born_ || (l->node.state == SLOT_CLOSED && l->node.why == 0);
+    firn_assert(!l->born_ || l->node.grant.closed || l->node.grant.gen == 0);
     unlock(l);
     publish(l, last);
     return landed ? 0 : FIRN_EAGAIN;

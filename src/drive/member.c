@@ -148,6 +148,8 @@ uint64_t member_step(struct member *m)
         membership_read_done(&m->self, &now, m->error, rec.value, m->error ? 0 : rec.len);
         break;
     case MEMBERSHIP_DO_CAS:
+        firn_assert(a.number < MEMBERS_MAX && a.value_len > 0 && a.value_len <= RECORD_TEXT_MAX,
+                    "member %u, %zu bytes", a.number, a.value_len);
         m->error = firn_store_cas(
             m->store,
             &(struct firn_cas){ k, firn_slice(a.old, a.old_len), firn_slice(a.value, a.value_len) },

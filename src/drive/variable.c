@@ -1,6 +1,7 @@
 /* Runs the steps of coord/variable.h on a store. */
 #include "drive/variable.h"
 #include "drive/real.h"
+#include "platform/assert.h"
 
 enum { PAUSE_MS = 50 }; /* after a write whose outcome is unknown */
 
@@ -38,6 +39,7 @@ int variable_set(struct firn_store *store, const struct variable_write *w, struc
         r = read_variable(store, w->name, &rec, d);
         if (!variable_change_read(&c, r, rec.value, r ? 0 : rec.len, &fresh, out, &result, d))
             return result;
+        firn_assert(c.len > 0 && c.len <= sizeof c.text, "%zu bytes", c.len);
         struct firn_cas cas = { firn_slice(key, key_len),
                                 r ? firn_slice(NULL, 0) : firn_slice(rec.value, rec.len),
                                 firn_slice(c.text, c.len) };
