@@ -284,7 +284,7 @@ void proc_emit(struct world *w, struct proc *p, uint64_t count)
             sometimes.shared += c->shared_gen;
             continue;
         }
-        sometimes.limit += r == FIRN_EAGAIN && m->view.behind_ns < -(int64_t)c->max_drift_ms * MS;
+        sometimes.limit += r == FIRN_EAGAIN && m->view.behind_ns > (int64_t)c->max_drift_ms * MS;
         if (r == FIRN_EFORKED && p->child)
             m->open = false;
         else if (r != FIRN_EAGAIN && r != FIRN_EWINDOW && r != FIRN_EEXHAUSTED)

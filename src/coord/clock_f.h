@@ -3,7 +3,8 @@
  * Pure: readings come in, two numbers come out, with which any thread computes
  *     F = max(floor_ns, CLOCK_MONOTONIC + off_ns)          Unix time in ns
  * Call clock_f_update() about once a second with fresh readings. Uniqueness does not rest on it; it
- * keeps timestamps honest and slots from being poisoned by a wrong date.
+ * keeps timestamps honest and slots from being poisoned by a wrong date. Every step of R is
+ * counted, whatever F makes of it.
  */
 #ifndef FIRN_COORD_CLOCK_F_H
 #define FIRN_COORD_CLOCK_F_H
@@ -30,17 +31,29 @@ struct clock_f_params {
 enum clock_state {
     CLOCK_WAIT,    /* not started: before the epoch, or not plausible; there is no F */
     CLOCK_OK,      /* follows R */
-    CLOCK_HELD,    /* R is behind F, or stands: F stands until R catches up */
-    CLOCK_SUSPECT, /* R leapt ahead and nothing confirms it: F counts on without R */
+    CLOCK_HELD,    /* R is half a second or more behind F, or stands: F stands until R catches up */
+    CLOCK_SUSPECT, /* R is far ahead and nothing confirms it yet: F counts on without R */
+};
+
+/* As /v1/node, the metrics and the log call it: wait, ok, held, suspect. */
+const char *clock_state_name(enum clock_state s);
+
+struct clock_steps {      /* R against CLOCK_BOOTTIME, between two updates */
+    uint64_t back, ahead; /* how many by half a second or more */
+    int64_t last_ns;      /* the last of them; below 0: back */
 };
 
 struct clock_f {
     struct clock_f_params params;
+    bool in_use; /* set by the caller: IDs are stamped with F, so a leap must last */
     enum clock_state state;
     int64_t off_ns, floor_ns; /* F = max(floor, mono + off) */
-    int64_t behind_ns;        /* R - F at the last update: negative while held, for the metrics */
+    int64_t behind_ns;        /* F - R at the last update: above 0 while R is behind */
+    struct clock_steps steps;
     int64_t last_mono_, last_boot_, last_real_;
+    int64_t trust_ns_; /* R - CLOCK_BOOTTIME when F last followed R */
     int64_t stood_ns_; /* for how long R has not moved on */
+    int64_t leapt_ns_; /* for how long R has run, without a step, where it leapt to */
 };
 
 /* Not started: clock_f_update() starts it when R is plausible. */

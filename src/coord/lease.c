@@ -132,6 +132,7 @@ void lease_view_clock(struct lease_view *v, struct clock_f *c, int64_t mono_ns)
     v->off_ns = c->off_ns;
     v->floor_ns = c->floor_ns;
     v->behind_ns = c->behind_ns;
+    v->steps = c->steps;
     firn_assert(v->floor_ns >= before, "F's floor %" PRId64 " to %" PRId64, before, v->floor_ns);
 }
 

@@ -47,7 +47,8 @@ struct lease_view {        /* published to the generators; a copy after each ste
     struct firn_diag diag; /* its text */
     struct slot_grant grant;
     int64_t off_ns, floor_ns; /* clock F */
-    int64_t behind_ns;
+    int64_t behind_ns;        /* F - R: above 0 while the system clock is behind */
+    struct clock_steps steps;
     uint64_t window;                /* ticks */
     uint64_t floor_tick, max_drift; /* limit = max(F, floor_tick) + max_drift */
     uint64_t stamp_end; /* while the floor counts, all stamps are below it, whatever F is; else 0 */

@@ -23,7 +23,7 @@ bool app_ready(struct app *app, const char **why)
     board_copy(&app->board, &v);
     if (v.ready && in_time(app, &v)) {
         *why = v.clock == CLOCK_HELD ? "ready; the clock stepped back or stands still, and is held"
-               : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed"
+               : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed now"
                                           : "ready";
         return true;
     }

@@ -163,13 +163,18 @@ static void log_changes(struct coordinator *c)
         c->grant_logged = v->grant;
     }
     if (v->clock != c->clock_logged) {
-        static const char *const names[] = { "wait", "ok", "held", "suspect" };
         if (v->clock == CLOCK_OK)
             log_info("clock_state", "state=ok");
         else
-            log_warn("clock_state", "state=%s behind_ms=%lld", names[v->clock],
+            log_warn("clock_state", "state=%s behind_ms=%lld", clock_state_name(v->clock),
                      (long long)v->behind_ns / 1000000);
         c->clock_logged = v->clock;
+    }
+    if (v->steps.back + v->steps.ahead != c->steps_logged) {
+        log_warn("clock_step", "by_ms=%lld state=%s cause=%s",
+                 (long long)v->steps.last_ns / 1000000, clock_state_name(v->clock),
+                 "the system clock was set, by NTP or by hand; no ID repeats");
+        c->steps_logged = v->steps.back + v->steps.ahead;
     }
     if (v->fences != c->fences_logged) {
         log_warn(

@@ -49,6 +49,7 @@ struct coordinator {
     enum slot_state state_logged;
     struct slot_grant grant_logged;
     enum clock_state clock_logged;
+    uint64_t steps_logged; /* of the system clock */
     int error_logged;
     uint64_t fences_logged;
     uint64_t failures, failure_logged_ms; /* commits that failed since one did not */

@@ -215,9 +215,6 @@ static void write_window(struct buf *b, const struct app *app, const struct slot
 
 void route_node(struct call *c)
 {
-    static const char *const clocks[] = {
-        [CLOCK_WAIT] = "wait", [CLOCK_OK] = "ok", [CLOCK_HELD] = "held", [CLOCK_SUSPECT] = "suspect"
-    };
     static const char *const ports[PORTS] = { "home", "snowflake", "ticket" };
     struct app *app = c->ctx->app;
     struct lease_view v;
@@ -241,9 +238,11 @@ void route_node(struct call *c)
     json_text(b, "state", slot_state_name(v.state));
     write_window(b, app, &v.grant);
     json_begin(b, "clock", '{');
-    json_text(b, "state", clocks[v.clock]);
+    json_text(b, "state", clock_state_name(v.clock));
     json_key(b, "behind_ms");
     buf_add_i64(b, v.behind_ns / 1000000);
+    json_count(b, "steps_back", v.steps.back);
+    json_count(b, "steps_ahead", v.steps.ahead);
     json_time(b, "now", now);
     json_end(b, '}');
     json_text(b, "layout", layout);

@@ -78,7 +78,6 @@ static double f_seconds(struct app *app)
 
 static void lease(struct app *app, struct buf *out)
 {
-    static const char *const clocks[] = { "wait", "ok", "held", "suspect" };
     struct lease_view v;
     const char *why;
     board_copy(&app->board, &v);
@@ -94,9 +93,15 @@ static void lease(struct app *app, struct buf *out)
                      (int)v.state == s);
     metric_head(out, "firn_clock_state", "1 for the state that the clock is in.");
     for (int s = CLOCK_WAIT; s <= CLOCK_SUSPECT; s++)
-        metric_value(out, "firn_clock_state", "state", clocks[s], (int)v.clock == s);
-    metric(out, "firn_clock_behind_seconds", "System clock minus firn's clock at the last look.",
+        metric_value(out, "firn_clock_state", "state", clock_state_name((enum clock_state)s),
+                     (int)v.clock == s);
+    metric(out, "firn_clock_behind_seconds",
+           "How far the system clock is behind firn's; below 0: it is ahead and not followed.",
            (double)v.behind_ns / 1e9);
+    metric_head(out, "firn_clock_steps_total",
+                "Steps of the system clock by half a second or more.");
+    metric_value(out, "firn_clock_steps_total", "direction", "back", v.steps.back);
+    metric_value(out, "firn_clock_steps_total", "direction", "ahead", v.steps.ahead);
     metric(out, "firn_fenced_total",
            "Times that the slot was fenced, by another process or by this one.",
            (double)v.fenced_count);

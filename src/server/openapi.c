@@ -99,7 +99,7 @@ static const struct {
           ",\"until_tick\":" DIGITS ",\"from\":" TIME ",\"until\":" TIME "}},\"clock\":" OBJECT(
               "\"state\"",
               "\"state\":{\"enum\":[\"wait\",\"ok\",\"held\",\"suspect\"]},"
-              "\"behind_ms\":" INTEGER
+              "\"behind_ms\":" INTEGER ",\"steps_back\":" INTEGER ",\"steps_ahead\":" INTEGER
               ",\"now\":" TIME) ",\"layout\":" STRING
                                 ",\"store\":" OBJECT(
                                     "\"url\"",

@@ -119,6 +119,39 @@ def check_state(t, server, state, part):
     server.wait_log(f"clock_state state={state}")
 
 
+def check_sign(t, server, sign, least_s):
+    """The system clock's distance, above 0 when it is behind, the same in the metric and in /v1/node."""
+    said, metric = server.node()["clock"]["behind_ms"] / 1000 * sign, server.metric("firn_clock_behind_seconds") * sign
+    t.check(said >= least_s and metric >= least_s, f"behind by {sign} x {least_s} s or more: {said}, {metric}")
+
+
+def steps(server):
+    """(back, ahead), the same in the metric and in /v1/node."""
+    clock = server.node()["clock"]
+    metric = tuple(server.metric(f'firn_clock_steps_total{{direction="{d}"}}') for d in ("back", "ahead"))
+    return (clock["steps_back"], clock["steps_ahead"]) if metric == (clock["steps_back"], clock["steps_ahead"]) else None
+
+
+def a_small_step(t, clock):
+    """Five seconds back: the clock catches up by itself, so the count and the log tell of it."""
+    clock.set(0)
+    server, taker = f.Firnd(t, t.state("small"), env=clock.env()).wait_ready(), Taker(t)
+    taker.take(server)
+    t.equal(steps(server), (0, 0), "steps before")
+    clock.set(-5)
+    f.wait_for("the step back to be counted", lambda: steps(server) == (1, 0))
+    server.wait_log("clock_step by_ms=-")
+    server.wait_log("clock_state state=held behind_ms=")
+    taker.take(server)
+    check_state(t, server, "ok", "ready")  # at the latest when the five seconds have passed
+    clock.set(0)
+    f.wait_for("the step ahead to be counted", lambda: steps(server) == (1, 1))
+    server.wait_log(["clock_step by_ms=5", "clock_step by_ms=4"])
+    taker.take(server)
+    taker.check()
+    t.equal(server.stop(), 0, "it ends cleanly")
+
+
 def ticket(server):
     status, said = f.get(server.ticket, "/generate")
     return int(said["id"]) if status == 200 else said
@@ -130,13 +163,15 @@ def at_run_time(t, clock):
     load.start(f.resp_ids)
     load.aim(1, server)
     tickets = [ticket(server)]
-    for what, step, state, part in (
-            ("back an hour", lambda: clock.set(-HOUR), "held", "stepped back"),
-            ("forward a year", lambda: clock.set(YEAR), "suspect", "leapt ahead"),
-            ("frozen", clock.freeze, "held", "stands still"),
-            ("1970", lambda: clock.freeze(1000), "held", "stepped back")):
+    for what, step, state, part, sign, least_s in (
+            ("back an hour", lambda: clock.set(-HOUR), "held", "stepped back", 1, HOUR - 120),
+            ("forward a day", lambda: clock.set(DAY), "suspect", "leapt ahead", -1, DAY - 120),
+            ("forward a year", lambda: clock.set(YEAR), "suspect", "leapt ahead", -1, YEAR - 120),
+            ("frozen", clock.freeze, "held", "stands still", 1, 0),
+            ("1970", lambda: clock.freeze(1000), "held", "stepped back", 1, YEAR)):
         step()
         check_state(t, server, state, part)
+        check_sign(t, server, sign, least_s)
         got = taker.take(server)
         t.check(got and abs(off_by_s(got[-1])) < 10 * 60, f"{what}: the IDs' time stays near: {off_by_s(got[-1])} s")
         tickets.append(ticket(server))
@@ -148,7 +183,7 @@ def at_run_time(t, clock):
     load.end()
     taker.ids += load.check_ids(100)
     taker.check()
-    t.equal(tickets, list(range(100001, 100006)), "tickets count on")
+    t.equal(tickets, list(range(100001, 100007)), "tickets count on")
     t.equal(server.stop(), 0, "it ends cleanly")
 
 
@@ -283,7 +318,7 @@ with f.Test("clocks") as test:
     test.section(seen_from_the_store)
     fake, why = find_library(test)
     if fake:
-        for part in (at_run_time, across_restarts, ahead_for_a_while, new_store_in_1970, crash_loop_while_frozen):
+        for part in (at_run_time, a_small_step, across_restarts, ahead_for_a_while, new_store_in_1970, crash_loop_while_frozen):
             test.section(part, fake)
     else:
         print(f"*** NO FAKE CLOCK with {test.bin}: {why}. What happens at run time was NOT TESTED")

@@ -14,6 +14,7 @@ static struct clock_f started(int64_t highest)
                          .epoch_ns = EPOCH, .skew_max_ns = 10 * S, .max_idle_ns = 30 * DAY });
     struct clock_reading r = { .real = T0, .mono = 100 * S, .boot = 100 * S };
     clock_f_update(&c, &r, highest);
+    c.in_use = true;
     return c;
 }
 
@@ -63,7 +64,7 @@ T_TEST(clock_f_follows)
     struct clock_f c = started(T0);
     for (int64_t s = 1; s < 100; s++) {
         struct clock_reading r = later(s, s % 3); /* a few seconds to and fro */
-        T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+        T_EQ(clock_f_update(&c, &r, T0), s % 3 == 0 ? CLOCK_HELD : CLOCK_OK);
         T_OK(clock_f_at(&c, r.mono) >= r.real);
         T_OK(clock_f_at(&c, r.mono) <= r.real + 2 * S);
     }
@@ -127,9 +128,92 @@ T_TEST(clock_f_suspects_a_leap)
     r = later(3, 0);
     T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
     T_EQ(clock_f_at(&c, r.mono), T0 + 3 * S);
-    r = later(4, 86400); /* a day: nobody can say that it is wrong */
+    T_EQ(c.steps.ahead, 1);
+    T_EQ(c.steps.back, 1);
+}
+
+/* A day: without the store's clock nothing can say that it is wrong. It is followed when it has
+ * lasted, so that a time which is corrected within the minute poisons no slot. */
+T_TEST(clock_f_follows_a_leap_that_lasts)
+{
+    struct clock_f c = started(T0);
+    struct clock_reading r;
+    for (int64_t s = 1; s <= 60; s++) {
+        r = later(s, 86400);
+        T_EQ(clock_f_update(&c, &r, T0), CLOCK_SUSPECT, "second %lld", (long long)s);
+        T_EQ(clock_f_at(&c, r.mono), T0 + s * S);
+        T_EQ(c.behind_ns, -86400 * S, "ahead of F: below 0");
+    }
+    r = later(61, 86400);
     T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
     T_EQ(clock_f_at(&c, r.mono), r.real);
+    T_EQ(c.behind_ns, 0);
+    T_EQ(c.steps.ahead, 1);
+
+    c = started(T0); /* steps again within the minute, and stands: the minute begins again */
+    for (int64_t s = 1; s <= 200; s++) {
+        r = later(s, s < 50 ? 86400 : s < 100 ? 2 * 86400 : 3 * 86400 - s);
+        T_EQ(clock_f_update(&c, &r, T0), CLOCK_SUSPECT, "second %lld", (long long)s);
+    }
+    r = later(201, 0);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK, "corrected: as if nothing had been");
+    T_EQ(clock_f_at(&c, r.mono), T0 + 201 * S);
+
+    c = started(T0); /* no ID yet, as at boot: at once */
+    c.in_use = false;
+    r = later(1, 86400);
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+    T_EQ(clock_f_at(&c, r.mono), r.real);
+
+    c = started(T0); /* the store's clock confirms it: at once */
+    r = later(1, 86400);
+    r.store = r.real - S;
+    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK);
+    T_EQ(clock_f_at(&c, r.mono), r.real);
+}
+
+/* What an operator sees of a clock that is set back, by how far: the state, the sign, the count. */
+T_TEST(clock_f_reports_a_step_back)
+{
+    static const struct {
+        int64_t back_ms;
+        enum clock_state want;
+        uint64_t steps;
+    } row[] = {
+        { 100, CLOCK_OK, 0 }, /* as NTP slews */
+        { 499, CLOCK_OK, 0 },    { 500, CLOCK_HELD, 1 },     { 5000, CLOCK_HELD, 1 },
+        { 9999, CLOCK_HELD, 1 }, { 3600000, CLOCK_HELD, 1 },
+    };
+    for (size_t i = 0; i < T_LEN(row); i++) {
+        struct clock_f c = started(T0);
+        struct clock_reading r = later(1, 0);
+        r.real -= row[i].back_ms * S / 1000;
+        T_EQ(clock_f_update(&c, &r, T0), row[i].want, "row %zu", i);
+        T_EQ(c.behind_ns, row[i].back_ms * S / 1000, "row %zu: behind is above 0", i);
+        T_EQ(c.steps.back, row[i].steps, "row %zu", i);
+        T_EQ(c.steps.ahead, 0, "row %zu", i);
+        T_EQ(c.steps.last_ns, row[i].steps ? -row[i].back_ms * S / 1000 : 0, "row %zu", i);
+        r.real += 2 * S;
+        r.mono += 2 * S;
+        r.boot += 2 * S;
+        clock_f_update(&c, &r, T0);
+        T_EQ(c.steps.back, row[i].steps, "row %zu: counted once", i);
+    }
+}
+
+/* Small steps ahead that add up beyond the store's clock: not followed, and it shows. */
+T_TEST(clock_f_suspects_a_walk_ahead_of_the_store)
+{
+    struct clock_f c = started(T0);
+    enum clock_state state = CLOCK_OK;
+    for (int64_t s = 1; s <= 4; s++) {
+        struct clock_reading r = later(s, s * 9);
+        r.store = T0 + s * S;
+        state = clock_f_update(&c, &r, T0);
+        T_EQ(state, s == 1 ? CLOCK_OK : CLOCK_SUSPECT, "second %lld", (long long)s);
+    }
+    T_OK(c.behind_ns < 0);
+    T_EQ(strcmp(clock_state_name(state), "suspect"), 0);
 }
 
 T_TEST(clock_f_counts_sleep)
@@ -166,13 +250,16 @@ T_TEST(clock_f_says_when_the_clock_stands)
     for (int64_t s = 1; s <= 60; s++) {
         struct clock_reading r = later(s, -s); /* R is T0 for ever */
         enum clock_state state = clock_f_update(&c, &r, 0);
-        T_EQ(state, s < 2 ? CLOCK_OK : CLOCK_HELD, "second %lld", (long long)s);
+        T_EQ(state, CLOCK_HELD, "second %lld", (long long)s);
+        T_EQ(c.steps.back, 0, "to stand is no step");
         T_OK(clock_f_at(&c, r.mono) <= T0 + 1 * S, "F stands too");
     }
     struct clock_reading r = later(61, 0);
     T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK, "it runs again");
-    r = later(62, -2); /* one small step back is no standing clock */
-    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK, "back 2 s");
-    r = later(63, -2);
-    T_EQ(clock_f_update(&c, &r, T0), CLOCK_OK, "and on");
+    for (int64_t s = 245; s < 260; s++) { /* so slow between updates that only standing shows */
+        r = (struct clock_reading){ .real = T0 + 61 * S,
+                                    .mono = 161 * S + (s - 244) * S / 4,
+                                    .boot = 161 * S + (s - 244) * S / 4 };
+        T_EQ(clock_f_update(&c, &r, T0), s < 252 ? CLOCK_OK : CLOCK_HELD, "at %lld", (long long)s);
+    }
 }
