@@ -18,7 +18,7 @@ _Atomic uint64_t *firn__era_page;
 
 static void make_era_page(void)
 {
-    firn__era_page = wipe_page_new(sizeof *firn__era_page);
+    firn__era_page = firn__wipe_page_new(sizeof *firn__era_page);
 }
 
 /* Called when the first handle is opened, before any call of fork_era(). */

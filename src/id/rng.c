@@ -9,8 +9,12 @@
 #include "id/rng_take.h"
 
 enum { LANES = 16, WORDS = 16, ROUNDS = 12 };
+enum { SOURCE_KERNEL = 1, SOURCE_FIXED = 2 }; /* 0: not seeded yet */
+enum { RATION_MAX = 512 };                    /* bytes: what a copy of a busy thread may repeat */
+enum { REFILLS_MAX = 1024 };                  /* of about a kibibyte each, until the next seed */
 
 typedef uint32_t vec __attribute__((vector_size(LANES * 4)));
+_Static_assert(offsetof(struct firn_rng, pool_) == 64, "draws of 16 bytes lie in one cache line");
 _Static_assert(LANES *WORDS * 4 == FIRN_RNG_POOL_BYTES + FIRN_RNG_SEED_BYTES, "pool and next key");
 
 #define ROTL(v, n) (((v) << (n)) | ((v) >> (32 - (n))))
@@ -85,25 +89,89 @@ static void blocks(const uint32_t *key, uint32_t *out)
     blocks_plain(key, out);
 }
 
-void firn__rng_refill(struct firn_rng *r)
+static void fill_pool(struct firn_rng *r)
 {
-    if (!r->seeded_) {
-        firn__entropy(r->key_, sizeof r->key_);
-        r->seeded_ = 1;
-    }
     uint32_t out[LANES * WORDS];
     blocks(r->key_, out);
     memcpy(r->key_, out, sizeof r->key_);
     memcpy(r->pool_, (const uint8_t *)out + sizeof r->key_, sizeof r->pool_);
     explicit_bzero(out, sizeof out);
-    r->left_ = FIRN_RNG_POOL_BYTES;
+    r->spare_ = FIRN_RNG_POOL_BYTES;
+    r->refills_++;
+}
+
+/* The old key stays part of the new one: whatever was secret before still helps. */
+static void seed(struct firn_rng *r, uint64_t era)
+{
+    uint32_t fresh[8];
+    firn__entropy(fresh, sizeof fresh);
+    for (int i = 0; i < 8; i++)
+        r->key_[i] ^= fresh[i];
+    explicit_bzero(fresh, sizeof fresh);
+    r->source_ = SOURCE_KERNEL;
+    r->era_ = era;
+    r->refills_ = 0;
+    fill_pool(r);
+}
+
+/* Bytes that may be drawn until the next look at the time: one draw after a pause, then twice as
+ * many at each look within the same few milliseconds. So a thread that draws rarely looks each
+ * time, and a busy one once a pool. They move from the end of the spare bytes to the end of the
+ * pool. */
+static void hand_out(struct firn_rng *r, size_t ration)
+{
+    if (ration > r->spare_)
+        ration = r->spare_;
+    uint8_t *end = r->pool_ + FIRN_RNG_POOL_BYTES, *from = r->pool_ + r->spare_ - ration;
+    memmove(end - ration, from, ration);
+    size_t gap = (size_t)(end - ration - from);
+    memset(from, 0, gap < ration ? gap : ration);
+    r->spare_ -= (uint32_t)ration;
+    r->left_ = r->ration_ = (uint32_t)ration;
+}
+
+/* Called with busy_ set: at least `len` bytes are left afterwards. */
+void firn__rng_refill(struct firn_rng *r, size_t len)
+{
+    if (r->source_ == SOURCE_FIXED) {
+        fill_pool(r);
+        hand_out(r, FIRN_RNG_POOL_BYTES);
+        return;
+    }
+    uint64_t era = firn__entropy_era();
+    size_t ration = r->ration_ * 2;
+    memset(r->pool_ + FIRN_RNG_POOL_BYTES - r->left_, 0, r->left_); /* too few: they are dropped */
+    if (r->source_ != SOURCE_KERNEL || era != r->era_) {
+        seed(r, era);
+        ration = len;
+    } else if (r->refills_ >= REFILLS_MAX) {
+        seed(r, era);
+    } else if (r->spare_ < len) {
+        fill_pool(r);
+    }
+    ration = ration < RATION_MAX ? ration : RATION_MAX;
+    hand_out(r, ration < len ? len : ration);
+}
+
+uint64_t firn__entropy_u64(void)
+{
+    uint64_t v;
+    firn__entropy(&v, sizeof v);
+    return v;
+}
+
+rng_bytes16 firn__entropy_16(void)
+{
+    rng_bytes16 v;
+    firn__entropy(&v, sizeof v);
+    return v;
 }
 
 void firn_rng_init(struct firn_rng *r, const uint8_t seed[FIRN_RNG_SEED_BYTES])
 {
     memset(r, 0, sizeof *r);
     memcpy(r->key_, seed, sizeof r->key_);
-    r->seeded_ = 1;
+    r->source_ = SOURCE_FIXED;
 }
 
 void firn_rng_bytes(struct firn_rng *r, void *out, size_t len)
@@ -119,9 +187,7 @@ void firn_rng_bytes(struct firn_rng *r, void *out, size_t len)
 
 uint64_t firn_rng_u64(struct firn_rng *r)
 {
-    uint64_t v;
-    firn__rng_take(r, &v, sizeof v);
-    return v;
+    return firn__rng_take_u64(r);
 }
 
 /* Lemire's multiply: the low half tells whether this draw falls into the short, biased part. */

@@ -43,11 +43,9 @@ int firn_ulid_make(uint64_t unix_ms, struct firn_rng *rng, struct firn_ulid *out
         return FIRN_EINVAL;
     if (unix_ms > FIRN_ULID_MS_MAX)
         return FIRN_ERANGE;
-    uint16_t high; /* by words, not 10 bytes in place: what is loaded next is what was stored */
-    uint64_t low;
-    firn__rng_take(rng, &high, sizeof high);
-    firn__rng_take(rng, &low, sizeof low);
-    store(out, unix_ms << 16 | high, low);
+    lanes_words random = (lanes_words)firn__rng_take_16(
+        rng); /* 80 bits of 128: one draw, not two */
+    store(out, unix_ms << 16 | (random[0] & 0xffff), random[1]);
     return 0;
 }
 
@@ -59,10 +57,9 @@ int firn_ulid_next(struct firn_ulid_gen *g, uint64_t unix_ms, struct firn_rng *r
     if (unix_ms >= g->fresh_ms_) {
         if (unix_ms > FIRN_ULID_MS_MAX)
             return FIRN_ERANGE;
-        uint16_t high;
-        firn__rng_take(rng, &high, sizeof high);
-        firn__rng_take(rng, &g->lo_, sizeof g->lo_);
-        g->hi_ = unix_ms << 16 | high;
+        lanes_words random = (lanes_words)firn__rng_take_16(rng);
+        g->lo_ = random[1];
+        g->hi_ = unix_ms << 16 | (random[0] & 0xffff);
         g->fresh_ms_ = unix_ms + 1;
     } else if (++g->lo_ == 0) {
         if ((g->hi_ & 0xffff) == 0xffff) {

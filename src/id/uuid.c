@@ -125,13 +125,10 @@ void firn_uuid_v5(const struct firn_uuid *ns, const void *name, size_t len, stru
 void firn_uuid_v4(struct firn_rng *rng, struct firn_uuid *out)
 {
     /* uuid_set() on sixteen bytes as they lie, without turning them into integers: 1 ns less. */
-    typedef uint8_t bytes16 __attribute__((vector_size(16)));
-    static const bytes16 keep = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff,
-                                  0x3f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-    static const bytes16 set = { 0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0 };
-    bytes16 v;
-    firn__rng_take(rng, &v, sizeof v);
-    v = (v & keep) | set;
+    static const rng_bytes16 keep = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff,
+                                      0x3f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+    static const rng_bytes16 set = { 0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0 };
+    rng_bytes16 v = (firn__rng_take_16(rng) & keep) | set;
     memcpy(out->b, &v, sizeof v);
 }
 

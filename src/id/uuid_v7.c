@@ -24,18 +24,15 @@ int firn_uuid_v7(struct firn_uuid_v7_gen *g, uint64_t unix_ms, struct firn_rng *
 
     if (unix_ms >= g->fresh_ms_ || g->counter_ == COUNTER_MAX) {
         uint64_t ms = unix_ms >= g->fresh_ms_ ? unix_ms : g->fresh_ms_;
-        uint32_t seed;
         if (ms > MS_MAX)
             return FIRN_ERANGE;
-        firn__rng_take(rng, &seed, sizeof seed);
         g->fresh_ms_ = ms + 1;
-        g->counter_ = seed & COUNTER_MAX >> 1;
+        g->counter_ = (uint32_t)firn__rng_take_u64(rng) & COUNTER_MAX >> 1;
     } else {
         g->counter_++;
     }
 
-    uint64_t random;
-    firn__rng_take(rng, &random, sizeof random);
+    uint64_t random = firn__rng_take_u64(rng);
     uint64_t counter = g->counter_;
     uuid_set(out, 7, (g->fresh_ms_ - 1) << 16 | counter >> COUNTER_LOW_BITS,
              counter << RANDOM_BITS | random >> (64 - RANDOM_BITS));

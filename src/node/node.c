@@ -113,13 +113,13 @@ static void open_generator(const struct firn_node *n, struct keeper *k, const st
     o.clock = &k->clock.base;
     o.from = max64(from, k->stamped + 1);
     o.until = lease_ticks_until(&n->layout, &n->ticks, v->grant.until);
-    struct era *e = o.until > o.from ? wipe_page_new(sizeof *e) : NULL;
+    struct era *e = o.until > o.from ? firn__wipe_page_new(sizeof *e) : NULL;
     if (!e)
         return; /* the next step tries again */
     firn_assert(o.from > k->stamped && v->grant.gen > k->grant_gen,
                 "slot %u from %" PRIu64 " stamped %" PRIu64, o.slot, o.from, k->stamped);
     if (firn_shared_init(&e->gen, &n->layout, &o) != 0) {
-        wipe_page_free(e, sizeof *e);
+        firn__wipe_page_free(e, sizeof *e);
         return;
     }
     e->older = k->eras;
@@ -178,7 +178,7 @@ static void keeper_free(struct keeper *k)
         close(k->lock_fd);
     for (struct era *e = k->eras, *older; e; e = older) {
         older = e->older;
-        wipe_page_free(e, sizeof *e);
+        firn__wipe_page_free(e, sizeof *e);
     }
     pthread_cond_destroy(&k->wake);
     pthread_cond_destroy(&k->news);
@@ -395,7 +395,7 @@ int firn_node_open(const char *url, const struct firn_node_opts *opts, struct fi
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     memcpy(n->url, url, strlen(url) + 1);
     int r = read_opts(n, opts, d);
-    if (r == 0 && !(n->page = wipe_page_new(sizeof *n->page)))
+    if (r == 0 && !(n->page = firn__wipe_page_new(sizeof *n->page)))
         r = firn__diag(d, FIRN_ENOMEM, 0, "no page that fork() wipes");
     if (r == 0)
         r = keeper_start(n, d);
@@ -419,6 +419,6 @@ void firn_node_close(struct firn_node *n)
     if (k && atomic_load(&n->page->own)) /* else it is the parent's */
         keeper_stop(n, k);
     if (n->page)
-        wipe_page_free(n->page, sizeof *n->page);
+        firn__wipe_page_free(n->page, sizeof *n->page);
     free(n);
 }

@@ -25,12 +25,12 @@ int firn_gen_new(const struct firn_layout *l, const struct firn_gen_opts *opts,
     int r = with_clock(l, opts, &o);
     if (r || !out)
         return r ? r : FIRN_EINVAL;
-    struct firn_gen *g = wipe_page_new(sizeof *g);
+    struct firn_gen *g = firn__wipe_page_new(sizeof *g);
     if (!g)
         return FIRN_ENOMEM;
     r = firn_gen_init(g, l, &o);
     if (r) {
-        wipe_page_free(g, sizeof *g);
+        firn__wipe_page_free(g, sizeof *g);
         return r;
     }
     *out = g;
@@ -39,7 +39,7 @@ int firn_gen_new(const struct firn_layout *l, const struct firn_gen_opts *opts,
 
 void firn_gen_free(struct firn_gen *g)
 {
-    wipe_page_free(g, sizeof *g);
+    firn__wipe_page_free(g, sizeof *g);
 }
 
 int firn_shared_new(const struct firn_layout *l, const struct firn_gen_opts *opts,
@@ -49,12 +49,12 @@ int firn_shared_new(const struct firn_layout *l, const struct firn_gen_opts *opt
     int r = with_clock(l, opts, &o);
     if (r || !out)
         return r ? r : FIRN_EINVAL;
-    struct firn_shared *g = wipe_page_new(sizeof *g);
+    struct firn_shared *g = firn__wipe_page_new(sizeof *g);
     if (!g)
         return FIRN_ENOMEM;
     r = firn_shared_init(g, l, &o);
     if (r) {
-        wipe_page_free(g, sizeof *g);
+        firn__wipe_page_free(g, sizeof *g);
         return r;
     }
     *out = g;
@@ -63,5 +63,5 @@ int firn_shared_new(const struct firn_layout *l, const struct firn_gen_opts *opt
 
 void firn_shared_free(struct firn_shared *g)
 {
-    wipe_page_free(g, sizeof *g);
+    firn__wipe_page_free(g, sizeof *g);
 }

@@ -11,14 +11,14 @@ int firn_mint_new(const struct firn_kind *kind, const struct firn_mint_opts *opt
 {
     if (!kind || !opts || !out)
         return FIRN_EINVAL;
-    struct firn_mint *m = wipe_page_new(sizeof *m);
+    struct firn_mint *m = firn__wipe_page_new(sizeof *m);
     if (!m)
         return FIRN_ENOMEM;
     bool has_layout = opts->size >= SIZE_UP_TO(struct firn_mint_opts, layout) && opts->layout;
     uint64_t tick_us = has_layout ? opts->layout->tick_us : 1000;
     int r = firn__mint_init(m, kind, opts, firn_clock_for_tick(tick_us), firn_rng_thread, diag);
     if (r) {
-        wipe_page_free(m, sizeof *m);
+        firn__wipe_page_free(m, sizeof *m);
         return r;
     }
     *out = m;
@@ -27,5 +27,5 @@ int firn_mint_new(const struct firn_kind *kind, const struct firn_mint_opts *opt
 
 void firn_mint_free(struct firn_mint *m)
 {
-    wipe_page_free(m, sizeof *m);
+    firn__wipe_page_free(m, sizeof *m);
 }

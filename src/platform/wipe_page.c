@@ -12,7 +12,7 @@ static size_t whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-void *wipe_page_new(size_t size)
+void *firn__wipe_page_new(size_t size)
 {
     size_t len = whole_pages(size);
     void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -26,7 +26,7 @@ void *wipe_page_new(size_t size)
     return p;
 }
 
-void wipe_page_free(void *page, size_t size)
+void firn__wipe_page_free(void *page, size_t size)
 {
     if (!page)
         return;

@@ -6,7 +6,7 @@
 
 /* NULL if the system has no memory or does not know the flag: without it a child would repeat its
  * parent's IDs, so there is no fallback. Give it back with the same size. */
-void *wipe_page_new(size_t size);
-void wipe_page_free(void *page, size_t size);
+void *firn__wipe_page_new(size_t size);
+void firn__wipe_page_free(void *page, size_t size);
 
 #endif
