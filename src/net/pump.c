@@ -5,6 +5,7 @@
  */
 #include "net/conn.h"
 
+#include <string.h>
 #include <strings.h>
 
 /* The reply of a request: on the spot if nothing is before it, else at the end of the queue. */
@@ -146,28 +147,42 @@ static ssize_t step_resp(struct conn *c, char *p, size_t len, int *budget)
     return used * served;
 }
 
-/* A '*' begins RESP; so do the two inline commands that people type into telnet, which are no HTTP
- * methods. Everything else is HTTP's to judge. 0: the first bytes do not tell yet. */
-static uint8_t guess_proto(const char *p, size_t len)
+enum { GUESS_BYTES_MAX = 256 };
+
+static bool is_command(const struct service *s, const char *p, size_t len)
 {
-    static const char *const words[] = { "PING", "QUIT" };
+    static const char *const always[] = { "PING", "QUIT" }; /* so that the refusal is RESP, too */
+    for (int i = 0; i < 2; i++)
+        if (len == 4 && strncasecmp(p, always[i], 4) == 0)
+            return true;
+    return s->command && s->command(p, len);
+}
+
+/* A '*' begins RESP. So does a line that people type into telnet: one whose first word is a command
+ * and no method of HTTP, and that has no version of HTTP in it, as every request of HTTP has (not
+ * looked for beyond GUESS_BYTES_MAX). Everything else is HTTP's to judge. 0: the first bytes do not
+ * tell yet. */
+static uint8_t guess_proto(const struct service *s, const char *p, size_t len)
+{
+    size_t word = 0, most = len < GUESS_BYTES_MAX ? len : GUESS_BYTES_MAX;
     if (*p == '*')
         return 2;
-    for (int i = 0; i < 2; i++) {
-        if (strncasecmp(p, words[i], len < 4 ? len : 4) != 0)
-            continue;
-        if (len < 5)
-            return 0;
-        if (p[4] == ' ' || p[4] == '\r' || p[4] == '\n')
-            return 2;
-    }
-    return 1;
+    while (word < most && p[word] > ' ')
+        word++;
+    if (word == len && len < COMMAND_BYTES_MAX)
+        return (*p | 0x20) >= 'a' && (*p | 0x20) <= 'z' ? 0 : 1;
+    if (word > COMMAND_BYTES_MAX || http_is_method(p, word) || !is_command(s, p, word))
+        return 1;
+    const char *end = memchr(p, '\n', most);
+    if (!end && len < GUESS_BYTES_MAX)
+        return 0;
+    return memmem(p, end ? (size_t)(end - p) : most, " HTTP/", 6) ? 1 : 2;
 }
 
 static bool conn_know(struct conn *c, const char *p, size_t len)
 {
     if (c->peer.proto == 0)
-        c->peer.proto = guess_proto(p, len);
+        c->peer.proto = guess_proto(c->loop->service, p, len);
     if (c->peer.proto == 0)
         return false;
     if (c->peer.proto != 1) /* may idle for ever: let the kernel find dead peers */

@@ -53,6 +53,8 @@ struct reply {
     struct reply *next;
 };
 
+enum { COMMAND_BYTES_MAX = 32 }; /* of a command's name */
+
 struct service {
     struct service_ctx *ctx;
 
@@ -69,6 +71,10 @@ struct service {
 
     /* Optional. The connection is gone; free what peer->user names. */
     void (*closed)(struct service_ctx *ctx, struct peer *p);
+
+    /* Optional. Whether the word, in any case, is a command of resp(): then a connection may begin
+     * with a line of text instead of an array. */
+    bool (*command)(const char *p, size_t len);
 };
 
 /* The head of an HTTP answer: status line, Date, `fields` (whole lines, each with its CRLF; may be

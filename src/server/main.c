@@ -140,7 +140,12 @@ static int start_loops(struct firn_diag *d)
         ctx->numbers_max = c->limits.ids_per_request;
         ctx->numbers = calloc(ctx->numbers_max, sizeof *ctx->numbers);
         http_init(ctx);
-        runners[i].service = (struct service){ ctx, http_handle, resp_handle, on_turn, on_closed };
+        runners[i].service = (struct service){ .ctx = ctx,
+                                               .http = http_handle,
+                                               .resp = resp_handle,
+                                               .turn = on_turn,
+                                               .closed = on_closed,
+                                               .command = resp_is_command };
         int r = ctx->numbers ? minter_new(&app.plan, &app.board, (uint32_t)i, &ctx->minter)
                              : FIRN_ENOMEM;
         if (r == 0)

@@ -280,6 +280,11 @@ static const struct command *find_command(const char *p, size_t len)
     return NULL;
 }
 
+bool resp_is_command(const char *p, size_t len)
+{
+    return find_command(p, len) != NULL;
+}
+
 /* An entry of COMMAND INFO: name, arity, flags, first key, last key, step, and four more. */
 static void write_command(struct reply *r, const struct command *c)
 {

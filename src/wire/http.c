@@ -28,6 +28,14 @@ const char *http_method_name(enum http_method m)
     return method_name[m];
 }
 
+bool http_is_method(const char *p, size_t len)
+{
+    for (int m = 0; m < METHODS; m++)
+        if (len == strlen(method_name[m]) && memcmp(p, method_name[m], len) == 0)
+            return true;
+    return false;
+}
+
 static const struct {
     uint16_t status;
     const char *text;

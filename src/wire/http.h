@@ -68,6 +68,7 @@ ssize_t http_parse_slow(char *p, size_t len, struct http_request *req, struct ht
 size_t http_repeats(const struct http_request *req, size_t max);
 
 const char *http_method_name(enum http_method m);
+bool http_is_method(const char *p, size_t len); /* exactly one of these */
 
 /* "Not Found"; "Unknown" for a status that is not in the table. */
 const char *http_status_text(unsigned status);

@@ -349,7 +349,7 @@ def garbage(t):
         ("TLS", hello), ("SSH", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"), ("SMTP", b"EHLO mail.example\r\n"),
         ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"), ("memcached", b"stats\r\n"),
         ("zeros", bytes(1000)), ("RDP", b"\3\0\0\x13\x0e\xe0\0\0\0\0\0\1\0\x08\0\3\0\0\0"),
-        ("PostgreSQL", struct.pack(">II", 8, 80877103)), ("SOCKS", b"\5\1\0"), ("text", b"hello there\r\n\r\n"),
+        ("PostgreSQL", struct.pack(">II", 8, 80877103)), ("SOCKS", b"\5\1\0"), ("text", b"good morning\r\n\r\n"),
         ("newlines", b"\n" * 100), ("UTF-16", "GET / HTTP/1.1\r\n\r\n".encode("utf-16")),
     ]
     with Beside(t, f, "garbage"):

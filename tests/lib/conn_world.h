@@ -10,6 +10,7 @@
 #include "net/loop.h"
 #include "wire/url.h"
 
+#include <strings.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -106,6 +107,15 @@ static inline void on_resp(struct service_ctx *x, const struct resp_request *req
     }
 }
 
+static inline bool is_command(const char *p, size_t len)
+{
+    static const char *const words[] = { "N", "D", "GET", "GETSET", "FIRN.NEXT" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (len == strlen(words[i]) && strncasecmp(p, words[i], len) == 0)
+            return true;
+    return false;
+}
+
 static inline void on_turn(struct service_ctx *x)
 {
     x->turns++;
@@ -128,7 +138,7 @@ static inline void world_start(struct world *w, const struct loop_opts *opts)
     struct firn_diag diag;
     socklen_t len = sizeof w->address;
     memset(w, 0, sizeof *w);
-    w->service = (struct service){ &w->ctx, on_http, on_resp, on_turn, on_closed };
+    w->service = (struct service){ &w->ctx, on_http, on_resp, on_turn, on_closed, is_command };
     T_EQ(listen_open("127.0.0.1:0", &fd, 1, &diag), 0);
     T_EQ(getsockname(fd, (struct sockaddr *)&w->address, &len), 0);
     T_EQ(loop_new(opts, &w->service, &w->conns_open, &w->loop), 0);

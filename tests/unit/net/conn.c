@@ -72,6 +72,43 @@ T_TEST(conn_resp)
     hear(fd, "-ERR Protocol error: invalid bulk length\r\n");
     hear_end(fd);
 
+    /* A first line with a command in front is RESP unless it says HTTP. */
+    static const struct {
+        const char *text, *answer;
+    } first[] = {
+        { "N 7\r\n", ":7\r\n" },
+        { "n 7\n", ":7\r\n" },
+        { "N\t7\r\nPING\r\n", ":7\r\n+PONG\r\n" },
+        { "FIRN.NEXT snowflake\r\n", "-ERR the handler gave no answer\r\n" },
+        { "get orders\r\n", "-ERR the handler gave no answer\r\n" },
+        { "GETSET a b\r\n", "-ERR the handler gave no answer\r\n" },
+        { "N 7 HTTP/1.1\r\n\r\n", "HTTP/1.1 501 " },
+        { "BREW / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 501 " },
+        { "GET orders\r\n\r\n", "HTTP/1.1 400 " },
+        { "EHLO mail.example\r\n", "HTTP/1.1 501 " },
+        { "NN\r\n", "HTTP/1.1 400 " },
+        { " PING\r\n", "HTTP/1.1 400 " },
+    };
+    for (size_t i = 0; i < T_LEN(first); i++) {
+        fd = dial(&w);
+        say(fd, first[i].text);
+        hear(fd, first[i].answer);
+        close(fd);
+        fd = dial(&w); /* the same byte by byte */
+        for (const char *p = first[i].text; *p; p++)
+            say_n(fd, p, 1);
+        hear(fd, first[i].answer);
+        close(fd);
+    }
+    char line[400]; /* too long to look for more, but a command */
+    memset(line, ' ', sizeof line);
+    line[0] = 'N';
+    memcpy(line + 380, " 7\r\n", 5);
+    fd = dial(&w);
+    say(fd, line);
+    hear(fd, ":7\r\n");
+    close(fd);
+
     fd = dial(&w); /* POST begins like PING */
     say(fd, "P");
     usleep(2000);
