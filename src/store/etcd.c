@@ -143,16 +143,15 @@ static int etcd_read(struct firn_store *base, struct firn_slice key, bool fresh,
 }
 
 /* Linearizable: a slot that a lagging member does not know yet would pass for a missing one. */
-static int etcd_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
-                     void *user, struct firn_diag *d)
+static int etcd_scan(struct firn_store *base, struct firn_slice prefix, struct firn_slice after,
+                     firn_record_fn *each, void *user, struct firn_diag *d)
 {
     struct etcd *s = (struct etcd *)base;
     struct etcd_range range = {
         .cluster = s->seen.cluster, .root = root(s), .prefix = prefix, .each = each, .user = user
     };
-    struct firn_slice after = { NULL, 0 };
     int64_t end = deadline(s);
-    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    int r = store_check_key(after.p ? after : prefix, STORE_KEY_MAX, d);
     if (r != 0)
         return r;
     do {
@@ -306,7 +305,7 @@ static const struct firn_store_ops ops = {
     .read = etcd_read,
     .cas = etcd_cas,
     .cas_many = etcd_cas_many,
-    .scan = etcd_scan,
+    .scan_after = etcd_scan,
     .identity = etcd_identity,
     .close = etcd_close,
     .wait = etcd_wait,

@@ -134,10 +134,12 @@ int map_read(const struct map *m, struct firn_slice key, struct firn_record *out
     return 0;
 }
 
-int map_scan(const struct map *m, struct firn_slice prefix, firn_record_fn *each, void *user)
+int map_scan(const struct map *m, struct firn_slice prefix, struct firn_slice after,
+             firn_record_fn *each, void *user)
 {
     bool found;
-    for (size_t i = map_find(m, prefix, &found); i < m->count; i++) {
+    size_t i = map_find(m, after.p ? after : prefix, &found);
+    for (i += after.p && found; i < m->count; i++) {
         struct firn_slice key = map_key(m, i);
         if (!store_begins(key, prefix))
             break;

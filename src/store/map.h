@@ -43,7 +43,7 @@ FIRN_MUSTUSE int map_cas(struct map *m, const struct firn_cas *want, size_t coun
 
 /* The methods of a store on a map; the caller's lock, if there is one, is held. */
 FIRN_MUSTUSE int map_read(const struct map *m, struct firn_slice key, struct firn_record *out);
-FIRN_MUSTUSE int map_scan(const struct map *m, struct firn_slice prefix, firn_record_fn *each,
-                          void *user);
+FIRN_MUSTUSE int map_scan(const struct map *m, struct firn_slice prefix, struct firn_slice after,
+                          firn_record_fn *each, void *user);
 
 #endif

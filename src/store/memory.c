@@ -33,11 +33,11 @@ static int memory_cas_many(struct firn_store *s, const struct firn_cas *want, si
     return r;
 }
 
-static int memory_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each,
-                       void *user, struct firn_diag *d)
+static int memory_scan(struct firn_store *s, struct firn_slice prefix, struct firn_slice after,
+                       firn_record_fn *each, void *user, struct firn_diag *d)
 {
     (void)d;
-    return map_scan(&((struct memory *)s)->map, prefix, each, user);
+    return map_scan(&((struct memory *)s)->map, prefix, after, each, user);
 }
 
 static int memory_identity(struct firn_store *s, char out[STORE_ID_TEXT_BUF], struct firn_diag *d)
@@ -59,7 +59,7 @@ static const struct firn_store_ops ops = {
     .scheme = "memory",
     .read = memory_read,
     .cas_many = memory_cas_many,
-    .scan = memory_scan,
+    .scan_after = memory_scan,
     .identity = memory_identity,
     .close = memory_close,
 };

@@ -104,6 +104,33 @@ int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **ou
     return firn_store_sqlite_open(url + 7, timeout_ms, out, d);
 }
 
+struct behind { /* of a store that only scans from the first register on */
+    struct firn_slice after;
+    firn_record_fn *each;
+    void *user;
+};
+
+static int pass_behind(void *user, struct firn_slice key, struct firn_slice value)
+{
+    const struct behind *b = user;
+    return store_compare(key, b->after) > 0 ? b->each(b->user, key, value) : 0;
+}
+
+int firn_store_scan_after(struct firn_store *s, struct firn_slice prefix, struct firn_slice after,
+                          firn_record_fn *each, void *user, struct firn_diag *d)
+{
+    if (after.p && !store_begins(after, prefix)) {
+        if (store_compare(after, prefix) > 0)
+            return 0; /* behind all of them */
+        after = firn_slice(NULL, 0);
+    }
+    if (s->ops->scan_after)
+        return s->ops->scan_after(s, prefix, after, each, user, d);
+    struct behind b = { after, each, user };
+    return after.p ? s->ops->scan(s, prefix, pass_behind, &b, d)
+                   : s->ops->scan(s, prefix, each, user, d);
+}
+
 int firn_store_wait(struct firn_store *s, struct firn_slice key, struct firn_slice old,
                     uint32_t timeout_ms, struct firn_record *out, struct firn_diag *d)
 {

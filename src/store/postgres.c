@@ -567,19 +567,20 @@ static int pg_cas_many(struct firn_store *base, const struct firn_cas *want, siz
     return r;
 }
 
-static int pg_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
-                   void *user, struct firn_diag *d)
+static int pg_scan(struct firn_store *base, struct firn_slice prefix, struct firn_slice after,
+                   firn_record_fn *each, void *user, struct firn_diag *d)
 {
     struct postgres *s = (struct postgres *)base;
     int64_t until = deadline(s);
     char sql[SQL_BUF], from[STORE_KEY_MAX];
-    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    struct firn_slice begin = after.p ? after : prefix;
+    int r = store_check_key(begin, STORE_KEY_MAX, d);
     if (r != 0)
         return r;
-    int from_len = (int)prefix.len, rows = PAGE_ROWS;
-    memcpy(from, prefix.p ? prefix.p : "", prefix.len);
+    int from_len = (int)begin.len, rows = PAGE_ROWS;
+    memcpy(from, begin.p ? begin.p : "", begin.len);
     r = connected(s, until, d);
-    for (bool first = true; r == 0 && rows == PAGE_ROWS; first = false) {
+    for (bool first = !after.p; r == 0 && rows == PAGE_ROWS; first = false) {
         PGresult *res;
         snprintf(sql, sizeof sql,
                  "SELECT key, value FROM %s WHERE key %s $1::text ORDER BY key LIMIT %d", s->table,
@@ -660,7 +661,7 @@ static const struct firn_store_ops ops = {
     .shared = true,
     .read = pg_read,
     .cas_many = pg_cas_many,
-    .scan = pg_scan,
+    .scan_after = pg_scan,
     .identity = pg_identity,
     .close = pg_close,
     .check = pg_check,

@@ -507,7 +507,12 @@ struct firn_slice scanned_next(const struct scanned *f, size_t *at)
 
 static int pack_record(void *user, struct firn_slice key, struct firn_slice value)
 {
+    struct scanned *f = user;
     firn_assert(key.len >= QUORUM_PREFIX_LEN, "key_len=%zu", key.len);
+    f->more = f->max > 0 && f->count == f->max;
+    if (f->more)
+        return FIRN_EAGAIN;
+    f->count++;
     int r = pack(user, firn_slice(key.p + QUORUM_PREFIX_LEN, key.len - QUORUM_PREFIX_LEN));
     return r ? r : pack(user, value);
 }
@@ -518,8 +523,11 @@ static void run_scan(struct acceptor *a, struct job *j, struct firn_diag *d)
         j->result = FIRN_EIO;
         return;
     }
-    j->result = firn_store_scan(a->own->store, firn_slice(j->key, j->key_len), pack_record,
-                                &j->scanned, d);
+    struct firn_slice after = { j->scan.after_len ? j->scan.after : NULL, j->scan.after_len };
+    j->result = firn_store_scan_after(a->own->store, firn_slice(j->key, j->key_len), after,
+                                      pack_record, &j->scanned, d);
+    if (j->scanned.more && j->result == FIRN_EAGAIN)
+        j->result = 0;
     if (j->result == 0)
         j->result = still_member(a, true, d);
     if (j->result == FIRN_ESTORE)

@@ -44,7 +44,7 @@ FIRN_MUSTUSE int quorum_member_parse(const char *p, size_t len, struct quorum_me
 
 enum job_kind {
     JOB_PAXOS,  /* a message to the acceptor of one register */
-    JOB_SCAN,   /* all records of a prefix */
+    JOB_SCAN,   /* the next records of a prefix */
     JOB_MEMBER, /* replace px-member: old and new text in `key` and `text`; then look at it again */
     JOB_WRITE,  /* put an acceptor's whole memory there, whatever was (quorum_admit.c) */
 };
@@ -52,6 +52,8 @@ enum job_kind {
 struct scanned { /* what a scan found, packed: key length, key, text length, text, and so on */
     size_t len, room;
     char *bytes;
+    size_t count, max; /* records; max 0: all */
+    bool more;         /* there are others behind these */
 };
 
 struct job {
@@ -71,6 +73,10 @@ struct job {
             char old[MEMBER_TEXT_MAX], text[MEMBER_TEXT_MAX];
         } member;
         struct paxos_acceptor memory; /* JOB_WRITE */
+        struct {
+            size_t after_len; /* 0: from the first of the prefix on */
+            char after[STORE_KEY_MAX];
+        } scan; /* JOB_SCAN */
     };
     int result; /* 0, or what the store said */
     union {

@@ -78,7 +78,8 @@ static int by_bytes(const void *x, const void *y)
 /* What a majority knows, each once, and the highest round in it. Under the lock. */
 static int find_keys(struct quorum *q, unsigned among, struct keys *k, uint64_t *highest)
 {
-    int r = quorum_scans(q, firn_slice("", 0), among, mono_now_ms() + STEP_MS, k->scan, &k->scans);
+    int r = quorum_scans(q, firn_slice("", 0), firn_slice(NULL, 0), 0, among,
+                         mono_now_ms() + STEP_MS, k->scan, &k->scans);
     size_t room = 0, at, n = 0;
     for (unsigned i = 0; i < k->scans; i++)
         room += k->scan[i]->scanned.len / (2 * sizeof(size_t));

@@ -49,12 +49,13 @@ int quorum_write_member(struct quorum *q, unsigned i, const struct quorum_member
                         int64_t until_ms);
 /* Wait until it is known what store i is. */
 void quorum_settle(struct quorum *q, unsigned i, int64_t until_ms);
-/* The scans of a majority, all of it in the set `among`. */
-int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int64_t until_ms,
-                 struct job **scan, unsigned *out_n);
+/* The scans of a majority, all of it in the set `among`: of each up to `max` records (0: all)
+ * behind the key `after` (p NULL: from the first on). */
+int quorum_scans(struct quorum *q, struct firn_slice prefix, struct firn_slice after, size_t max,
+                 unsigned among, int64_t until_ms, struct job **scan, unsigned *out_n);
 
 /* The method; not under the lock. */
-int quorum_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
-                struct firn_diag *d);
+int quorum_scan(struct firn_store *s, struct firn_slice prefix, struct firn_slice after,
+                firn_record_fn *each, void *user, struct firn_diag *d);
 
 #endif

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 
 enum {
-    CALLS_MAX = 64,    /* registers that are read at once */
-    PENDING_MAX = 256, /* that are kept until those are there, because keys come in order */
+    CALLS_MAX = 64,      /* registers that are read at once */
+    PENDING_MAX = 256,   /* that are kept until those are there, because keys come in order */
+    PAGE_RECORDS = 1000, /* of each store at a time */
 };
 
 struct entry { /* a register as one acceptor has it */
@@ -28,8 +29,8 @@ static int by_key(const void *x, const void *y)
     return store_compare(a->key, b->key);
 }
 
-int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int64_t until_ms,
-                 struct job **scan, unsigned *out_n)
+int quorum_scans(struct quorum *q, struct firn_slice prefix, struct firn_slice after, size_t max,
+                 unsigned among, int64_t until_ms, struct job **scan, unsigned *out_n)
 {
     unsigned got = 0, failed = 0, need = q->n / 2 + 1;
     for (unsigned i = 0; i < q->n; i++) {
@@ -40,6 +41,13 @@ int quorum_scans(struct quorum *q, struct firn_slice prefix, unsigned among, int
         struct job *j = quorum_job(q, JOB_SCAN, prefix, until_ms);
         if (!j)
             return FIRN_ENOMEM;
+        j->scanned.max = max;
+        if (after.p) {
+            firn_assert(after.len <= QUORUM_KEY_MAX, "after_len=%zu", after.len);
+            j->scan.after_len = QUORUM_PREFIX_LEN + after.len;
+            memcpy(j->scan.after, QUORUM_PREFIX, QUORUM_PREFIX_LEN);
+            memcpy(j->scan.after + QUORUM_PREFIX_LEN, after.p, after.len);
+        }
         acceptor_send(&q->acceptor[i], j);
     }
     while (got < need && failed <= q->n - need) {
@@ -170,24 +178,60 @@ static int walk(struct quorum *q, const struct entry *e, size_t count, firn_reco
     return r;
 }
 
-int quorum_scan(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
-                struct firn_diag *d)
+/* Up to which key all of these scans show what there is: the lowest of the last keys of those that
+ * have more. p NULL: to the end. */
+static struct firn_slice shown_up_to(struct job *const *scan, unsigned n)
 {
-    struct quorum *q = (struct quorum *)s;
+    struct firn_slice bound = { NULL, 0 };
+    for (unsigned i = 0; i < n; i++) {
+        struct firn_slice last = { NULL, 0 };
+        for (size_t at = 0; scan[i]->scanned.more && at < scan[i]->scanned.len;) {
+            last = scanned_next(&scan[i]->scanned, &at);
+            scanned_next(&scan[i]->scanned, &at);
+        }
+        if (last.p && (!bound.p || store_compare(last, bound) < 0))
+            bound = last;
+    }
+    return bound;
+}
+
+/* One page. *behind becomes its last key, in `room`; p NULL: it was the last page. */
+static int scan_page(struct quorum *q, struct firn_slice prefix, struct firn_slice *behind,
+                     char room[STORE_KEY_MAX], int64_t until_ms, firn_record_fn *each, void *user,
+                     struct firn_diag *d)
+{
     struct job *scan[PAXOS_ACCEPTORS_MAX];
     unsigned got = 0;
     size_t count;
-    int r = store_check_key(prefix, QUORUM_KEY_MAX, d);
-    if (r != 0)
-        return r;
     pthread_mutex_lock(&q->inbox.lock);
-    r = quorum_said(q, quorum_scans(q, prefix, ~0u, mono_now_ms() + q->timeout_ms, scan, &got), d);
+    int r = quorum_scans(q, prefix, *behind, PAGE_RECORDS, ~0u, until_ms, scan, &got);
+    r = quorum_said(q, r, d);
     pthread_mutex_unlock(&q->inbox.lock);
     struct entry *e = r == 0 ? entries_of(scan, got, &count) : NULL;
+    struct firn_slice bound = shown_up_to(scan, got);
+    while (e && bound.p && count > 0 && store_compare(e[count - 1].key, bound) > 0)
+        count--;
     if (r == 0)
         r = e ? walk(q, e, count, each, user, d) : firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    *behind = firn_slice(bound.p ? room : NULL, bound.len);
+    if (bound.p)
+        memcpy(room, bound.p, bound.len);
     free(e);
     for (unsigned i = 0; i < got; i++)
         job_free(scan[i]);
+    return r;
+}
+
+int quorum_scan(struct firn_store *s, struct firn_slice prefix, struct firn_slice after,
+                firn_record_fn *each, void *user, struct firn_diag *d)
+{
+    struct quorum *q = (struct quorum *)s;
+    int64_t until_ms = mono_now_ms() + q->timeout_ms;
+    char room[STORE_KEY_MAX];
+    int r = store_check_key(after.p ? after : prefix, QUORUM_KEY_MAX, d);
+    do {
+        if (r == 0)
+            r = scan_page(q, prefix, &after, room, until_ms, each, user, d);
+    } while (r == 0 && after.p);
     return r;
 }

@@ -185,17 +185,19 @@ static int raft_instead(struct firn_store *base, size_t i, struct firn_record *o
     return 0;
 }
 
-static int raft_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
-                     void *user, struct firn_diag *d)
+static int raft_scan(struct firn_store *base, struct firn_slice prefix, struct firn_slice after,
+                     firn_record_fn *each, void *user, struct firn_diag *d)
 {
     struct raft_store *s = (struct raft_store *)base;
     int64_t until = deadline(s);
     char name[MAP_KEY_MAX], last[MAP_KEY_MAX];
     struct firn_slice behind = { NULL, 0 };
-    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    int r = store_check_key(after.p ? after : prefix, STORE_KEY_MAX, d);
     if (r != 0)
         return r;
     struct firn_slice full = full_key(s, prefix, name);
+    if (after.p)
+        behind = full_key(s, after, last);
     for (bool more = true; more;) {
         begin(s, FRAME_SCAN, until);
         frame_u64(&s->out, 0);
@@ -295,7 +297,7 @@ static const struct firn_store_ops ops = {
     .shared = true,
     .read = raft_read,
     .cas_many = raft_cas_many,
-    .scan = raft_scan,
+    .scan_after = raft_scan,
     .identity = raft_identity,
     .close = raft_close,
     .wait = raft_wait,

@@ -494,19 +494,20 @@ static int redis_cas_many(struct firn_store *base, const struct firn_cas *want, 
     return r;
 }
 
-static int redis_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
-                      void *user, struct firn_diag *d)
+static int redis_scan(struct firn_store *base, struct firn_slice prefix, struct firn_slice after,
+                      firn_record_fn *each, void *user, struct firn_diag *d)
 {
     struct redis *s = (struct redis *)base;
     int64_t until = deadline(s);
     char from[1 + STORE_KEY_MAX], page[8];
-    int r = store_check_key(prefix, STORE_KEY_MAX, d);
+    struct firn_slice begin = after.p ? after : prefix;
+    int r = store_check_key(begin, STORE_KEY_MAX, d);
     if (r != 0)
         return r;
     snprintf(page, sizeof page, "%d", PAGE_KEYS);
-    from[0] = '['; /* that key or more; later '(', more than it */
-    memcpy(from + 1, prefix.p ? prefix.p : "", prefix.len);
-    size_t from_len = 1 + prefix.len;
+    from[0] = after.p ? '(' : '['; /* more than that key, or that key or more; later '(' */
+    memcpy(from + 1, begin.p ? begin.p : "", begin.len);
+    size_t from_len = 1 + begin.len;
     for (bool more = true; r == 0 && more; from[0] = '(') {
         struct firn_slice arg[ARGS_HEAD + 3] = { [ARGS_HEAD] = text(s->prefix),
                                                  { from, from_len },
@@ -593,7 +594,7 @@ static const struct firn_store_ops ops = {
     .shared = true,
     .read = redis_read,
     .cas_many = redis_cas_many,
-    .scan = redis_scan,
+    .scan_after = redis_scan,
     .identity = redis_identity,
     .close = redis_close,
     .check = redis_check,

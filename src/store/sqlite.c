@@ -337,15 +337,16 @@ static int sqlite_cas_many(struct firn_store *base, const struct firn_cas *want,
     return 0;
 }
 
-static int sqlite_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
-                       void *user, struct firn_diag *d)
+static int sqlite_scan(struct firn_store *base, struct firn_slice prefix, struct firn_slice after,
+                       firn_record_fn *each, void *user, struct firn_diag *d)
 {
     struct sqlite *s = (struct sqlite *)base;
     int r = usable(s, d);
     if (r != 0)
         return r;
     sqlite3_stmt *st = s->statement[SCAN];
-    sqlite3_bind_text(st, 1, prefix.p, (int)prefix.len, SQLITE_STATIC);
+    struct firn_slice from = after.p ? after : prefix;
+    sqlite3_bind_text(st, 1, from.p, (int)from.len, SQLITE_STATIC);
     int rc;
     while (r == 0 && (rc = sqlite3_step(st)) != SQLITE_DONE) {
         if (rc != SQLITE_ROW) {
@@ -358,6 +359,8 @@ static int sqlite_scan(struct firn_store *base, struct firn_slice prefix, firn_r
         size_t len = (size_t)sqlite3_column_bytes(st, 1);
         if (!key || key_len < prefix.len || memcmp(key, prefix.p, prefix.len) != 0)
             break;
+        if (after.p && store_compare(firn_slice(key, key_len), after) == 0)
+            continue;
         r = each(user, firn_slice(key, key_len), firn_slice(value ? value : "", len));
     }
     sqlite3_reset(st);
@@ -397,7 +400,7 @@ static const struct firn_store_ops ops = {
     .scheme = "sqlite",
     .read = sqlite_read,
     .cas_many = sqlite_cas_many,
-    .scan = sqlite_scan,
+    .scan_after = sqlite_scan,
     .identity = sqlite_identity,
     .close = sqlite_close,
     .check = sqlite_check,

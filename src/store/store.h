@@ -64,6 +64,7 @@ struct firn_store_ops {
      * for every entry. No key may be named twice. NULL where the engine has no such thing. */
     int (*cas_many)(struct firn_store *s, const struct firn_cas *want, size_t count, int *result,
                     struct firn_diag *d);
+    /* NULL where scan_after does it as well. */
     int (*scan)(struct firn_store *s, struct firn_slice prefix, firn_record_fn *each, void *user,
                 struct firn_diag *d);
 
@@ -95,6 +96,13 @@ struct firn_store_ops {
      * call: what the register held instead, as a fresh read at that moment. FIRN_ENOENT: it was
      * absent. NULL where only a read tells. */
     int (*instead)(struct firn_store *s, size_t i, struct firn_record *out);
+
+    /* The registers of the prefix behind the key `after`, which begins with it; p NULL: all. What
+     * it costs does not grow with the registers before `after`, nor, but for a page of the
+     * engine's own, with those behind the one at which `each` ends it (ZooKeeper has to list all
+     * keys). NULL in wrappers that have scan: then all are scanned. */
+    int (*scan_after)(struct firn_store *s, struct firn_slice prefix, struct firn_slice after,
+                      firn_record_fn *each, void *user, struct firn_diag *d);
 };
 
 struct firn_store { /* every backend's struct begins with it */
@@ -163,8 +171,15 @@ FIRN_MUSTUSE static inline int firn_store_scan(struct firn_store *s, struct firn
                                                firn_record_fn *each, void *user,
                                                struct firn_diag *d)
 {
-    return s->ops->scan(s, prefix, each, user, d);
+    if (s->ops->scan)
+        return s->ops->scan(s, prefix, each, user, d);
+    return s->ops->scan_after(s, prefix, firn_slice(NULL, 0), each, user, d);
 }
+
+/* As the method, with any `after`: a page of a long list. Works with every engine. */
+FIRN_MUSTUSE int firn_store_scan_after(struct firn_store *s, struct firn_slice prefix,
+                                       struct firn_slice after, firn_record_fn *each, void *user,
+                                       struct firn_diag *d);
 
 FIRN_MUSTUSE static inline int firn_store_identity(struct firn_store *s,
                                                    char out[STORE_ID_TEXT_BUF], struct firn_diag *d)

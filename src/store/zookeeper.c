@@ -405,9 +405,9 @@ static int by_bytes(const void *a, const void *b)
     return store_compare(firn_slice(x->key, x->len), firn_slice(y->key, y->len));
 }
 
-/* The keys of one directory that begin with the prefix. */
+/* The keys of one directory that begin with the prefix and come behind `after`. */
 static int add_keys(struct names *all, const struct name *directory, struct firn_slice prefix,
-                    const struct String_vector *found)
+                    struct firn_slice after, const struct String_vector *found)
 {
     for (int i = 0; i < found->count; i++) {
         if (all->count == all->size) {
@@ -424,7 +424,8 @@ static int add_keys(struct names *all, const struct name *directory, struct firn
         if (len < 0)
             continue; /* not one of ours */
         n->len += (size_t)len;
-        all->count += n->len >= prefix.len && memcmp(n->key, prefix.p, prefix.len) == 0;
+        struct firn_slice key = { n->key, n->len };
+        all->count += store_begins(key, prefix) && (!after.p || store_compare(key, after) > 0);
     }
     return ZOK;
 }
@@ -443,7 +444,8 @@ static bool directory_of(const char *child, struct firn_slice prefix, struct nam
     return memcmp(out->key, prefix.p, out->len < prefix.len ? out->len : prefix.len) == 0;
 }
 
-static int list_all(struct zk *s, struct firn_slice prefix, struct names *all)
+static int list_all(struct zk *s, struct firn_slice prefix, struct firn_slice after,
+                    struct names *all)
 {
     struct zk_op *top = zk_send_list(s, s->root);
     int rc = zk_settle(top);
@@ -458,7 +460,7 @@ static int list_all(struct zk *s, struct firn_slice prefix, struct names *all)
         struct zk_op *o = zk_send_list(s, path);
         rc = zk_settle(o);
         if (rc == ZOK)
-            rc = add_keys(all, &directory, prefix, &o->names);
+            rc = add_keys(all, &directory, prefix, after, &o->names);
         else if (rc == ZNONODE)
             rc = ZOK;
         zk_drop(o);
@@ -467,8 +469,8 @@ static int list_all(struct zk *s, struct firn_slice prefix, struct names *all)
     return rc == ZNONODE ? ZOK : rc;
 }
 
-static int register_scan(struct firn_store *base, struct firn_slice prefix, firn_record_fn *each,
-                         void *user, struct firn_diag *d)
+static int register_scan(struct firn_store *base, struct firn_slice prefix, struct firn_slice after,
+                         firn_record_fn *each, void *user, struct firn_diag *d)
 {
     struct zk *s = (struct zk *)base;
     struct names all = { 0 };
@@ -480,7 +482,7 @@ static int register_scan(struct firn_store *base, struct firn_slice prefix, firn
     do {
         r = zk_connected(s, &connection, d);
         if (r == 0)
-            rc = list_all(s, prefix, &all);
+            rc = list_all(s, prefix, after, &all);
     } while (r == 0 && zk_lost(rc));
     if (r == 0 && rc != ZOK)
         r = zk_explain(s, FIRN_EIO, rc, d);
@@ -574,7 +576,7 @@ static const struct firn_store_ops ops = {
     .shared = true,
     .read = register_read,
     .cas_many = register_cas_many,
-    .scan = register_scan,
+    .scan_after = register_scan,
     .identity = store_identity,
     .close = store_close,
     .wait = register_wait,

@@ -341,6 +341,21 @@ def scan_1100_in_byte_order(t):
         t.check(a.found == right, "scan of", prefix, "gave", len(a.found), "registers, not", len(right), "in order", a)
         a = t.expect(q.scan(prefix, 2), "0")
         t.check(a.found == right[:2], "a scan that ends itself after two", a)
+        for size in (7, 500, 1000):  # among them the engines' own pages
+            paged, after = [], None
+            while size > 400 or len(paged) < 70:
+                a = t.expect(q.page(prefix, after, size), "0")
+                paged += a.found
+                if len(a.found) < size:
+                    break
+                after = a.found[-1][0]
+            t.check(paged == right[:len(paged)] and (len(paged) == len(right) or len(paged) >= 70),
+                    "pages of", size, "below", prefix, "gave", len(paged), "registers, not", len(right))
+    for prefix, after in ((b"slot/", b"slot/00500"), (b"slot/", b"slot/00500x"), (b"slot/", b"a"), (b"slot/", b"slot"),
+                          (b"slot/", b"slot/"), (b"slot/", b"zz"), (b"", b"slot/~"), (b"", b""), (b"slot/00001", b"slot/00001")):
+        right = [(k, b"v" + k) for k in sorted(keys) if k.startswith(prefix) and k > after][:3]
+        a = t.expect(q.page(prefix, after, 3), "0")
+        t.check(a.found == right, "behind", after, "below", prefix, "are", right, a)
 
 
 @case("shared")

@@ -9,7 +9,7 @@
  *   many KEY OLD NEW [KEY OLD NEW..] 0 RESULT [RESULT..] MS
  *   instead I                        0 VALUE STORE_MS MS   (what write I of the refused cas or many
  *                                                          met)
- *   scan PREFIX [MAX]                0 COUNT [KEY=VALUE..] MS   (after MAX registers it ends by
+ *   scan PREFIX [MAX [AFTER]]        0 COUNT [KEY=VALUE..] MS   (after MAX registers it ends by
  *                                                               itself)
  *   wait KEY OLD WAIT_MS             0 VALUE STORE_MS MS
  *   identity                         0 TEXT MS
@@ -210,7 +210,9 @@ static int see(void *user, struct firn_slice key, struct firn_slice value)
 static void do_scan(struct probe *p)
 {
     struct found f = { .max = p->words > 2 ? strtoul(p->word[2].p, NULL, 10) : SIZE_MAX };
-    int r = firn_store_scan(p->store, p->word[1], see, &f, &p->diag);
+    int r = p->words > 3
+                ? firn_store_scan_after(p->store, p->word[1], p->word[3], see, &f, &p->diag)
+                : firn_store_scan(p->store, p->word[1], see, &f, &p->diag);
     uint64_t took_ns = mono_ns() - p->began_ns;
     if (r == FIRN_EAGAIN && f.count == f.max)
         r = 0;
@@ -269,7 +271,7 @@ static const struct command {
     void (*run)(struct probe *p);
 } commands[] = {
     { "read", 2, 3, 2, do_read },         { "cas", 4, 4, 0, do_cas },
-    { "many", 4, WORDS_MAX, 0, do_many }, { "scan", 2, 3, 2, do_scan },
+    { "many", 4, WORDS_MAX, 0, do_many }, { "scan", 2, 4, 2, do_scan },
     { "wait", 4, 4, 3, do_wait },         { "identity", 1, 1, 0, do_identity },
     { "reopen", 1, 1, 0, do_reopen },     { "instead", 2, 2, 1, do_instead },
 };

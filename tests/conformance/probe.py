@@ -140,6 +140,10 @@ class Probe:
     def scan(self, prefix, most=None):
         return self.call("scan", prefix, *([] if most is None else [Raw(most)]))
 
+    def page(self, prefix, after, most):
+        """Up to `most` registers behind the key `after`."""
+        return self.call("scan", prefix, Raw(most), after)
+
     def wait(self, key, old, wait_ms):
         return self.call("wait", key, old, Raw(wait_ms))
 

@@ -67,7 +67,7 @@ T_TEST(agrees_with_a_plain_array)
     for (unsigned k = 0; k < KEYS; k++)
         there += plain.there[k];
     struct seen s = { .n = 0 };
-    T_EQ(map_scan(&m, firn_slice("", 0), see, &s), 0);
+    T_EQ(map_scan(&m, firn_slice("", 0), firn_slice(NULL, 0), see, &s), 0);
     T_EQ(s.n, there);
     map_done(&m);
     map_done(&m);
