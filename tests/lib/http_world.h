@@ -200,7 +200,7 @@ static void world_start(void)
     world.ctx.numbers = calloc(world.ctx.numbers_max, sizeof *world.ctx.numbers);
     world.ctx.ticket_kind = firn_kind_find("ticket", 6);
     http_init(&world.ctx);
-    world.service = (struct service){ &world.ctx, http_handle, world_resp, NULL, NULL };
+    world.service = (struct service){ .ctx = &world.ctx, .http = http_handle, .resp = world_resp };
     if (firn_layout_parse("firn", 4, 0, &l, NULL) != 0 ||
         minter_plan_init(&world.app.plan, &l, 1, NULL) != 0 ||
         minter_new(&world.app.plan, &world.app.board, 0, &world.ctx.minter) != 0 ||

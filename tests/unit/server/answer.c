@@ -27,7 +27,7 @@ static void no_resp(struct service_ctx *ctx, const struct resp_request *q, struc
 static void begin(void)
 {
     static _Atomic uint32_t conns;
-    static const struct service service = { NULL, no_http, no_resp, NULL, NULL };
+    static const struct service service = { .http = no_http, .resp = no_resp };
     struct loop_opts o = { .conns_max = 1 };
     if (!loop)
         T_EQ(loop_new(&o, &service, &conns, &loop), 0);
