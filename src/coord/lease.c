@@ -9,19 +9,16 @@
 
 #include <inttypes.h>
 
-enum { EMBEDDED_SLOTS = 16 }; /* processes that share a file */
-
-void lease_params_of(const struct firn_layout *l, bool shared, struct lease_params *p,
+void lease_params_of(const struct firn_layout *l, struct lease_params *p,
                      char text[FIRN_LAYOUT_TEXT_BUF])
 {
     uint64_t slots = firn_layout_slots(l);
-    uint32_t slots_max = shared ? SLOTS_MAX : EMBEDDED_SLOTS;
     firn_layout_format(l, text);
     p->layout = text;
     p->epoch_ms = (uint64_t)l->epoch_ms;
     p->tick_ms = 1;
     p->ts_bits = LEASE_TS_BITS;
-    p->slots = slots < slots_max ? (uint32_t)slots : slots_max;
+    p->slots = slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX;
 }
 
 bool lease_params_complete(struct lease_params *p, bool shared)
@@ -29,7 +26,7 @@ bool lease_params_complete(struct lease_params *p, bool shared)
 #define DEFAULT(field, value) p->field = p->field ? p->field : (value)
     DEFAULT(tick_ms, 1);
     DEFAULT(ts_bits, 41);
-    DEFAULT(slots, shared ? SLOTS_MAX : EMBEDDED_SLOTS);
+    DEFAULT(slots, SLOTS_MAX);
     DEFAULT(window_ms, shared ? 60000 : 3000);
     DEFAULT(max_drift_ms, 5000);
     DEFAULT(skew_max_ms, 10000);
@@ -87,6 +84,7 @@ void lease_slot_params(const struct lease_params *p, const struct meta_record *m
         .backoff_max_ms = 2000,
         .use_lock = lock,
         .give_back = !p->keep_unused && !shared,
+        .wander = p->wander,
     };
     /* Longer than skew_max and a renewal, so that a plausible clock does not take a live slot. */
     if (!lock && out->quarantine == 0)

@@ -18,7 +18,7 @@ struct lease_params {
     uint64_t epoch_ms;  /* the layout's epoch, Unix ms */
     uint64_t tick_ms;   /* 1 */
     uint32_t ts_bits;   /* 41 */
-    uint32_t slot_lo, slots; /* 0; 16, or SLOTS_MAX */
+    uint32_t slot_lo, slots; /* 0; SLOTS_MAX */
     const char *name;        /* this node's; "" is fine */
     uint64_t window_ms;      /* 3000; 60000 */
     uint64_t renew_every_ms; /* a third of the window */
@@ -27,6 +27,7 @@ struct lease_params {
     uint64_t max_idle_ms;    /* 30 d */
     uint64_t quarantine_ms;  /* 0 with lock bytes; else the window, or skew_max and a renewal */
     bool keep_unused;        /* no give_back; a shared store never gives back */
+    bool wander;             /* the store may be a clone: another slot than the last one */
     bool init;               /* make the records of a shared store that is empty */
     bool fresh; /* with `init`: from now on, as no store was lost that may have granted ticks */
     bool accept_clock;
@@ -34,10 +35,10 @@ struct lease_params {
 };
 
 /* A lease counts milliseconds from a layout's epoch, whatever the layout's own tick is. Sets the
- * parameters that come from the layout (layout, epoch, tick, bits, and slots: all that it has on a
- * shared store, few on an embedded one); its canonical text goes to `text`, which `p` borrows. */
+ * parameters that come from the layout (layout, epoch, tick, bits, and slots: all that it has, up
+ * to SLOTS_MAX); its canonical text goes to `text`, which `p` borrows. */
 #define LEASE_TS_BITS 42
-void lease_params_of(const struct firn_layout *l, bool shared, struct lease_params *p,
+void lease_params_of(const struct firn_layout *l, struct lease_params *p,
                      char text[FIRN_LAYOUT_TEXT_BUF]);
 
 struct lease_view {        /* published to the generators; a copy after each step */

@@ -143,13 +143,15 @@ static uint64_t quarantine_left(const struct slot_node *n, const struct slot_now
 
 /* The slot last held under this name first (order over restarts), then the oldest until (longest
  * natural quarantine), else wait for the nearest: a crash loop faster than the window puts every
- * slot ahead of the clock, and only time repairs that. Without lock bytes each node begins its
- * search at another place: nodes that start together would otherwise all try slots of one age (a
- * fresh store's, a fenced one's) in the same order. */
+ * slot ahead of the clock, and only time repairs that. Each node begins its search at a random
+ * place: nodes that start together would otherwise all try slots of one age (a fresh store's, a
+ * fenced one's) in the same order, and strangers, each with a store of its own, would all begin
+ * with the first slot. A node that wanders takes a slot of its name last: another process may use
+ * that one, on the machine or the disk that this store was cloned from. */
 static void choose(struct slot_node *n, const struct slot_now *now)
 {
     uint32_t count = n->params.slot_hi - n->params.slot_lo, best = count, sticky = count;
-    uint32_t begin = n->params.use_lock ? 0 : n->jitter_ % count;
+    uint32_t begin = n->jitter_ % count;
     uint64_t wait = UINT64_MAX, clock_wait = UINT64_MAX;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = (begin + k) % count;
@@ -166,11 +168,15 @@ static void choose(struct slot_node *n, const struct slot_now *now)
         }
         if (s->mine_by_name && (sticky == count || s->until > n->seen[sticky].until))
             sticky = i;
+        if (n->params.wander && s->mine_by_name)
+            continue;
         if (best == count || s->until < n->seen[best].until)
             best = i;
     }
+    if (best == count || (sticky != count && !n->params.wander))
+        best = sticky;
     if (best != count) {
-        n->target_ = n->params.slot_lo + (sticky != count ? sticky : best);
+        n->target_ = n->params.slot_lo + best;
         firn_assert(n->target_ < n->params.slot_hi);
         firn_assert(seen_of(n, n->target_)->state != SLOT_RETIRED);
         n->at_ = n->params.use_lock ? SLOT_AT_LOCK : SLOT_AT_READ;
@@ -203,7 +209,11 @@ static void see(struct slot_node *n, uint32_t slot, const struct slot_record *r)
     s->present = true;
     s->state = (uint8_t)r->state;
     s->until = r->until;
-    s->mine_by_name = n->params.name[0] != '\0' && strcmp(r->name, n->params.name) == 0;
+    /* A slot that nobody held since the last FENCE is nobody's: the store may be a copy, and the
+     * original's node of this name may go on with it. */
+    bool since = r->epoch > 0 && r->from >= n->floor;
+    s->mine_by_name = since && (n->params.use_lock || n->params.name[0] != '\0') &&
+                      strcmp(r->name, n->params.name) == 0;
 }
 
 /* A record as it must be, or HALTED: an unreadable slot is never taken for a free one. */

@@ -41,6 +41,7 @@ struct slot_params {
     uint64_t backoff_min_ms, backoff_max_ms;
     bool use_lock;  /* a lock byte tells a dead holder at once; else until + quarantine <= F does */
     bool give_back; /* RELEASE returns unused ticks */
+    bool wander;    /* not the slot last held under this name, unless it is the only one */
     char name[RECORD_NAME_MAX +
               1]; /* the slot last held under this name is taken again if it can be */
 };

@@ -15,6 +15,7 @@
 #include "id/diag.h"
 #include "id/minmax.h"
 #include "platform/assert.h"
+#include "store/machine.h"
 #include "store/slotlock.h"
 
 #include <inttypes.h>
@@ -45,21 +46,19 @@ static void real_clock(void *user, struct clock_reading *out)
 
 static int real_lock(void *user, uint32_t slot)
 {
-    const int *fd = user;
-    return slot_lock_try(*fd, slot);
+    return slot_lock_try(user, slot);
 }
 
 static void real_unlock(void *user, uint32_t slot)
 {
-    const int *fd = user;
-    slot_lock_release(*fd, slot);
+    slot_lock_release(user, slot);
 }
 
-void lease_world_real(struct lease_world *w, const int *lock_fd)
+void lease_world_real(struct lease_world *w, struct slot_lock *slots)
 {
-    bool lock = lock_fd && *lock_fd >= 0;
+    bool lock = slots && slots->fd >= 0;
     *w = (struct lease_world){
-        .user = (void *)lock_fd,
+        .user = slots,
         .read_clock = real_clock,
         .random = real_random,
         .sleep_ms = real_sleep,
@@ -249,7 +248,7 @@ static int check_meta(struct lease *l, struct firn_diag *d)
     int r = firn_store_identity(l->store, id, d);
     if (r != 0)
         return r;
-    bool known = strcmp(id, m->store_inc) == 0;
+    bool known = file_identity_same(m->store_inc, id);
     /* By an operator, since it was sane, and above all that this node still holds. */
     bool fenced = l->params.manual_fence && l->born_ &&
                   lease_fenced_since(&l->node, m->floor, l->sane_floor_);

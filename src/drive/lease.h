@@ -15,6 +15,7 @@
 #define FIRN_DRIVE_LEASE_H
 
 #include "coord/lease.h"
+#include "store/slotlock.h"
 #include "store/store.h"
 
 /* The outside world, so that tests can run a lease on a virtual clock. lease_world_real() is the
@@ -28,8 +29,9 @@ struct lease_world {
     void (*unlock)(void *user, uint32_t slot);
 };
 
-/* `lock_fd` from slot_lock_open(), kept by the caller as long as the lease; -1 for none. */
-void lease_world_real(struct lease_world *w, const int *lock_fd);
+/* `slots` from slot_lock_open(), kept by the caller as long as the lease; NULL, or not open: none.
+ */
+void lease_world_real(struct lease_world *w, struct slot_lock *slots);
 
 struct lease {
     struct lease_view view;

@@ -47,7 +47,7 @@ struct keeper {                        /* the lease and its thread, in one proce
     uint64_t last;    /* highest tick of the lease that a closed generator stamped */
     uint64_t stamped; /* the same as a tick of the layout */
     struct firn_store *store;
-    int lock_fd;
+    struct slot_lock slots;
     struct lease_world world;
     struct lease lease;
     struct board board;
@@ -174,8 +174,7 @@ static void *keep(void *arg)
 static void keeper_free(struct keeper *k)
 {
     firn_store_close(k->store);
-    if (k->lock_fd >= 0)
-        close(k->lock_fd);
+    slot_lock_close(&k->slots);
     for (struct era *e = k->eras, *older; e; e = older) {
         older = e->older;
         firn__wipe_page_free(e, sizeof *e);
@@ -197,11 +196,12 @@ static int keeper_start(struct firn_node *n, struct firn_diag *d)
     pthread_mutex_init(&k->mutex, NULL);
     board_init(&k->board);
     board_clock_init(&k->clock, &k->board);
-    k->lock_fd = -1;
+    k->slots = (struct slot_lock)SLOT_LOCK_NONE;
     int r = firn_store_open(n->url, n->opts.timeout_ms, &k->store, d);
     if (r == 0 && strncmp(n->url, "sqlite:", 7) == 0)
-        r = slot_lock_open(n->url + 7, &k->lock_fd, d);
-    lease_world_real(&k->world, &k->lock_fd);
+        r = slot_lock_open(n->url + 7, n->layout_text, n->params.slots, &k->slots, d);
+    lease_world_real(&k->world, &k->slots);
+    n->params.wander = k->slots.moved;
     if (r == 0)
         r = lease_open(&k->lease, k->store, &n->params, &k->world, d);
     atomic_store(&n->keeper, k);
@@ -354,7 +354,7 @@ static int read_opts(struct firn_node *n, const struct firn_node_opts *opts, str
                                        .init = n->opts.init != 0,
                                        .accept_clock = n->opts.accept_clock != 0,
                                        .manual_fence = n->opts.manual_fence != 0 };
-    lease_params_of(&n->layout, firn_store_url_shared(n->url), &n->params, n->layout_text);
+    lease_params_of(&n->layout, &n->params, n->layout_text);
     n->ticks = n->layout;
     n->ticks.tick_us = 1000;
     return 0;

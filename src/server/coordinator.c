@@ -247,11 +247,13 @@ static int open_store(struct coordinator *c, struct firn_diag *d)
     int r = o->open_store ? o->open_store(o->open_user, o->store_timeout_ms, &c->store, d)
                           : firn_store_open(o->store, o->store_timeout_ms, &c->store, d);
     if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
-        r = slot_lock_open(c->opts.store + 7, &c->lock_fd, d);
+        r = slot_lock_open(c->opts.store + 7, o->lease.layout, o->lease.slots, &c->slots, d);
     if (r == 0)
         r = tickets_init(&c->tickets, c->store, NULL, NULL);
     if (r == 0) {
-        lease_world_real(&c->world, &c->lock_fd);
+        lease_world_real(&c->world, &c->slots);
+        c->opts.lease.wander = c->slots.moved;
+        leases_wander(c->leases, c->slots.moved);
         r = lease_open(c->lease, c->store, &c->opts.lease, &c->world, d);
     }
     return r;
@@ -328,8 +330,7 @@ static void free_all(struct coordinator *c)
         tickets_done(&c->tickets);
     ranges_done(&c->ranges);
     firn_store_close(c->store);
-    if (c->lock_fd >= 0)
-        close(c->lock_fd);
+    slot_lock_close(&c->slots);
     pthread_mutex_destroy(&c->mutex);
     pthread_cond_destroy(&c->wake);
     nodes_free(c->nodes);
@@ -346,7 +347,7 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
         return FIRN_ENOMEM;
     c->opts = *o;
     c->board = board;
-    c->lock_fd = -1;
+    c->slots = (struct slot_lock)SLOT_LOCK_NONE;
     ranges_init(&c->ranges);
     c->tail = &c->first;
     c->again_tail = &c->again;

@@ -33,7 +33,7 @@ struct coordinator {
     struct nodes *nodes;
     struct leases *leases;
     struct lease_world world;
-    int lock_fd;
+    struct slot_lock slots;
     struct coordinator_stats stats;
     pthread_t thread;
     pthread_mutex_t mutex; /* guards the inbox and `stop` */

@@ -20,8 +20,8 @@ struct tenant {
     char id[LEASE_ID_LEN + 1];
     struct lease *lease;
     struct lease_world world;
-    int lock_fd; /* of its own: on a shared one its lock would not exclude this process */
-    bool told;   /* the client has been told a window */
+    struct slot_lock slots; /* its own: a shared one would not exclude this process */
+    bool told;              /* the client has been told a window */
     uint64_t last, due_ms;
     uint64_t gen, extended_until; /* of the window that the client was told last */
     struct lease_ask *waiting;
@@ -73,8 +73,7 @@ static void tenant_free(struct leases *l, struct tenant **at)
     *at = t->next;
     l->n--;
     atomic_store_explicit(&l->stats.held, l->n, memory_order_relaxed);
-    if (t->lock_fd >= 0)
-        close(t->lock_fd);
+    slot_lock_close(&t->slots);
     free(t->lease);
     free(t);
 }
@@ -101,16 +100,17 @@ static int tenant_new(struct leases *l, struct firn_store *store, const char *id
         return firn__diag(d, FIRN_ENOMEM, 0, "no memory for a lease: ask again in a moment");
     }
     memcpy(t->id, id, sizeof t->id);
-    t->lock_fd = -1;
-    int r = l->opts.lock_path ? slot_lock_open(l->opts.lock_path, &t->lock_fd, d) : 0;
+    const struct lease_params *p = &l->opts.params;
+    t->slots = (struct slot_lock)SLOT_LOCK_NONE;
+    int r = l->opts.lock_path ? slot_lock_open(l->opts.lock_path, p->layout, p->slots, &t->slots, d)
+                              : 0;
     t->world = l->world;
     if (!l->opts.world)
-        lease_world_real(&t->world, &t->lock_fd);
+        lease_world_real(&t->world, &t->slots);
     if (r == 0)
         r = lease_open(t->lease, store, &l->opts.params, &t->world, d);
     if (r) {
-        if (t->lock_fd >= 0)
-            close(t->lock_fd);
+        slot_lock_close(&t->slots);
         free(t->lease);
         free(t);
         return r;
@@ -339,6 +339,11 @@ uint64_t leases_step(struct leases *l, struct firn_store *store)
 const struct leases_stats *leases_stats(const struct leases *l)
 {
     return &l->stats;
+}
+
+void leases_wander(struct leases *l, bool wander)
+{
+    l->opts.params.wander = wander;
 }
 
 int leases_new(const struct leases_opts *o, struct leases **out)

@@ -58,6 +58,9 @@ struct leases;
 
 FIRN_MUSTUSE int leases_new(const struct leases_opts *o, struct leases **out);
 
+/* The store was last used at another boot: not the slots that clients had then (coord/lease.h). */
+void leases_wander(struct leases *l, bool wander);
+
 /* Gives all slots back, unless the store is too slow. Open requests get FIRN_ECLOSED. With `store`
  * NULL nothing is given back: as after kill -9. */
 void leases_free(struct leases *l, struct firn_store *store);

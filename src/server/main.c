@@ -242,7 +242,6 @@ static int start_coordinator(struct firn_diag *d)
     o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
     snprintf(store, sizeof store, "%s", c->store); /* settings may be freed by a reload */
     bool file = strncmp(store, "sqlite:", 7) == 0, member = cluster_wanted(c);
-    bool shared = firn_store_url_shared(store);
     int r = file || member ? make_dir(c->state_dir, d) : 0;
     if (r == 0 && member) {
         r = cluster_start(c, &app.cluster, d);
@@ -259,7 +258,7 @@ static int start_coordinator(struct firn_diag *d)
                                      .fresh = member && c->cluster.fresh,
                                      .window_ms = member ? c->cluster.window_ms : 0,
                                      .manual_fence = c->fence == CONFIG_FENCE_MANUAL };
-    lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], shared, &o.lease, layout);
+    lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], &o.lease, layout);
     r = coordinator_start(&o, &app.board, &app.coordinator, d);
     for (size_t i = 0; i < app.loops && r == 0; i++)
         r = ticket_desk_new(app.coordinator, app.ctx[i].outbox, &app.ctx[i].desk);

@@ -25,6 +25,7 @@
  * Tested by tests/store/quorum.py and the simulator (sim/).
  */
 #include "store/quorum_acceptor.h"
+#include "store/machine.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "platform/mono.h"
@@ -161,7 +162,7 @@ static bool look(struct acceptor *a, struct firn_diag *d)
     pthread_mutex_unlock(&a->inbox->lock);
     if (other || m.acceptors != a->acceptors) {
         refuse(a, other ? REFUSED_FOREIGN : REFUSED_COUNT, NULL, &found, rec.value, rec.len);
-    } else if (strcmp(m.store, identity) != 0 && !a->restart_ok) {
+    } else if (!file_identity_same(m.store, identity) && !a->restart_ok) {
         refuse(a, REFUSED_CHANGED, NULL, &found, rec.value, rec.len);
     } else if (o->forgot && nonce_eq(&m.self, &o->self) && !a->restart_ok) {
         /* Its identity does not tell that it forgot something: its record shall. It fits no

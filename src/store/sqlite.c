@@ -11,6 +11,7 @@
  * cannot give its inode number to another file, so comparing numbers is sound.
  */
 #include "store/check.h"
+#include "store/machine.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 
@@ -367,8 +368,6 @@ static int sqlite_scan(struct firn_store *base, struct firn_slice prefix, struct
     return r;
 }
 
-/* The inode and its birth: both survive a reboot (a device number need not), and no copy has
- * both. */
 static int sqlite_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF],
                            struct firn_diag *d)
 {
@@ -377,8 +376,14 @@ static int sqlite_identity(struct firn_store *base, char out[STORE_ID_TEXT_BUF],
     if (statx(AT_FDCWD, s->path, 0, STATX_INO | STATX_BTIME, &x) != 0)
         return firn__diag(d, FIRN_EIO, 0, "cannot look at %.120s: %s", s->path, strerror(errno));
     bool born = x.stx_mask & STATX_BTIME;
-    snprintf(out, STORE_ID_TEXT_BUF, "sqlite:%llu:%lld.%09u", (unsigned long long)x.stx_ino,
-             born ? (long long)x.stx_btime.tv_sec : 0LL, born ? x.stx_btime.tv_nsec : 0u);
+    char machine[MACHINE_ID_BUF];
+    machine_id(machine);
+    struct file_identity f = { .inode = x.stx_ino, .machine = machine };
+    if (born) {
+        f.born_s = x.stx_btime.tv_sec;
+        f.born_ns = x.stx_btime.tv_nsec;
+    }
+    file_identity_text(&f, out, STORE_ID_TEXT_BUF);
     return 0;
 }
 

@@ -20,7 +20,8 @@ import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 HOUR, DAY = 3600, 86400
 YEAR = 365 * DAY
 EPOCH_MS = 1609459200000  # of the default layout
-KILLS = 40  # more than 16 slots can take while the clock stands
+SLOTS = 16
+KILLS = 40  # more than so many slots can take while the clock stands
 
 
 class Clock:
@@ -258,7 +259,10 @@ def new_store_in_1970(t, clock):
 def crash_loop_while_frozen(t, clock):
     """With a clock that stands each crash uses up ticks that time does not give back, until no slot is left."""
     state, taker, kills = t.state("frozen"), Taker(t), 0
+    os.mkdir(state)
     clock.freeze()
+    subprocess.run([os.path.join(t.bin, "firn"), "admin", "init", "--store", f"sqlite:{state}/firn.db", "--slots", str(SLOTS)],
+                   env={**os.environ, **clock.env()}, check=True, capture_output=True, timeout=f.LIMIT)
     while True:
         server = f.Firnd(t, state, env=clock.env())
         if "state=no_slot" in server.wait_log(["state=active", "state=no_slot"]) or kills == KILLS:

@@ -19,7 +19,7 @@ import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 KILLS = 50
 LOOP_KILLS = 32
 WINDOW_S = 3  # of the embedded store
-SLOTS = 16
+SLOTS = 1024
 
 
 def make_gapless(firnd, name):
@@ -98,7 +98,7 @@ def killed_at_once(t):
 
 
 def lock_slots(path):
-    """Hold every slot's lock byte, as 16 other processes would."""
+    """Hold every slot's lock byte, as so many other processes would."""
     lock = open(path, "r+b")  # pylint: disable=consider-using-with
     F_OFD_SETLK = 37
     fcntl.fcntl(lock, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, SLOTS, 0))

@@ -68,7 +68,7 @@ def bench(t):
     t.check(0 < r["requests"] <= r["check"]["ids"] <= 200, f"an open loop sends what is due, and no more: {r}")
     t.equal((r["rate"], r["command"], r["check"]["rising"]), (200, "INCR orders", True), "rate, command, order")
 
-    # One store each: both hold slot 0, so the two hand out the same IDs sooner or later; tickets do at once.
+    # One store each: the two give out the same tickets at once.
     tickets = [f"redis://{f.ticket}/INCR/twice" for f in (a, b)]
     r = firn(t, 1, "bench", *tickets, "--requests", "100", "--connections", "2", "--json")
     t.check("duplicate IDs" in r.err and r.json()["check"]["distinct"] < 100, f"the same number from two servers is found: {r.err}")
@@ -238,7 +238,7 @@ def top(t):
     t.equal([n["up"] for n in r], [True, False], "a server that hangs is down")
     t.check("within" in r[1]["why"], f"and why: {r[1]}")
     n = r[0]
-    t.check(n["ready"] and n["clock"] == "ok" and n["slot"] == 0 and n["window_ms"] > 0 and n["ask_ns"] > 0
+    t.check(n["ready"] and n["clock"] == "ok" and 0 <= n["slot"] < 1024 and n["window_ms"] > 0 and n["ask_ns"] > 0
             and abs(n["clock_skew_us"]) < 60e6 and n["requests_per_second"] >= 0, f"what is told: {n}")
     t.equal(firn(t, 0, "top", "--once", urls[0]).status, 0, "all up")
     for args, says in ((("x",), "http://"), (("--every", "1ms"), "--every"), (("http://" + "a" * 300,), "too long")):

@@ -11,6 +11,7 @@
 
 #include "drive/lease.h"
 #include "drive/setup.h"
+#include "store/machine.h"
 #include "store/quorum.h"
 
 #include <inttypes.h>
@@ -338,7 +339,7 @@ static void examine(struct ward *w, const struct survey *v)
     find(w, 0, "window",
          "%" PRIu64 " ms, drift at most %" PRIu64 " ms, clocks within %" PRIu64 " ms", m->window,
          m->max_drift, m->skew_max);
-    if (strcmp(m->store_inc, v->identity) != 0)
+    if (!file_identity_same(m->store_inc, v->identity))
         find(w, 2, "identity",
              "the store is a copy, was restored or failed over (%s, was %s): stop users of the "
              "old one, then `firn admin fence`",

@@ -131,7 +131,7 @@ static int init(struct firn_store *store, const struct admin *a)
         return say_trouble(
             "--layout: IDs of this layout can only be read: choose one that firn can generate");
     struct lease_params p = { 0 };
-    lease_params_of(&l, shared, &p, text);
+    lease_params_of(&l, &p, text);
     struct setup e = setup_now(store, l.epoch_ms);
     struct firn_record any = { .store_ms = 0 };
     if (firn_store_read(store, firn_slice("slot/00000", 10), false, &any, NULL) == 0 &&

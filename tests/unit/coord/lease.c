@@ -14,7 +14,7 @@ T_TEST(lease_params_defaults_and_limits)
 {
     struct lease_params p = params(false), q = params(true);
     T_EQ(p.window_ms, 3000);
-    T_EQ(p.slots, 16);
+    T_EQ(p.slots, SLOTS_MAX);
     T_EQ(q.window_ms, 60000);
     T_EQ(q.slots, SLOTS_MAX);
     T_STR(p.name, "");

@@ -168,6 +168,7 @@ T_TEST(slot_begins_where_the_last_one_ended)
     setup();
     struct slot_record r = get(1);
     memcpy(r.name, "me", 3);
+    r.epoch = 1;
     r.until = 1040; /* mine, ahead of the clock but within max_drift: a quick restart */
     put(1, &r);
     active();
@@ -666,4 +667,83 @@ T_TEST(slot_floor_lets_it_run_ahead)
     active();
     T_EQ(b.n.grant.from, 1150);
     T_EQ(b.n.grant.until, 1250);
+}
+
+/* ---- strangers ---- */
+
+enum { MANY = 1024, ROUNDS = 400 };
+static struct slot_node stranger[2];
+
+/* The slot that a node with these parameters chooses of MANY; slot 7 was last held under the name
+ * "me", from `from` on. */
+static uint32_t choice(struct slot_node *n, struct slot_params p, uint64_t floor, uint64_t from)
+{
+    struct nonce me = fresh(), v = fresh();
+    struct meta_record m = { .cluster = cluster, .floor = floor };
+    struct slot_now now = { .f = floor, .mono_ms = 5000 };
+    struct slot_action a;
+    v.b[0] = (uint8_t)t_random_below(256);
+    v.b[1] = (uint8_t)t_random_below(256);
+    p.cluster = cluster;
+    p.slot_hi = MANY;
+    T_EQ(slot_init(n, &p, &me, NULL), 0);
+    slot_next(n, &now, &v, &a);
+    T_EQ(a.what, SLOT_DO_SCAN);
+    slot_scan_begin(n);
+    slot_scan_meta(n, &m);
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct slot_record r;
+        char text[RECORD_TEXT_MAX];
+        struct nonce req = fresh();
+        slot_fenced_record(&cluster, NULL, floor, 0, &req, &r);
+        if (i == 7) {
+            r.epoch = 3;
+            r.from = from;
+            memcpy(r.name, "me", 3);
+        }
+        slot_scan_add(n, i, text, slot_encode(&r, text));
+    }
+    slot_scan_done(n, &now, 0);
+    slot_next(n, &now, &v, &a);
+    T_EQ(a.what, p.use_lock ? SLOT_DO_LOCK : SLOT_DO_READ);
+    return a.slot;
+}
+
+static const struct slot_params a_file = { .window = WINDOW,
+                                           .max_drift = MAX_DRIFT,
+                                           .ts_end = 1 << 20,
+                                           .renew_every_ms = RENEW,
+                                           .backoff_min_ms = 4,
+                                           .backoff_max_ms = 64,
+                                           .use_lock = true,
+                                           .name = "me" };
+
+/* Two new stores, or two copies of one that were fenced: each begins on a random slot. */
+T_TEST(slot_strangers_rarely_meet)
+{
+    uint32_t met = 0, low = MANY, high = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        uint32_t x = choice(&stranger[0], a_file, 1000, 900);
+        uint32_t y = choice(&stranger[1], a_file, 1000, 900);
+        met += x == y;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    /* 0.4 are to be expected; more than 12 have a probability below 1e-14. */
+    T_OK(met <= 12, "%u of %d", met, ROUNDS);
+    T_OK(low < MANY / 8 && high > MANY - MANY / 8, "%u to %u", low, high);
+}
+
+/* Held since the last FENCE: taken again. Not since: nobody's. A clone's node takes another one. */
+T_TEST(slot_of_its_name)
+{
+    struct slot_params wandering = a_file;
+    wandering.wander = true;
+    uint32_t same = 0;
+    for (int i = 0; i < 100; i++) {
+        T_EQ(choice(&stranger[0], a_file, 1000, 1000), 7);
+        T_OK(choice(&stranger[0], wandering, 1000, 1000) != 7);
+        same += choice(&stranger[0], a_file, 1000, 999) == 7;
+    }
+    T_OK(same < 50, "%u", same);
 }

@@ -110,6 +110,7 @@ static struct node *boot_with(int id, struct lease_params p)
                                  .unlock = unlock };
     p.layout = p.layout ? p.layout : "default";
     p.epoch_ms = EPOCH_MS;
+    p.slots = p.slots ? p.slots : SLOTS;
     T_EQ(lease_open(&n->l, store, &p, &n->w, &d), 0, "%s", d.text);
     return n;
 }
@@ -651,12 +652,12 @@ T_TEST(lease_in_the_real_world)
     begin_file();
     static struct lease a, b;
     struct lease_world wa, wb;
-    int fd[2];
+    struct slot_lock slots[2];
     struct lease_params p = { .layout = "default", .epoch_ms = EPOCH_MS, .name = "x" };
     for (int i = 0; i < 2; i++)
-        T_EQ(slot_lock_open(path, &fd[i], NULL), 0);
-    lease_world_real(&wa, &fd[0]);
-    lease_world_real(&wb, &fd[1]);
+        T_EQ(slot_lock_open(path, "default", SLOTS_MAX, &slots[i], NULL), 0);
+    lease_world_real(&wa, &slots[0]);
+    lease_world_real(&wb, &slots[1]);
     T_EQ(lease_open(&a, store, &p, &wa, NULL), 0);
     T_EQ(lease_open(&b, store, &p, &wb, NULL), 0);
     lease_step(&a, 0);
@@ -666,6 +667,6 @@ T_TEST(lease_in_the_real_world)
     T_OK(a.view.grant.slot != b.view.grant.slot);
     T_EQ(lease_release(&a, 0, 1000), 0);
     T_EQ(lease_release(&b, 0, 1000), 0);
-    close(fd[0]);
-    close(fd[1]);
+    slot_lock_close(&slots[0]);
+    slot_lock_close(&slots[1]);
 }

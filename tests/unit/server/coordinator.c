@@ -40,7 +40,7 @@ static int start(const char *url)
     board_init(&board);
     T_EQ(firn_layout_parse("firn", 4, 0, &l, &d), 0);
     o.lease = (struct lease_params){ .name = "test", .init = true };
-    lease_params_of(&l, false, &o.lease, layout);
+    lease_params_of(&l, &o.lease, layout);
     return coordinator_start(&o, &board, &c, &d);
 }
 
