@@ -47,11 +47,14 @@ void signals_notice(uint64_t ms)
     }
 }
 
-void descriptors_raise(uint64_t want)
+uint64_t descriptors_raise(uint64_t want)
 {
-    struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < want) {
-        l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &l);
-    }
+    struct rlimit l = { 0, 0 };
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+        return 0;
+    rlim_t had = l.rlim_cur;
+    if (had >= want)
+        return had;
+    l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &l) == 0 ? l.rlim_cur : had;
 }

@@ -21,7 +21,8 @@ int signals_wait(uint32_t ms);
  * watchdog. */
 void signals_notice(uint64_t ms);
 
-/* Raise the limit on open descriptors to `want`, or as far as the system allows. */
-void descriptors_raise(uint64_t want);
+/* Raise the limit on open descriptors to `want`, or as far as the system allows. Returns the limit
+ * that holds now. */
+uint64_t descriptors_raise(uint64_t want);
 
 #endif

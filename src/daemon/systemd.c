@@ -195,6 +195,15 @@ int systemd_watchdog(void)
     return notify("WATCHDOG=1");
 }
 
+uint64_t systemd_watchdog_ms(void)
+{
+    uint64_t us, pid;
+    if (!env_number("WATCHDOG_USEC", &us) || us == 0 ||
+        (env_number("WATCHDOG_PID", &pid) && pid != (uint64_t)getpid()))
+        return 0;
+    return us / 2000 ? us / 2000 : 1;
+}
+
 int systemd_status(const char *fmt, ...)
 {
     char status[400];

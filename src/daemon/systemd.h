@@ -34,6 +34,10 @@ int systemd_ready(const char *status);
 int systemd_reloading(void); /* systemd_ready() ends it */
 int systemd_stopping(const char *status);
 int systemd_watchdog(void);
+
+/* How often to call systemd_watchdog(): half of the time after which systemd would end us
+ * (WatchdogSec=), in ms, at least 1. 0: there is no watchdog. */
+uint64_t systemd_watchdog_ms(void);
 __attribute__((format(printf, 1, 2))) int systemd_status(const char *fmt, ...);
 
 #endif

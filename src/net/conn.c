@@ -72,6 +72,12 @@ static void todo_remove(struct conn *c)
         c->todo_next->todo_prev = c->todo_prev;
 }
 
+static bool conn_may_idle(const struct conn *c)
+{
+    const struct service *s = c->loop->service;
+    return !s->may_idle || s->may_idle(s->ctx, &c->peer);
+}
+
 /* The one deadline. `anew` restarts the kinds that any progress restarts. */
 static void conn_deadline(struct conn *c, bool anew)
 {
@@ -88,7 +94,7 @@ static void conn_deadline(struct conn *c, bool anew)
         anew = c->wait != kind;
     } else if (c->waiting > 0) {
         anew = true; /* the service has deadlines of its own */
-    } else if (c->refused) {
+    } else if (conn_above(c)) {
         kind = WAIT_HEAD;
         ms = LINGER_MS;
         anew = c->wait != kind;
@@ -98,7 +104,7 @@ static void conn_deadline(struct conn *c, bool anew)
         anew = anew || c->wait != kind;
     } else {
         kind = WAIT_IDLE;
-        ms = c->peer.proto <= 1 ? o->idle_http_ms : o->idle_resp_ms;
+        ms = c->peer.proto > 1 && conn_may_idle(c) ? o->idle_resp_ms : o->idle_http_ms;
         anew = anew || c->wait != kind;
     }
     if (!anew)
@@ -136,7 +142,7 @@ static void on_closed(uv_handle_t *h)
     firn_assert(c->state == CONN_CLOSED && !c->sending && !c->first && !c->in_todo);
     firn_assert(l->stats.conns > 0 && l->held_bytes >= c->out.cap, "held=%" PRIu64, l->held_bytes);
     stat_add(&l->stats.conns, (uint64_t)-1);
-    atomic_fetch_sub_explicit(c->loop->conns_open, 1, memory_order_relaxed);
+    places_give(l->places, c->peer.network, c->place);
     l->held_bytes -= c->out.cap;
     buf_done(&c->in);
     buf_done(&c->out);
@@ -413,12 +419,8 @@ static bool conn_begin(struct conn *c, size_t n)
     c->plain = (unsigned char)l->in[0] != TLS_FIRST_BYTE;
     if (c->plain)
         return true;
-    int r = FIRN_EAGAIN;
-    if (c->refused) /* a handshake would cost us more than a polite answer is worth */
-        stat_add(&l->stats.refused, 1);
-    else
-        r = tls_accept(l->opts.tls, &c->tls);
-    if (r == FIRN_ENOENT) /* turned off in this moment */
+    int r = tls_accept(l->opts.tls, &c->tls); /* above the limit, too: a health check may come */
+    if (r == FIRN_ENOENT)                     /* turned off in this moment */
         return true;
     if (r) {
         conn_close(c);
@@ -604,8 +606,17 @@ static bool slot_take(struct loop *l, struct conn *c)
 static void on_turned_away(uv_handle_t *h)
 {
     struct conn *c = h->data;
-    atomic_fetch_sub_explicit(c->loop->conns_open, 1, memory_order_relaxed);
+    places_give(c->loop->places, c->peer.network, c->place);
     free(c);
+}
+
+static struct network conn_network(const struct conn *c)
+{
+    struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
+    int len = sizeof sa;
+    if (uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&sa, &len) < 0)
+        sa.ss_family = AF_UNSPEC;
+    return network_of((struct sockaddr *)&sa);
 }
 
 void conn_accept(struct listener *from)
@@ -625,11 +636,11 @@ void conn_accept(struct listener *from)
         return;
     }
     c->tcp.data = c;
-    uint32_t open = atomic_fetch_add_explicit(l->conns_open, 1, memory_order_relaxed);
-    c->refused = open >= l->opts.conns_max;
-    if (uv_accept((uv_stream_t *)&from->tcp, (uv_stream_t *)&c->tcp) < 0 ||
-        open >= l->opts.conns_max + REFUSE_EXTRA || !slot_take(l, c)) {
-        if (c->refused)
+    int failed = uv_accept((uv_stream_t *)&from->tcp, (uv_stream_t *)&c->tcp);
+    c->peer.network = conn_network(c);
+    c->place = places_take(l->places, c->peer.network);
+    if (failed < 0 || c->place == PLACE_NONE || !slot_take(l, c)) {
+        if (c->place == PLACE_NONE)
             stat_add(&l->stats.refused, 1);
         uv_close((uv_handle_t *)&c->tcp, on_turned_away);
         return;

@@ -15,8 +15,7 @@ enum {
     IN_BYTES_MAX = READ_BYTES + 128 * 1024, /* behind the longest unfinished request */
     REQUESTS_PER_WAKE = 2048,               /* then other connections have their turn */
     DEFERRED_PER_CONN = 1024,               /* replies that wait on one connection */
-    REFUSE_EXTRA = 128, /* connections above the limit that get a polite answer at a time */
-    LINGER_MS = 2000,   /* for the peer to read our last words before we close */
+    LINGER_MS = 2000, /* for the peer to read our last words before we close */
 };
 
 _Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)HTTP_REQUEST_BYTES_MAX, "");
@@ -45,7 +44,8 @@ struct conn {
     enum conn_state state;
     enum wait_kind wait;
     uint32_t slot; /* in loop->slots */
-    bool reading, eof, throttled, refused, continued, shut, last_request;
+    enum place place;
+    bool reading, eof, throttled, continued, shut, last_request;
     bool in_todo;
     bool begun;      /* its first byte has been looked at: TLS or not */
     bool plain;      /* it was not TLS, but had to be */
@@ -84,7 +84,7 @@ struct loop {
     uv_loop_t uv;
     struct loop_opts opts;
     const struct service *service;
-    _Atomic uint32_t *conns_open;
+    struct places *places;
     struct loop_stats stats; /* written by this thread, with relaxed atomics */
 
     uv_async_t wake;
@@ -145,6 +145,12 @@ static inline bool conn_full(struct conn *c, size_t fresh)
     c->throttled = conn_unsent(c) + c->held + fresh >=
                    (c->throttled ? o->out_low_bytes : o->out_high_bytes);
     return c->throttled;
+}
+
+/* Above the limit: it may ask for the server's health, once, and nothing else. */
+static inline bool conn_above(const struct conn *c)
+{
+    return c->place != PLACE_OPEN;
 }
 
 /* conn.c */

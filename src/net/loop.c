@@ -165,7 +165,6 @@ static void set_default(uint32_t *v, uint32_t preset)
 
 static void opts_complete(struct loop_opts *o)
 {
-    set_default(&o->conns_max, 10000);
     set_default(&o->header_ms, 10 * 1000);
     set_default(&o->body_ms, 30 * 1000);
     set_default(&o->idle_http_ms, 60 * 1000);
@@ -192,10 +191,10 @@ static uint32_t sweep_ms(const struct loop_opts *o)
     return ms > 0 ? ms : 1;
 }
 
-int loop_new(const struct loop_opts *opts, const struct service *service,
-             _Atomic uint32_t *conns_open, struct loop **out)
+int loop_new(const struct loop_opts *opts, const struct service *service, struct places *places,
+             struct loop **out)
 {
-    if (!service || !service->http || !conns_open || !out)
+    if (!service || !service->http || !places || !out)
         return FIRN_EINVAL;
     struct loop *l = calloc(1, sizeof *l);
     if (!l)
@@ -203,7 +202,7 @@ int loop_new(const struct loop_opts *opts, const struct service *service,
     l->opts = opts ? *opts : (struct loop_opts){ 0 };
     opts_complete(&l->opts);
     l->service = service;
-    l->conns_open = conns_open;
+    l->places = places;
     buf_init(&l->out, (size_t)l->opts.out_max_bytes + OUT_MAX_EXTRA);
     buf_init(&l->sealed, l->out.max + l->out.max / 256 + OUT_MAX_EXTRA); /* 16 KiB a record */
     loop_date(l);

@@ -8,6 +8,7 @@
 #define FIRN_NET_LOOP_H
 
 #include "firn/error.h"
+#include "net/places.h"
 #include "net/service.h"
 
 #include <stdatomic.h>
@@ -15,17 +16,17 @@
 
 struct tls_context; /* wire/tls_context.h */
 
-struct loop_opts {         /* zero means the default */
-    uint32_t conns_max;    /* on all loops together; default 10,000 */
-    uint32_t header_ms;    /* from a request's first byte to the end of its head; 10 s */
-    uint32_t body_ms;      /* ... to the end of its body; 30 s */
-    uint32_t idle_http_ms; /* between requests; 60 s */
-    uint32_t idle_resp_ms; /* 0: never, Redis clients hold connections open; TCP keepalive guards */
-    uint32_t write_ms;     /* without the peer taking a byte; 30 s */
-    uint32_t drain_ms;     /* what loop_drain() gives those that are in the middle; 10 s */
-    uint32_t out_high_bytes;     /* a peer with so much unsent is not read from; 256 KiB */
-    uint32_t out_low_bytes;      /* ... until it is down to this; 64 KiB */
-    uint32_t out_max_bytes;      /* hard bound on one connection's unsent bytes; 16 MiB */
+struct loop_opts {           /* zero means the default */
+    uint32_t header_ms;      /* from a request's first byte to the end of its head; 10 s */
+    uint32_t body_ms;        /* ... to the end of its body; 30 s */
+    uint32_t idle_http_ms;   /* between requests; 60 s */
+    uint32_t idle_resp_ms;   /* 0: never, Redis clients hold connections open; TCP keepalive guards.
+                            * Where service.may_idle() says no, idle_http_ms counts */
+    uint32_t write_ms;       /* without the peer taking a byte; 30 s */
+    uint32_t drain_ms;       /* what loop_drain() gives those that are in the middle; 10 s */
+    uint32_t out_high_bytes; /* a peer with so much unsent is not read from; 256 KiB */
+    uint32_t out_low_bytes;  /* ... until it is down to this; 64 KiB */
+    uint32_t out_max_bytes;  /* hard bound on one connection's unsent bytes; 16 MiB */
     uint64_t loop_out_max_bytes; /* ... on those of all connections of a loop; 256 MiB */
     struct tls_context
         *tls; /* borrowed; NULL: no TLS. While it has a certificate, plaintext is refused */
@@ -35,6 +36,7 @@ struct loop_opts {         /* zero means the default */
 struct loop_stats {
     uint64_t conns; /* now open */
     uint64_t accepted, refused;
+    uint64_t crowded; /* of those refused: their network had too many connections */
     uint64_t http_requests, resp_requests;
     uint64_t http_errors, resp_errors; /* refused by the parsers */
     uint64_t timeouts;                 /* header, body, idle and write deadlines */
@@ -46,10 +48,10 @@ struct loop_stats {
 
 struct loop;
 
-/* `conns_open` is shared by all loops of the process and starts at 0; borrowed, as is `service`
- * (one per loop, since its ctx is). */
+/* `places` is shared by all loops of the process; borrowed, as is `service` (one per loop, since
+ * its ctx is). */
 FIRN_MUSTUSE int loop_new(const struct loop_opts *opts, const struct service *service,
-                          _Atomic uint32_t *conns_open, struct loop **out);
+                          struct places *places, struct loop **out);
 
 /* Frees a loop that does not run (any more), after the last loop_call(). NULL is fine. */
 void loop_free(struct loop *l);

@@ -69,6 +69,22 @@ void conn_refuse(struct conn *c, unsigned status, const char *http, const char *
     reply_finish(c, r, start);
 }
 
+/* The limit on connections is reached. */
+static void refuse_above(struct conn *c)
+{
+    stat_add(&c->loop->stats.refused, 1);
+    if (c->place == PLACE_CROWDED) {
+        stat_add(&c->loop->stats.crowded, 1);
+        conn_refuse(c, 503,
+                    "too many connections from this address: keep fewer open, or raise "
+                    "limits.connections_per_address",
+                    "max number of clients of this address reached");
+    } else {
+        conn_refuse(c, 503, "too many connections: try again, or raise limits.connections",
+                    "max number of clients reached");
+    }
+}
+
 /* The bytes behind a request that a run of requests like it may take. */
 static struct slice what_follows(const char *p, size_t len, size_t used, int budget)
 {
@@ -97,6 +113,10 @@ static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
         return -1;
     }
     c->continued = c->in_body = false;
+    if (conn_above(c) && !(l->service->vital && l->service->vital(&req))) {
+        refuse_above(c);
+        return -1;
+    }
     struct reply spot, *r = reply_start(c, &spot);
     if (!r) {
         conn_close(c);
@@ -104,7 +124,7 @@ static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
     }
     size_t start = r->out->len;
     r->head = req.method == METHOD_HEAD;
-    r->keep_alive = req.keep_alive;
+    r->keep_alive = req.keep_alive && !conn_above(c);
     r->minor = req.minor;
     req.self = (struct slice){ p, (size_t)used };
     req.rest = what_follows(p, len, (size_t)used, *budget);
@@ -202,10 +222,8 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
                 c->in_partial = true;
                 break;
             }
-            if (c->refused) {
-                stat_add(&c->loop->stats.refused, 1);
-                conn_refuse(c, 503, "too many connections: try again, or raise the limit",
-                            "max number of clients reached");
+            if (conn_above(c) && c->peer.proto != 1) {
+                refuse_above(c);
                 break;
             }
             if (c->plain) {

@@ -11,6 +11,7 @@
 #ifndef FIRN_NET_SERVICE_H
 #define FIRN_NET_SERVICE_H
 
+#include "net/places.h"
 #include "wire/buf.h"
 #include "wire/http.h"
 #include "wire/resp.h"
@@ -28,7 +29,8 @@ struct peer {
     uint32_t flags; /* the service's own, 0 at first */
     void *user;     /* the service's own, NULL at first; give it back in closed() */
     uint64_t key;   /* the service's own, 0 at first */
-    const char *cert_name; /* in the certificate it proved to own, see tls_peer_name(); or NULL */
+    struct network network; /* where it is */
+    const char *cert_name;  /* in the certificate it proved to own, see tls_peer_name(); or NULL */
 };
 
 /* "127.0.0.1:51234", "[::1]:51234"; "?" when the peer is gone already. A system call: not for every
@@ -75,6 +77,14 @@ struct service {
     /* Optional. Whether the word, in any case, is a command of resp(): then a connection may begin
      * with a line of text instead of an array. */
     bool (*command)(const char *p, size_t len);
+
+    /* Optional. Whether a connection above the limit may ask this; without it, none may ask
+     * anything. Its connection is closed after the answer. */
+    bool (*vital)(const struct http_request *req);
+
+    /* Optional. Whether a RESP connection may stay open without a request for idle_resp_ms; without
+     * it, every one may. */
+    bool (*may_idle)(struct service_ctx *ctx, const struct peer *p);
 };
 
 /* The head of an HTTP answer: status line, Date, `fields` (whole lines, each with its CRLF; may be

@@ -32,7 +32,7 @@ struct app {
     struct service_ctx *ctx; /* one for each loop */
     size_t loops;
     uint64_t started_ms; /* Unix ms */
-    _Atomic uint32_t conns_open;
+    struct places places;
     _Atomic bool draining;
     char address[PORTS][PEER_ADDRESS_BUF]; /* the first of each port, as bound */
     char store_text[256]; /* which store, for people: settings may be freed by a reload */
@@ -79,6 +79,9 @@ void resp_waits_free(struct service_ctx *ctx);
 /* Before any loop starts, and after the coordinator ended. */
 void http_init(struct service_ctx *ctx);
 void http_done(struct service_ctx *ctx);
+
+/* Whether a client above limits.connections may ask this: health and metrics. */
+bool http_vital(const struct http_request *req);
 
 /* "GET /v1/ids/{kind}" for the counters; NULL behind the last. */
 const char *http_route_name(size_t i);

@@ -48,7 +48,7 @@ struct config {
         char *tls_cert, *tls_key, *tls_ca; /* paths, or NULL */
     } cluster;                             /* for the store raft: */
     struct {
-        uint64_t connections, ids_per_request;
+        uint64_t connections, connections_per_address, ids_per_request;
         uint64_t header_ms, idle_ms, notice_ms, drain_ms;
     } limits;
     struct {

@@ -91,6 +91,9 @@ FIRN_MUSTUSE int guard_check(struct service_ctx *ctx, struct peer *peer, struct 
 FIRN_MUSTUSE int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user,
                             struct slice token, struct guard_refusal *why);
 
+/* For struct service: a RESP connection without a token does not idle, where there are tokens. */
+bool guard_may_idle(struct service_ctx *ctx, const struct peer *peer);
+
 /* The peer's name: that of its token, or the one in its certificate if there are no tokens
  * (*out_sort says which: 't' or 'c'); else NULL and '-'. Good until the view's next use. */
 const char *guard_who(struct service_ctx *ctx, struct peer *peer, struct slice authorization,

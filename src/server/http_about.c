@@ -252,7 +252,7 @@ void route_node(struct call *c)
     json_end(b, '}');
     json_count(b, "loops", app->loops);
     json_count(b, "lanes", app->plan.lanes);
-    json_count(b, "connections", atomic_load(&app->conns_open));
+    json_count(b, "connections", atomic_load(&app->places.open));
     json_count(b, "ids_per_request", c->ctx->numbers_max);
     json_begin(b, "listen", '{');
     for (int i = 0; i < PORTS; i++)

@@ -426,6 +426,15 @@ void http_handle(struct service_ctx *ctx, const struct http_request *req, struct
     dispatch(&c);
 }
 
+bool http_vital(const struct http_request *req)
+{
+    static const char *const paths[] = { "/healthz", "/readyz", "/metrics" };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (req->path.len == strlen(paths[i]) && memcmp(req->path.p, paths[i], req->path.len) == 0)
+            return req->method <= METHOD_HEAD;
+    return false;
+}
+
 void http_init(struct service_ctx *ctx)
 {
     name_routes();

@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "daemon/signals.h"
 #include "daemon/systemd.h"
+#include "platform/mono.h"
 #include "store/url.h"
 #include "wire/url.h"
 
@@ -18,11 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LISTENERS_MAX = 16, LOOPS_MAX = 64 };
+enum {
+    LISTENERS_MAX = 16,
+    LOOPS_MAX = 64,
+    LOOP_DESCRIPTORS = 8,    /* of a loop beside its sockets: epoll, wake-ups */
+    OTHER_DESCRIPTORS = 128, /* the store, peers, files */
+};
 
 struct runner { /* one loop's thread */
     pthread_t thread;
@@ -120,11 +127,32 @@ static int start_guard(struct firn_diag *d)
     return r ? r : tls_context_load(app.tls, &files, d);
 }
 
+/* As many places as the settings say, or as the system allows descriptors for. */
+static int make_places(void)
+{
+    const struct config *c = &app.config;
+    uint64_t want = c->limits.connections, salt;
+    uint64_t listeners = c->listen.home.n + c->listen.snowflake.n + c->listen.ticket.n;
+    uint64_t others = PLACES_EXTRA + OTHER_DESCRIPTORS + app.loops * (listeners + LOOP_DESCRIPTORS);
+    uint64_t have = descriptors_raise(want + others);
+    uint64_t room = have > 2 * others ? have - others : have / 2;
+    uint64_t max = room < want ? room : want;
+    if (max < want)
+        log_warn("connections_lowered",
+                 "wanted=%" PRIu64 " now=%" PRIu64 " descriptors=%" PRIu64 " cure=%s", want, max,
+                 have,
+                 "raise the hard limit on open files (LimitNOFILE= in the systemd unit, ulimit -Hn "
+                 "in a shell) or lower limits.connections");
+    if (getrandom(&salt, sizeof salt, 0) != (ssize_t)sizeof salt)
+        return FIRN_EIO;
+    places_init(&app.places, (uint32_t)max, (uint32_t)c->limits.connections_per_address, salt);
+    return 0;
+}
+
 static int start_loops(struct firn_diag *d)
 {
     const struct config *c = &app.config;
-    struct loop_opts o = { .conns_max = (uint32_t)c->limits.connections,
-                           .header_ms = (uint32_t)c->limits.header_ms,
+    struct loop_opts o = { .header_ms = (uint32_t)c->limits.header_ms,
                            .idle_http_ms = (uint32_t)c->limits.idle_ms,
                            .drain_ms = (uint32_t)c->limits.drain_ms,
                            .tls = app.tls };
@@ -145,11 +173,13 @@ static int start_loops(struct firn_diag *d)
                                                .resp = resp_handle,
                                                .turn = on_turn,
                                                .closed = on_closed,
-                                               .command = resp_is_command };
+                                               .command = resp_is_command,
+                                               .vital = http_vital,
+                                               .may_idle = guard_may_idle };
         int r = ctx->numbers ? minter_new(&app.plan, &app.board, (uint32_t)i, &ctx->minter)
                              : FIRN_ENOMEM;
         if (r == 0)
-            r = loop_new(&o, &runners[i].service, &app.conns_open, &ctx->loop);
+            r = loop_new(&o, &runners[i].service, &app.places, &ctx->loop);
         if (r == 0)
             r = outbox_new(ctx->loop, &ctx->outbox);
         if (r == 0)
@@ -356,14 +386,16 @@ static void reload(void)
     systemd_ready("serving");
 }
 
-/* Until a signal ends the program; returns it. The watchdog is fed while the board's version
- * changes: a coordinator that hangs in the store must be noticed. */
+/* Until a signal ends the program; returns it. The watchdog is fed twice in the time that systemd
+ * gives, while the board's version changes: a coordinator that hangs in the store must be noticed.
+ */
 static int wait_for_end(void)
 {
     bool was_ready = false;
-    uint64_t version = 0;
+    uint64_t version = 0, fed_ms = 0;
+    const uint64_t feed_ms = systemd_watchdog_ms(), nap_ms = 1000;
     for (;;) {
-        int sig = signals_wait(1000);
+        int sig = signals_wait((uint32_t)(feed_ms && feed_ms < nap_ms ? feed_ms : nap_ms));
         if (sig == SIGTERM || sig == SIGINT)
             return sig;
         if (sig == SIGHUP)
@@ -375,10 +407,12 @@ static int wait_for_end(void)
         else
             systemd_status("%s", why);
         was_ready |= ready;
-        uint64_t now = atomic_load(&app.board.version);
-        if (now != version)
+        uint64_t now = atomic_load(&app.board.version), ms = mono_ms();
+        if (feed_ms && now != version && ms - fed_ms >= feed_ms) {
             systemd_watchdog();
-        version = now;
+            version = now;
+            fed_ms = ms;
+        }
         log_flush();
     }
 }
@@ -399,7 +433,7 @@ static void stop(int sig)
     atomic_store(&app.draining, true);
     if (sig == SIGTERM && app.config.limits.notice_ms > 0)
         give_notice(app.config.limits.notice_ms);
-    log_info("draining", "connections=%u", (unsigned)atomic_load(&app.conns_open));
+    log_info("draining", "connections=%u", (unsigned)atomic_load(&app.places.open));
     for (size_t i = 0; i < app.loops; i++)
         loop_drain(app.ctx[i].loop);
     uint64_t last = 0;
@@ -436,15 +470,17 @@ static int run(void)
     clock_gettime(CLOCK_REALTIME, &now);
     app.started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     log_setup((enum log_level)app.config.log.level, (enum log_format)app.config.log.format);
-    descriptors_raise(app.config.limits.connections + 256);
     board_init(&app.board);
     signals_block();
+    umask(077); /* what we write names sequences and stores: it is for our user alone */
 
     int r = plan_layout(&d);
     if (r)
         return fail("layout", r, &d);
     if ((r = start_guard(&d)))
         return fail("security", r, &d);
+    if ((r = make_places()))
+        return fail("places for connections", r, &d);
     if ((r = start_loops(&d)) || (r = listen_all(&d)))
         return fail("listening", r, &d);
     if ((r = start_coordinator(&d)))

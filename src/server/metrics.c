@@ -31,6 +31,8 @@ static void network(struct app *app, struct buf *out)
     metric(out, "firn_connections_accepted_total", "Connections accepted.", (double)sum.accepted);
     metric(out, "firn_connections_refused_total", "Connections refused: too many.",
            (double)sum.refused);
+    metric(out, "firn_connections_crowded_total",
+           "Of those, connections whose address had too many.", (double)sum.crowded);
     metric_head(out, "firn_requests_total", "Requests, by protocol.");
     metric_value(out, "firn_requests_total", "protocol", "http", sum.http_requests);
     metric_value(out, "firn_requests_total", "protocol", "resp", sum.resp_requests);

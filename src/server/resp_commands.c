@@ -238,7 +238,7 @@ static void run_info(struct service_ctx *ctx, const struct resp_request *q, stru
                      "# Firn\r\nready:%d\r\nready_reason:%s\r\nslot:%u\r\nslot_state:%s\r\n",
                      (int)getpid(),
                      (unsigned long long)((uint64_t)now.tv_sec - app->started_ms / 1000),
-                     (unsigned)atomic_load(&app->conns_open), (unsigned long long)ids,
+                     (unsigned)atomic_load(&app->places.open), (unsigned long long)ids,
                      (unsigned long long)atomic_load(&coordinator_stats(app->coordinator)->tickets),
                      ready, why, v.grant.slot, slot_state_name(v.state));
     resp_verbatim(r->out, resp_proto(r), "txt", text, (size_t)n);

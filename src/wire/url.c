@@ -18,7 +18,7 @@ static bool read_port(struct slice s, uint16_t *out)
         if (s.p[i] < '0' || s.p[i] > '9' || (v = v * 10 + (uint32_t)(s.p[i] - '0')) > 65535)
             return false;
     *out = (uint16_t)v;
-    return s.len > 0;
+    return s.len > 0 && s.len <= 5; /* 00000000 is no port */
 }
 
 enum host_error host_port_read(struct slice text, struct host_port *out)

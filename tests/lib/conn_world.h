@@ -35,7 +35,7 @@ struct service_ctx {
 struct world {
     struct service service;
     struct service_ctx ctx;
-    _Atomic uint32_t conns_open;
+    struct places places;
     struct loop *loop;
     pthread_t thread;
     struct sockaddr_in address;
@@ -95,6 +95,8 @@ static inline void on_resp(struct service_ctx *x, const struct resp_request *req
     int64_t n = 0;
     if (req->argc > 1 && resp_i64(req->argv[1], &n) < 0)
         n = -1;
+    if (n == -1)
+        r->peer->flags = 1;
     if (resp_is(req, 0, "N"))
         answer(r, (unsigned)n);
     else if (resp_is(req, 0, "D"))
@@ -127,23 +129,51 @@ static inline void on_closed(struct service_ctx *x, struct peer *p)
         x->closed++;
 }
 
+/* /n/0 stands for health. */
+static inline bool is_vital(const struct http_request *req)
+{
+    return req->path.len == 4 && memcmp(req->path.p, "/n/0", 4) == 0;
+}
+
+/* N -1 takes the right to idle away. */
+static inline bool may_idle(struct service_ctx *x, const struct peer *p)
+{
+    (void)x;
+    return p->flags == 0;
+}
+
 static inline void *run(void *loop)
 {
     return loop_run(loop) == 0 ? loop : NULL;
 }
 
-static inline void world_start(struct world *w, const struct loop_opts *opts)
+/* At most `conns_max` connections, each network `per_network` of them (0: any number). */
+static inline void world_start_limited(struct world *w, const struct loop_opts *opts,
+                                       uint32_t conns_max, uint32_t per_network)
 {
     int fd;
     struct firn_diag diag;
     socklen_t len = sizeof w->address;
     memset(w, 0, sizeof *w);
-    w->service = (struct service){ &w->ctx, on_http, on_resp, on_turn, on_closed, is_command };
+    w->service = (struct service){ .ctx = &w->ctx,
+                                   .http = on_http,
+                                   .resp = on_resp,
+                                   .turn = on_turn,
+                                   .closed = on_closed,
+                                   .command = is_command,
+                                   .vital = is_vital,
+                                   .may_idle = may_idle };
+    places_init(&w->places, conns_max, per_network, 42);
     T_EQ(listen_open("127.0.0.1:0", &fd, 1, &diag), 0);
     T_EQ(getsockname(fd, (struct sockaddr *)&w->address, &len), 0);
-    T_EQ(loop_new(opts, &w->service, &w->conns_open, &w->loop), 0);
+    T_EQ(loop_new(opts, &w->service, &w->places, &w->loop), 0);
     T_EQ(loop_listen(w->loop, fd, 7), 0);
     T_EQ(pthread_create(&w->thread, NULL, run, w->loop), 0);
+}
+
+static inline void world_start(struct world *w, const struct loop_opts *opts)
+{
+    world_start_limited(w, opts, 10000, 0);
 }
 
 static inline void world_stop(struct world *w)
@@ -151,7 +181,7 @@ static inline void world_stop(struct world *w)
     loop_drain(w->loop);
     pthread_join(w->thread, NULL);
     loop_free(w->loop);
-    T_EQ(w->conns_open, 0);
+    T_EQ(w->places.open, 0);
 }
 
 static inline void ask(struct world *w, void (*fn)(struct world *w, void *arg), void *arg);

@@ -189,7 +189,6 @@ static void world_open_window(bool ready)
 static void world_start(void)
 {
     struct firn_layout l;
-    struct loop_opts o = { .conns_max = 1 };
     world.tail = &world.first;
     world.next = 100001;
     world.app.loops = 1;
@@ -204,7 +203,7 @@ static void world_start(void)
     if (firn_layout_parse("firn", 4, 0, &l, NULL) != 0 ||
         minter_plan_init(&world.app.plan, &l, 1, NULL) != 0 ||
         minter_new(&world.app.plan, &world.app.board, 0, &world.ctx.minter) != 0 ||
-        loop_new(&o, &world.service, &world.app.conns_open, &world.loop) != 0)
+        loop_new(NULL, &world.service, &world.app.places, &world.loop) != 0)
         abort();
     world.ctx.loop = world.loop;
     world.conn.loop = world.loop;

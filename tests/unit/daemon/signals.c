@@ -37,10 +37,10 @@ T_TEST(descriptors_are_raised_and_never_lowered)
 {
     struct rlimit before, after;
     T_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-    descriptors_raise(1);
+    T_EQ(descriptors_raise(1), before.rlim_cur);
     T_EQ(getrlimit(RLIMIT_NOFILE, &after), 0);
     T_EQ(after.rlim_cur, before.rlim_cur);
-    descriptors_raise(UINT64_MAX);
+    T_EQ(descriptors_raise(UINT64_MAX), before.rlim_max); /* what it got, not what it asked for */
     T_EQ(getrlimit(RLIMIT_NOFILE, &after), 0);
     T_EQ(after.rlim_cur, before.rlim_max);
 }

@@ -68,6 +68,29 @@ T_TEST(systemd_notify_path)
     rmdir(dir);
 }
 
+T_TEST(systemd_watchdog_is_fed_twice_in_its_time)
+{
+    char pid[32];
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
+    T_EQ(systemd_watchdog_ms(), 0);
+    setenv("WATCHDOG_USEC", "10000000", 1);
+    T_EQ(systemd_watchdog_ms(), 5000);
+    setenv("WATCHDOG_USEC", "800000", 1);
+    T_EQ(systemd_watchdog_ms(), 400);
+    setenv("WATCHDOG_USEC", "1", 1);
+    T_EQ(systemd_watchdog_ms(), 1);
+    setenv("WATCHDOG_PID", "1", 1); /* another process is watched */
+    T_EQ(systemd_watchdog_ms(), 0);
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    setenv("WATCHDOG_PID", pid, 1);
+    T_EQ(systemd_watchdog_ms(), 1);
+    setenv("WATCHDOG_USEC", "x", 1);
+    T_EQ(systemd_watchdog_ms(), 0);
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
+}
+
 T_TEST(systemd_notify_abstract)
 {
     char name[64];

@@ -28,7 +28,7 @@ T_TEST(conn_drain_finishes_what_is_in_flight)
     hear_end(busy);
     pthread_join(w.thread, NULL);
     loop_free(w.loop);
-    T_EQ(w.conns_open, 0);
+    T_EQ(w.places.open, 0);
 }
 
 T_TEST(conn_leave_ends_connections_with_an_answer)
@@ -54,7 +54,7 @@ T_TEST(conn_leave_ends_connections_with_an_answer)
     hear_end(redis);
     pthread_join(w.thread, NULL);
     loop_free(w.loop);
-    T_EQ(w.conns_open, 0);
+    T_EQ(w.places.open, 0);
 }
 
 /* The first answer after loop_leave() ends its connection; requests behind it are still with the
@@ -107,7 +107,7 @@ T_TEST(conn_drain_answers_what_had_arrived)
     hear_end(a.redis);
     pthread_join(w.thread, NULL);
     loop_free(w.loop);
-    T_EQ(w.conns_open, 0);
+    T_EQ(w.places.open, 0);
 }
 
 T_TEST(conn_drain_does_not_wait_for_ever)

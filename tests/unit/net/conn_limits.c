@@ -33,9 +33,8 @@ T_TEST(conn_deadlines)
 T_TEST(conn_too_many)
 {
     static struct world w;
-    struct loop_opts opts = { .conns_max = 2 };
     char body[4096];
-    world_start(&w, &opts);
+    world_start_limited(&w, NULL, 2, 0);
     int a = dial(&w), b = dial(&w);
     say(a, GET("/n/1"));
     hear_number(a, 1);
@@ -48,14 +47,42 @@ T_TEST(conn_too_many)
     say(d, "*1\r\n$4\r\nPING\r\n");
     hear(d, "-ERR max number of clients reached\r\n");
     hear_end(d);
+    int health = dial(&w); /* a place is kept for it, for one answer */
+    say(health, GET("/n/0") GET("/n/0"));
+    hear_number(health, 0);
+    hear_end(health);
+    struct loop_stats stats;
+    loop_stats(w.loop, &stats);
+    T_EQ(stats.refused, 2);
     close(a);
-    for (int i = 0; i < 2000 && atomic_load(&w.conns_open) > 1; i++)
+    for (int i = 0; i < 2000 && atomic_load(&w.places.open) > 1; i++)
         usleep(1000);
     a = dial(&w);
     say(a, GET("/n/4"));
     hear_number(a, 4);
     close(a);
     close(b);
+    world_stop(&w);
+}
+
+/* The service decides whether a RESP connection may idle. */
+T_TEST(conn_resp_without_a_right_to_idle)
+{
+    static struct world w;
+    struct loop_opts opts = { .idle_http_ms = 200 };
+    world_start(&w, &opts);
+    int may = dial(&w), not = dial(&w);
+    say(may, "*1\r\n$4\r\nPING\r\n");
+    hear(may, "+PONG\r\n");
+    say(not, "*2\r\n$1\r\nN\r\n$2\r\n-1\r\n");
+    hear(not, ":4294967295\r\n");
+    hear_end(not );
+    say(may, "*1\r\n$4\r\nPING\r\n");
+    hear(may, "+PONG\r\n");
+    struct loop_stats stats;
+    loop_stats(w.loop, &stats);
+    T_EQ(stats.timeouts, 1);
+    close(may);
     world_stop(&w);
 }
 

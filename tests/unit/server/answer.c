@@ -26,11 +26,10 @@ static void no_resp(struct service_ctx *ctx, const struct resp_request *q, struc
 
 static void begin(void)
 {
-    static _Atomic uint32_t conns;
+    static struct places places;
     static const struct service service = { .http = no_http, .resp = no_resp };
-    struct loop_opts o = { .conns_max = 1 };
     if (!loop)
-        T_EQ(loop_new(&o, &service, &conns, &loop), 0);
+        T_EQ(loop_new(NULL, &service, &places, &loop), 0);
     buf_done(&reply.own);
     reply = (struct reply){ .loop = loop, .minor = 1, .keep_alive = true };
     buf_init(&reply.own, 64 * 1024 * 1024);

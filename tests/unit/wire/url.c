@@ -38,6 +38,8 @@ T_TEST(host_and_port)
         { ":", HOST_BAD_PORT, NULL, 0, false },
         { "[::1]:", HOST_BAD_PORT, NULL, 0, true },
         { "a:65536", HOST_BAD_PORT, NULL, 0, false },
+        { "a:0000000", HOST_BAD_PORT, NULL, 0, false },
+        { "a:000080", HOST_BAD_PORT, NULL, 0, false },
         { "a:4294967297", HOST_BAD_PORT, NULL, 0, false },
         { "a:18446744073709551617", HOST_BAD_PORT, NULL, 0, false },
         { "a:-1", HOST_BAD_PORT, NULL, 0, false },
