@@ -41,6 +41,13 @@ struct lease_params {
 void lease_params_of(const struct firn_layout *l, struct lease_params *p,
                      char text[FIRN_LAYOUT_TEXT_BUF]);
 
+/* Whether sequences may be used: they need the store to be the right one, but no slot. */
+enum lease_gate {
+    LEASE_GATE_WAIT, /* the store is looked at as a whole, or must be fenced first */
+    LEASE_GATE_SHUT, /* an operator has to act */
+    LEASE_GATE_OPEN,
+};
+
 struct lease_view {        /* published to the generators; a copy after each step */
     enum slot_state state; /* DRY, WAIT_CLOCK, ... as of the step */
     enum clock_state clock;
@@ -55,7 +62,8 @@ struct lease_view {        /* published to the generators; a copy after each ste
     uint64_t stamp_end; /* while the floor counts, all stamps are below it, whatever F is; else 0 */
     uint64_t fenced_count, twin_count, store_errors; /* for metrics */
     uint64_t fences; /* of fenced_count: this process fenced the store, a copy or a restored one */
-    bool ready;      /* false from a quarter of the window left, or without any */
+    enum lease_gate gate;
+    bool ready;           /* false from a quarter of the window left, or without any */
     uint64_t ready_until; /* and from this tick on, unless a step runs earlier */
 };
 
@@ -92,5 +100,9 @@ void lease_view_clock(struct lease_view *v, struct clock_f *c, int64_t mono_ns);
  * view keeps that error. */
 void lease_view_node(struct lease_view *v, const struct slot_node *n, const struct slot_now *now,
                      bool running);
+
+/* The gate. `sound`: the store was looked at and is the one that it should be; `state`, `error`: of
+ * the view. Sequences need no clock: they are open while only that is missing. */
+enum lease_gate lease_gate_of(bool sound, enum slot_state state, int error);
 
 #endif

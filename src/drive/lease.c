@@ -295,12 +295,24 @@ static int start_node(struct lease *l, struct firn_diag *d)
     return 0;
 }
 
+/* Without a clock there is no node, but sequences need none: whether this is the store that it
+ * should be. One of this machine without records is made when there is a clock. */
+static bool is_sound(struct lease *l, bool gone)
+{
+    char id[STORE_ID_TEXT_BUF];
+    if (gone)
+        return !is_shared(l) && !l->born_;
+    return !l->changed_ && !l->born_ && firn_store_identity(l->store, id, NULL) == 0 &&
+           strcmp(id, l->meta.store_inc) == 0;
+}
+
 /* 0: there is a node to run. */
 static int open_store(struct lease *l, struct firn_diag *d)
 {
     struct clock_reading reading;
     uint64_t highest = 0;
     int r = read_meta(l, &l->meta, d), gone = r == FIRN_ENOENT;
+    l->sound_ = false;
     if (r == 0)
         r = check_layout(l, d);
     if (r == 0 || gone)
@@ -309,6 +321,7 @@ static int open_store(struct lease *l, struct firn_diag *d)
         read_now(l, 0, &reading);
         l->highest_until_ = max64(l->highest_until_, highest);
         r = need_clock(l, &reading, l->highest_until_, d);
+        l->sound_ = r == FIRN_ECLOCK && is_sound(l, gone);
     }
     if (r == 0 && gone && l->born_)
         r = stuck(l,
@@ -503,11 +516,12 @@ static void publish(struct lease *l, uint64_t last)
 {
     struct clock_reading reading;
     struct slot_now now = read_now(l, last, &reading);
+    bool running = l->phase_ == LEASE_RUN;
     lease_view_clock(&l->view, &l->clock, reading.mono);
-    if (!l->born_)
-        return;
-    lease_view_node(&l->view, &l->node, &now, l->phase_ == LEASE_RUN);
-    if (l->phase_ == LEASE_RUN && l->node.grant.gen != 0)
+    if (l->born_)
+        lease_view_node(&l->view, &l->node, &now, running);
+    l->view.gate = lease_gate_of(running || l->sound_, l->view.state, l->view.error);
+    if (l->born_ && running && l->node.grant.gen != 0)
         l->highest_until_ = max64(l->highest_until_, l->node.grant.until);
 }
 

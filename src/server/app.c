@@ -13,6 +13,17 @@ static bool in_time(struct app *app, const struct lease_view *v)
     return firn_layout_ticks(&app->plan.lease, us) < v->ready_until;
 }
 
+static bool tickets_work(struct app *app, const char **why)
+{
+    static _Thread_local char text[sizeof((struct firn_diag *)0)->text + 64];
+    struct firn_diag d;
+    if (!app->coordinator || !coordinator_failing(app->coordinator, &d))
+        return true;
+    snprintf(text, sizeof text, "tickets cannot be written (%s)", d.text);
+    *why = text;
+    return false;
+}
+
 bool app_ready(struct app *app, const char **why)
 {
     struct lease_view v;
@@ -21,7 +32,9 @@ bool app_ready(struct app *app, const char **why)
         return false;
     }
     board_copy(&app->board, &v);
-    if (v.ready && in_time(app, &v)) {
+    if (v.gate == LEASE_GATE_OPEN && v.ready && in_time(app, &v)) {
+        if (!tickets_work(app, why))
+            return false;
         *why = v.clock == CLOCK_HELD ? "ready; the clock stepped back or stands still, and is held"
                : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed now"
                                           : "ready";
@@ -43,6 +56,8 @@ bool app_ready(struct app *app, const char **why)
     };
     *why = v.clock == CLOCK_WAIT && v.state != SLOT_START && v.state != SLOT_HALTED
                ? "the clock is not plausible: waiting for it to be set"
+           : v.gate == LEASE_GATE_WAIT && v.ready
+               ? "the store may have become another one: it is looked at, and fenced if so"
                : reasons[v.state];
     if (v.error && v.diag.text[0] &&
         strcmp(*why, v.diag.text) != 0) { /* add the store's own words */

@@ -67,6 +67,10 @@ int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record
     int r = ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag);
     if (r != FIRN_ENOENT)
         return r;
+    bool create = j->create || strcmp(j->name, DEFAULT_SEQUENCE) == 0;
+    int gate = create ? ticket_gate_create(c, &j->diag) : 0;
+    if (gate)
+        return gate;
     if (strcmp(j->name, DEFAULT_SEQUENCE) == 0) {
         r = ticket_create(&c->tickets, j->name, j->name_len, &c->opts.first, out, &j->diag);
     } else if (j->create) {
@@ -108,10 +112,10 @@ bool coordinator_run_other(struct coordinator *c, struct job *j)
         run_list(c, j);
     else if (j->what == JOB_NODES)
         j->result = nodes_list(c->nodes, c->store, &j->nodes, &j->list_n, &j->diag);
-    else if (j->what == JOB_CREATE)
+    else if (j->what == JOB_CREATE && (j->result = ticket_gate_create(c, &j->diag)) == 0)
         j->result = ticket_create(&c->tickets, j->name, j->name_len, &j->spec, &j->record,
                                   &j->diag);
-    else
+    else if (j->what != JOB_CREATE)
         j->result = coordinator_describe(c, j, &j->record);
     return true;
 }
@@ -211,6 +215,8 @@ static uint64_t step(struct coordinator *c)
     atomic_fetch_add_explicit(&c->stats.steps, 1, memory_order_relaxed);
     log_changes(c); /* first, so that no ID is older than the line about its grant */
     board_publish(c->board, &c->lease->view);
+    if (c->lease->view.gate != LEASE_GATE_OPEN)
+        ranges_drop(&c->ranges); /* another server may be granted them by what is there now */
     return next;
 }
 
@@ -288,6 +294,15 @@ static uint64_t earliest(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* False: some jobs wait for the store's state to change. */
+static bool serve(struct coordinator *c, struct job *jobs)
+{
+    bool passed = ticket_gate(c, &jobs);
+    if (jobs)
+        group_commit_run(c, jobs);
+    return passed;
+}
+
 static void *run(void *arg)
 {
     struct coordinator *c = arg;
@@ -295,22 +310,24 @@ static void *run(void *arg)
     while (!reach_store(c, jobs))
         if (!wait_for_work(c, mono_ms() + REOPEN_MS, &jobs))
             goto stop;
-    if (jobs)
-        group_commit_run(c, jobs);
     uint64_t due_ms = step(c), sweep_ms = mono_ms(), nodes_ms = sweep_ms, leases_ms = sweep_ms;
-    while (wait_for_work(c, earliest(earliest(due_ms, leases_ms), earliest(sweep_ms, nodes_ms)),
-                         &jobs)) {
-        if (jobs)
-            group_commit_run(c, jobs);
+    uint64_t watch_ms = UINT64_MAX;
+    bool passed = serve(c, jobs);
+    while (wait_for_work(
+        c, earliest(earliest(earliest(due_ms, leases_ms), watch_ms), earliest(sweep_ms, nodes_ms)),
+        &jobs)) {
+        passed = serve(c, jobs);
         if (jobs || mono_ms() >= leases_ms) /* a job may have left a request that waits */
             leases_ms = leases_step(c->leases, c->store);
         if (mono_ms() >= due_ms)
             due_ms = step(c);
         if (mono_ms() >= sweep_ms)
-            sweep_ms = group_commit_sweep(c);
+            sweep_ms = c->lease->view.gate == LEASE_GATE_OPEN ? group_commit_sweep(c)
+                                                              : mono_ms() + RETRY_MS * 20;
         if (mono_ms() >= nodes_ms)
             nodes_ms = nodes_step(c->nodes, c->store, c->lease);
-        if (jobs && c->failed) /* what failed was put back: give the store a moment */
+        watch_ms = ticket_gate_watch(c, !jobs);
+        if (!passed || (jobs && c->failed)) /* what failed was put back: give the store a moment */
             usleep(RETRY_MS * 1000);
     }
 stop:

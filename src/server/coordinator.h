@@ -96,6 +96,7 @@ struct coordinator_opts {
 
 struct coordinator_stats {
     _Atomic uint64_t commits, commit_errors, conflicts, tickets, steps;
+    _Atomic bool tickets_failing; /* for a second or longer no number could be committed */
     _Atomic uint64_t keys_kept, keys_replayed, keys_removed;
 };
 
@@ -105,6 +106,9 @@ FIRN_MUSTUSE int coordinator_start(const struct coordinator_opts *o, struct boar
                                    struct coordinator **out, struct firn_diag *d);
 
 const struct coordinator_stats *coordinator_stats(const struct coordinator *c);
+
+/* Whether tickets fail now, by any thread: true, and why. */
+bool coordinator_failing(struct coordinator *c, struct firn_diag *out);
 
 const struct leases_stats *coordinator_leases(const struct coordinator *c);
 

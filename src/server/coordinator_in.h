@@ -55,6 +55,8 @@ struct coordinator {
     uint64_t failures, failure_logged_ms; /* commits that failed since one did not */
     uint64_t failing_since_ms;            /* the first of them */
     uint64_t starved_logged_ms;
+    uint64_t probe_ms;            /* when ticket_gate.c may try the store again */
+    struct firn_diag failing_why; /* of the last commit that failed; guarded by `mutex` */
 };
 
 /* A list of jobs ends where its tail says, in an inbox as in a list on the way. */
@@ -79,5 +81,21 @@ void group_commit_run(struct coordinator *c, struct job *j);
 
 /* Remove some of the old keys. Returns when the next step is due. */
 uint64_t group_commit_sweep(struct coordinator *c);
+
+/* Commits work again. */
+void group_commit_recovered(struct coordinator *c);
+
+/* ticket_gate.c: refuse the jobs on sequences that the state of the store forbids; *jobs keeps the
+ * others. False: some went back to the inbox, to wait for the store. */
+bool ticket_gate(struct coordinator *c, struct job **jobs);
+
+/* Before a sequence, or a period of one, is created: in a store that was wiped it would begin
+ * again. FIRN_ESTORE: it was. */
+FIRN_MUSTUSE int ticket_gate_create(struct coordinator *c, struct firn_diag *d);
+
+/* A commit failed; and, after each round: tell readiness whether commits fail, and try by itself
+ * where no job does. Returns when it wants to be called again. */
+void ticket_gate_failed(struct coordinator *c, const struct firn_diag *d);
+uint64_t ticket_gate_watch(struct coordinator *c, bool idle);
 
 #endif

@@ -58,7 +58,9 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
                              .offset = k->record.offset,
                              .max = k->record.max,
                              .note = "" };
-    r = ticket_create(&c->tickets, name, (size_t)n, &spec, NULL, d);
+    r = ticket_gate_create(c, d);
+    if (r == 0)
+        r = ticket_create(&c->tickets, name, (size_t)n, &spec, NULL, d);
     if (r && r != FIRN_ECONFLICT)
         return r;
     firn_assert(period > k->period, "period=%u after %u", period, k->period);
@@ -334,6 +336,7 @@ static void note_failure(struct coordinator *c, const char *name, int error,
 {
     atomic_fetch_add_explicit(&c->stats.commit_errors, 1, memory_order_relaxed);
     c->failed = true;
+    ticket_gate_failed(c, d);
     uint64_t now = mono_ms();
     if (c->failures == 0)
         c->failing_since_ms = now;
@@ -344,7 +347,7 @@ static void note_failure(struct coordinator *c, const char *name, int error,
     }
 }
 
-static void note_success(struct coordinator *c)
+void group_commit_recovered(struct coordinator *c)
 {
     if (c->failures)
         log_info("commit_recovered", "failures=%llu", (unsigned long long)c->failures);
@@ -406,7 +409,7 @@ static bool share_keyed(struct coordinator *c, struct group *g, const struct fir
         j->next = NULL;
         j->record = g->seq->record;
         if (k->result == 0) {
-            note_success(c);
+            group_commit_recovered(c);
             firn_assert(k->idem.count > 0 && k->idem.count <= k->ask.want,
                         "count=%" PRIu64 " want=%" PRIu64, k->idem.count, k->ask.want);
             if (!k->replayed)
@@ -441,7 +444,7 @@ static bool share_plain(struct coordinator *c, struct group *g, const struct tic
     static const struct seq_range none;
     bool lost = t->result == FIRN_ECONFLICT;
     if (t->result == 0 || t->result == FIRN_EOVERFLOW) {
-        note_success(c);
+        group_commit_recovered(c);
         share_out(c, g, t);
         return false;
     }
@@ -481,7 +484,7 @@ static void run_keep(struct coordinator *c)
             int r = keep[i]->result;
             job[i]->next = NULL;
             if (r == 0) {
-                note_success(c);
+                group_commit_recovered(c);
                 finish_keyed(c, job[i]);
             } else if (r == FIRN_EREUSED) {
                 refuse_reused(job[i]);

@@ -101,3 +101,14 @@ void ranges_put(struct ranges *r, const char *name, size_t len, const struct seq
         seq_cache_failed(&e->cache);
     pthread_mutex_unlock(&r->mutex);
 }
+
+void ranges_drop(struct ranges *r)
+{
+    pthread_mutex_lock(&r->mutex);
+    for (size_t i = 0; i < RANGES_MAX; i++) {
+        struct seq_cache *cache = &r->entry[i].cache;
+        cache->cur.count = cache->spare.count = 0;
+        seq_cache_failed(cache); /* a block that was asked for does not come either */
+    }
+    pthread_mutex_unlock(&r->mutex);
+}

@@ -50,4 +50,8 @@ uint64_t ranges_want(struct ranges *r, const char *name, size_t len);
 void ranges_put(struct ranges *r, const char *name, size_t len, const struct seq_record *record,
                 const struct seq_range *block, bool fresh, uint64_t now_ms);
 
+/* By the coordinator: forget the numbers in hand of all sequences: the store that granted them is
+ * no longer known to be the one that is there. */
+void ranges_drop(struct ranges *r);
+
 #endif

@@ -181,6 +181,7 @@ static void world_open_window(bool ready)
         v.max_drift = 5000;
         v.window = 3000;
         v.ready = true;
+        v.gate = LEASE_GATE_OPEN;
         v.ready_until = v.grant.until;
     }
     board_publish(&world.app.board, &v);

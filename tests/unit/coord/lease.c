@@ -149,3 +149,33 @@ T_TEST(lease_view_of_a_node)
     T_OK(lease_fenced_since(&n, 150, 149) && !lease_fenced_since(&n, 150, 150));
     T_OK(!lease_fenced_since(&n, 139, 100)); /* below its own window's end */
 }
+
+T_TEST(lease_gate_of_sequences)
+{
+    static const struct {
+        bool sound;
+        enum slot_state state;
+        int error;
+        enum lease_gate gate;
+    } rows[] = {
+        { false, SLOT_START, 0, LEASE_GATE_WAIT },
+        { false, SLOT_START, FIRN_EIO, LEASE_GATE_WAIT },
+        { false, SLOT_WAIT_CLOCK, FIRN_ECLOCK, LEASE_GATE_WAIT },
+        { true, SLOT_WAIT_CLOCK, FIRN_ECLOCK, LEASE_GATE_OPEN },
+        { false, SLOT_HALTED, FIRN_ENOENT, LEASE_GATE_SHUT }, /* never initialised */
+        { true, SLOT_START, 0, LEASE_GATE_OPEN },
+        { true, SLOT_ACTIVE, FIRN_EIO, LEASE_GATE_OPEN }, /* commits find out themselves */
+        { true, SLOT_DRY, 0, LEASE_GATE_OPEN },
+        { true, SLOT_NO_SLOT, FIRN_ENOSLOT, LEASE_GATE_OPEN },
+        { true, SLOT_FENCED, 0, LEASE_GATE_OPEN },
+        { true, SLOT_REGRESSED, 0, LEASE_GATE_WAIT },
+        { true, SLOT_REGRESSED, FIRN_ESTORE, LEASE_GATE_SHUT }, /* fence: manual */
+        { true, SLOT_HALTED, FIRN_ESTORE, LEASE_GATE_SHUT },
+        { true, SLOT_HALTED, FIRN_EEXHAUSTED, LEASE_GATE_OPEN },
+        { false, SLOT_ACTIVE, 0, LEASE_GATE_WAIT }, /* the store may be another one */
+        { false, SLOT_HALTED, FIRN_EIO, LEASE_GATE_SHUT },
+    };
+    for (size_t i = 0; i < T_LEN(rows); i++)
+        T_EQ(lease_gate_of(rows[i].sound, rows[i].state, rows[i].error), rows[i].gate, "row %zu",
+             i);
+}
