@@ -8,3 +8,6 @@ else()
 endif()
 set(firn_seal_FOUND ${OpenSSL_FOUND})
 include(${CMAKE_CURRENT_LIST_DIR}/firn-targets.cmake)
+if(NOT TARGET firn::firn) # the usual choice: the shared library
+  add_library(firn::firn ALIAS firn::firn-shared)
+endif()

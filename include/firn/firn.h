@@ -13,6 +13,7 @@
 #include "firn/layout.h"
 #include "firn/mint.h"
 #include "firn/nanoid.h"
+#include "firn/now.h"
 #include "firn/objectid.h"
 #include "firn/prefixed.h"
 #include "firn/random.h"
@@ -24,6 +25,7 @@
 #include "firn/typeid.h"
 #include "firn/ulid.h"
 #include "firn/uuid.h"
+#include "firn/version.h"
 #include "firn/xid.h"
 
 #endif

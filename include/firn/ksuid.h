@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "firn/error.h"
 #include "firn/random.h"
@@ -33,6 +34,12 @@ FIRN_API FIRN_MUSTUSE int firn_ksuid_make(uint64_t unix_ms, struct firn_rng *rng
 /* 27 characters, 0-9 A-Z a-z. FIRN_EFORMAT: another length or character. FIRN_ERANGE: above
  * aWgEPTl1tmebfsQzFP4bxwgy80V, that is, more than 160 bits. */
 FIRN_API FIRN_MUSTUSE int firn_ksuid_parse(const char *p, size_t len, struct firn_ksuid *out);
+
+/* The same for a text that ends with a NUL. */
+static inline FIRN_MUSTUSE int firn_ksuid_parse_str(const char *text, struct firn_ksuid *out)
+{
+    return firn_ksuid_parse(text, text ? strlen(text) : 0, out);
+}
 
 /* With a NUL. */
 FIRN_API void firn_ksuid_format(const struct firn_ksuid *id, char out[FIRN_KSUID_TEXT_BUF]);

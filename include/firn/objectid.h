@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "firn/error.h"
 #include "firn/random.h"
@@ -46,6 +47,12 @@ FIRN_API FIRN_MUSTUSE int firn_objectid_next(struct firn_objectid_gen *g, uint64
 
 /* 24 hex digits in either case. FIRN_EFORMAT: another length or character. */
 FIRN_API FIRN_MUSTUSE int firn_objectid_parse(const char *p, size_t len, struct firn_objectid *out);
+
+/* The same for a text that ends with a NUL. */
+static inline FIRN_MUSTUSE int firn_objectid_parse_str(const char *text, struct firn_objectid *out)
+{
+    return firn_objectid_parse(text, text ? strlen(text) : 0, out);
+}
 
 /* Lower case, with a NUL. */
 FIRN_API void firn_objectid_format(const struct firn_objectid *id,

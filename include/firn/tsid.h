@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "firn/error.h"
 #include "firn/random.h"
@@ -29,6 +30,12 @@ struct firn_tsid {
 /* 13 digits in either case. FIRN_EFORMAT: anything else, also hyphens and the letters I, L, O, U.
  * FIRN_ERANGE: more than 64 bits, the first digit more than F. */
 FIRN_API FIRN_MUSTUSE int firn_tsid_parse(const char *p, size_t len, struct firn_tsid *out);
+
+/* The same for a text that ends with a NUL. */
+static inline FIRN_MUSTUSE int firn_tsid_parse_str(const char *text, struct firn_tsid *out)
+{
+    return firn_tsid_parse(text, text ? strlen(text) : 0, out);
+}
 
 /* Upper case, and a NUL. */
 FIRN_API void firn_tsid_format(const struct firn_tsid *id, char out[FIRN_TSID_TEXT_BUF]);

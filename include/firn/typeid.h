@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "firn/error.h"
 #include "firn/random.h"
@@ -31,6 +32,12 @@ struct firn_typeid {
 /* FIRN_EFORMAT: not as the specification wants it. FIRN_ERANGE: the suffix is more than 128 bits,
  * its first digit more than 7. Any UUID is taken, as the specification asks. */
 FIRN_API FIRN_MUSTUSE int firn_typeid_parse(const char *p, size_t len, struct firn_typeid *out);
+
+/* The same for a text that ends with a NUL. */
+static inline FIRN_MUSTUSE int firn_typeid_parse_str(const char *text, struct firn_typeid *out)
+{
+    return firn_typeid_parse(text, text ? strlen(text) : 0, out);
+}
 
 /* Write the text and a NUL; the length of the text is returned. */
 FIRN_API size_t firn_typeid_format(const struct firn_typeid *id, char out[FIRN_TYPEID_TEXT_BUF]);

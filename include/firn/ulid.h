@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "firn/error.h"
 #include "firn/random.h"
@@ -49,14 +50,29 @@ struct firn_ulid_gen { /* all private: complete only so that it can live in your
 FIRN_API FIRN_MUSTUSE int firn_ulid_next(struct firn_ulid_gen *g, uint64_t unix_ms,
                                          struct firn_rng *rng, struct firn_ulid *out);
 
+/* Up to `n` of them with one reading of the clock, rising; their number goes to `*out_n`. 0 if
+ * there was at least one, or none was asked for. */
+FIRN_API FIRN_MUSTUSE int firn_ulid_fill(struct firn_ulid_gen *g, uint64_t unix_ms,
+                                         struct firn_rng *rng, struct firn_ulid *ids, size_t n,
+                                         size_t *out_n);
+
 /* 26 characters of Crockford's base32 in either case. The letters I, L, O and U are refused: the
  * specification leaves them out of its alphabet and its reference implementations do not read them
  * as 1, 1 and 0. FIRN_EFORMAT: another length or character. FIRN_ERANGE: above
  * 7ZZZZZZZZZZZZZZZZZZZZZZZZZ, that is, more than 128 bits. */
 FIRN_API FIRN_MUSTUSE int firn_ulid_parse(const char *p, size_t len, struct firn_ulid *out);
 
+/* The same for a text that ends with a NUL. */
+static inline FIRN_MUSTUSE int firn_ulid_parse_str(const char *text, struct firn_ulid *out)
+{
+    return firn_ulid_parse(text, text ? strlen(text) : 0, out);
+}
+
 /* Upper case, with a NUL. */
 FIRN_API void firn_ulid_format(const struct firn_ulid *id, char out[FIRN_ULID_TEXT_BUF]);
+
+/* 1 for the ULID of zeros, otherwise 0. */
+FIRN_API int firn_ulid_is_nil(const struct firn_ulid *id);
 
 FIRN_API uint64_t firn_ulid_unix_ms(const struct firn_ulid *id);
 

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "firn/error.h"
 #include "firn/random.h"
@@ -42,11 +43,20 @@ FIRN_API FIRN_MUSTUSE int firn_uuid_parse(const char *p, size_t len, struct firn
  * 32 digits without hyphens. */
 FIRN_API FIRN_MUSTUSE int firn_uuid_parse_any(const char *p, size_t len, struct firn_uuid *out);
 
+/* The same for a text that ends with a NUL. */
+static inline FIRN_MUSTUSE int firn_uuid_parse_str(const char *text, struct firn_uuid *out)
+{
+    return firn_uuid_parse(text, text ? strlen(text) : 0, out);
+}
+
 /* Lower case, as the RFC asks of writers, and a NUL. */
 FIRN_API void firn_uuid_format(const struct firn_uuid *id, char out[FIRN_UUID_TEXT_BUF]);
 
 /* By bytes, which is also the order of the texts, and of time for versions 6 and 7. */
 FIRN_API int firn_uuid_cmp(const struct firn_uuid *a, const struct firn_uuid *b);
+
+/* 1 for the UUID of zeros, which stands for "none"; otherwise 0. */
+FIRN_API int firn_uuid_is_nil(const struct firn_uuid *id);
 
 enum firn_uuid_variant {
     FIRN_UUID_NCS,       /* 0xx: Apollo NCS; the nil UUID falls here */
@@ -72,6 +82,9 @@ FIRN_API FIRN_MUSTUSE int firn_uuid_node(const struct firn_uuid *id, uint8_t out
 
 /* 122 random bits. */
 FIRN_API void firn_uuid_v4(struct firn_rng *rng, struct firn_uuid *out);
+
+/* `n` of them, faster than one by one. */
+FIRN_API void firn_uuid_v4_fill(struct firn_rng *rng, struct firn_uuid *ids, size_t n);
 
 /* Names: the same namespace and name give the same UUID, by MD5 (3) or SHA-1 (5). */
 FIRN_API void firn_uuid_v3(const struct firn_uuid *ns, const void *name, size_t len,
@@ -102,6 +115,12 @@ struct firn_uuid_v7_gen {  /* all private; start from FIRN_UUID_V7_GEN_INIT, or 
 FIRN_API FIRN_MUSTUSE int firn_uuid_v7(struct firn_uuid_v7_gen *g, uint64_t unix_ms,
                                        struct firn_rng *rng, struct firn_uuid *out);
 
+/* `n` of them with one reading of the clock; their number goes to `*out_n`. 0 if there was at least
+ * one, or none was asked for. */
+FIRN_API FIRN_MUSTUSE int firn_uuid_v7_fill(struct firn_uuid_v7_gen *g, uint64_t unix_ms,
+                                            struct firn_rng *rng, struct firn_uuid *ids, size_t n,
+                                            size_t *out_n);
+
 struct firn_uuid_gregorian_gen { /* all private: made by firn_uuid_gregorian_init() */
     uint64_t last_ticks_;        /* of the last ID; the next has more */
     uint64_t clock_ticks_;       /* the latest clock reading: less than it is a step back */
@@ -127,6 +146,11 @@ FIRN_API FIRN_MUSTUSE int firn_uuid_v1(struct firn_uuid_gregorian_gen *g, uint64
                                        struct firn_uuid *out);
 FIRN_API FIRN_MUSTUSE int firn_uuid_v6(struct firn_uuid_gregorian_gen *g, uint64_t unix_ticks,
                                        struct firn_uuid *out);
+
+/* The same UUID in the other version's order of bits (RFC 9562 5.6): nothing is lost, and the way
+ * back gives what was there before. FIRN_ENOTSUP: `id` is of another version. */
+FIRN_API FIRN_MUSTUSE int firn_uuid_v1_to_v6(const struct firn_uuid *id, struct firn_uuid *out);
+FIRN_API FIRN_MUSTUSE int firn_uuid_v6_to_v1(const struct firn_uuid *id, struct firn_uuid *out);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "firn/error.h"
 
@@ -49,6 +50,12 @@ FIRN_API FIRN_MUSTUSE int firn_xid_next(struct firn_xid_gen *g, uint64_t unix_ms
  * last character other than 0 and g: it carries one bit, and the four that are left over must be
  * 0. */
 FIRN_API FIRN_MUSTUSE int firn_xid_parse(const char *p, size_t len, struct firn_xid *out);
+
+/* The same for a text that ends with a NUL. */
+static inline FIRN_MUSTUSE int firn_xid_parse_str(const char *text, struct firn_xid *out)
+{
+    return firn_xid_parse(text, text ? strlen(text) : 0, out);
+}
 
 /* With a NUL. */
 FIRN_API void firn_xid_format(const struct firn_xid *id, char out[FIRN_XID_TEXT_BUF]);

@@ -72,6 +72,26 @@ int firn_ulid_next(struct firn_ulid_gen *g, uint64_t unix_ms, struct firn_rng *r
     return 0;
 }
 
+int firn_ulid_fill(struct firn_ulid_gen *g, uint64_t unix_ms, struct firn_rng *rng,
+                   struct firn_ulid *ids, size_t n, size_t *out_n)
+{
+    if (!g || !rng || (!ids && n > 0) || !out_n)
+        return FIRN_EINVAL;
+    int r = 0;
+    size_t done = 0;
+    while (done < n && (r = firn_ulid_next(g, unix_ms, rng, &ids[done])) == 0)
+        done++;
+    if (done == 0 && r)
+        return r;
+    *out_n = done;
+    return 0;
+}
+
+int firn_ulid_is_nil(const struct firn_ulid *id)
+{
+    return (load_be64(id->b) | load_be64(id->b + 8)) == 0;
+}
+
 int firn_ulid_parse(const char *p, size_t len, struct firn_ulid *out)
 {
     if (!p || !out)

@@ -34,6 +34,11 @@ int firn_uuid_cmp(const struct firn_uuid *a, const struct firn_uuid *b)
     return (x > y) - (x < y);
 }
 
+int firn_uuid_is_nil(const struct firn_uuid *id)
+{
+    return (load_be64(id->b) | load_be64(id->b + 8)) == 0;
+}
+
 enum firn_uuid_variant firn_uuid_variant(const struct firn_uuid *id)
 {
     static const uint8_t by_top_bits[8] = {
@@ -130,6 +135,12 @@ void firn_uuid_v4(struct firn_rng *rng, struct firn_uuid *out)
     static const rng_bytes16 set = { 0, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0 };
     rng_bytes16 v = (firn__rng_take_16(rng) & keep) | set;
     memcpy(out->b, &v, sizeof v);
+}
+
+void firn_uuid_v4_fill(struct firn_rng *rng, struct firn_uuid *ids, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        firn_uuid_v4(rng, &ids[i]);
 }
 
 void firn_uuid_v8(const uint8_t custom[16], struct firn_uuid *out)

@@ -44,6 +44,16 @@ static int stamp(struct firn_uuid_gregorian_gen *g, uint64_t unix_ticks, uint64_
     return 0;
 }
 
+static uint64_t v1_high(uint64_t t)
+{
+    return t << 32 | (t >> 32 & 0xffff) << 16 | t >> 48;
+}
+
+static uint64_t v6_high(uint64_t t)
+{
+    return t >> 12 << 16 | (t & 0xfff);
+}
+
 static uint64_t low_half(const struct firn_uuid_gregorian_gen *g)
 {
     uint64_t node = 0;
@@ -60,7 +70,7 @@ int firn_uuid_v1(struct firn_uuid_gregorian_gen *g, uint64_t unix_ticks, struct 
     int r = stamp(g, unix_ticks, &t);
     if (r != 0)
         return r;
-    uuid_set(out, 1, t << 32 | (t >> 32 & 0xffff) << 16 | t >> 48, low_half(g));
+    uuid_set(out, 1, v1_high(t), low_half(g));
     return 0;
 }
 
@@ -72,6 +82,29 @@ int firn_uuid_v6(struct firn_uuid_gregorian_gen *g, uint64_t unix_ticks, struct 
     int r = stamp(g, unix_ticks, &t);
     if (r != 0)
         return r;
-    uuid_set(out, 6, t >> 12 << 16 | (t & 0xfff), low_half(g));
+    uuid_set(out, 6, v6_high(t), low_half(g));
     return 0;
+}
+
+static int reorder(const struct firn_uuid *id, int from, int to, struct firn_uuid *out)
+{
+    uint64_t t;
+    if (!id || !out)
+        return FIRN_EINVAL;
+    if (firn_uuid_version(id) != from)
+        return FIRN_ENOTSUP;
+    int r = firn_uuid_ticks(id, &t);
+    if (r == 0)
+        uuid_set(out, (uint64_t)to, to == 6 ? v6_high(t) : v1_high(t), load_be64(id->b + 8));
+    return r;
+}
+
+int firn_uuid_v1_to_v6(const struct firn_uuid *id, struct firn_uuid *out)
+{
+    return reorder(id, 1, 6, out);
+}
+
+int firn_uuid_v6_to_v1(const struct firn_uuid *id, struct firn_uuid *out)
+{
+    return reorder(id, 6, 1, out);
 }

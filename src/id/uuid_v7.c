@@ -38,3 +38,18 @@ int firn_uuid_v7(struct firn_uuid_v7_gen *g, uint64_t unix_ms, struct firn_rng *
              counter << RANDOM_BITS | random >> (64 - RANDOM_BITS));
     return 0;
 }
+
+int firn_uuid_v7_fill(struct firn_uuid_v7_gen *g, uint64_t unix_ms, struct firn_rng *rng,
+                      struct firn_uuid *ids, size_t n, size_t *out_n)
+{
+    if (!g || !rng || (!ids && n > 0) || !out_n)
+        return FIRN_EINVAL;
+    int r = 0;
+    size_t done = 0;
+    while (done < n && (r = firn_uuid_v7(g, unix_ms, rng, &ids[done])) == 0)
+        done++;
+    if (done == 0 && r)
+        return r;
+    *out_n = done;
+    return 0;
+}

@@ -1,5 +1,6 @@
 /* The clocks of firn/clock.h on Linux: two system clocks, the time stamp counter, one for tests. */
 #include "firn/clock.h"
+#include "firn/now.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -87,6 +88,12 @@ const struct firn_clock *firn_clock_coarse(void)
     static const struct firn_clock clock = { coarse_ns, precise_ns, sleep_ns };
     find_vdso();
     return &clock;
+}
+
+uint64_t firn_now_ms(void)
+{
+    find_vdso();
+    return read_ns(CLOCK_REALTIME_COARSE) / 1000000;
 }
 
 const struct firn_clock *firn_clock_for_tick(uint64_t tick_us)

@@ -105,7 +105,7 @@ static void thread_end(void *page)
 /* When the code is loaded, so that no thread waits for another one here. libfirn.so never goes
  * again (nodelete), but a plugin that has the static library inside can: threads that end after it
  * must not call what is gone, so their pages are given up. */
-__attribute__((constructor)) static void loaded(void)
+__attribute__((constructor(101))) static void loaded(void)
 {
     find_rdrand();
     has_key = pthread_key_create(&at_thread_end, thread_end) == 0;

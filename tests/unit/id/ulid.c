@@ -192,3 +192,25 @@ T_TEST(ulid_error_leaves_output)
     T_EQ(parse("01ARZ3NDEKTSV4RRFFQ69G5FAU", FIRN_ULID_TEXT_LEN, &id), FIRN_EFORMAT);
     T_EQ(firn_ulid_cmp(&id, &before), 0);
 }
+
+T_TEST(ulid_fill_and_nil)
+{
+    static struct firn_ulid ids[3000];
+    struct firn_ulid_gen g = FIRN_ULID_GEN_INIT;
+    size_t n = 9;
+    T_EQ(firn_ulid_fill(&g, 1800000000000, firn_rng_thread(), ids, T_LEN(ids), &n), 0);
+    T_EQ(n, T_LEN(ids));
+    for (size_t i = 1; i < n; i++)
+        T_OK(firn_ulid_cmp(&ids[i - 1], &ids[i]) < 0);
+    T_EQ(firn_ulid_fill(&g, UINT64_MAX, firn_rng_thread(), ids, 5, &n), FIRN_ERANGE);
+    g.hi_ |= 0xffff; /* two left in this millisecond */
+    g.lo_ = UINT64_MAX - 2;
+    T_EQ(firn_ulid_fill(&g, 1800000000000, firn_rng_thread(), ids, 5, &n), 0);
+    T_EQ(n, 2);
+    T_EQ(firn_ulid_fill(&g, 1800000000000, firn_rng_thread(), ids, 5, &n), FIRN_EOVERFLOW);
+    T_EQ(firn_ulid_fill(&g, 0, firn_rng_thread(), NULL, 0, &n), 0);
+    T_EQ(n, 0);
+    T_EQ(firn_ulid_is_nil(&ids[0]), 0);
+    memset(&ids[0], 0, sizeof ids[0]);
+    T_EQ(firn_ulid_is_nil(&ids[0]), 1);
+}

@@ -436,3 +436,56 @@ T_TEST(uuid_gregorian_limits)
     T_EQ(firn_uuid_v1(&g, max, &id), FIRN_ERANGE);
     T_EQ(firn_uuid_v6(&g, 0, &id), FIRN_ERANGE);
 }
+
+/* The example of RFC 9562, appendix A.1 and A.5: one time in both orders. */
+T_TEST(uuid_v1_and_v6_are_one)
+{
+    struct firn_uuid one, six, out;
+    T_EQ(firn_uuid_parse_str("c232ab00-9414-11ec-b3c8-9f6bdeced846", &one), 0);
+    T_EQ(firn_uuid_parse_str("1ec9414c-232a-6b00-b3c8-9f6bdeced846", &six), 0);
+    T_EQ(firn_uuid_v1_to_v6(&one, &out), 0);
+    T_EQ(firn_uuid_cmp(&out, &six), 0);
+    T_EQ(firn_uuid_v6_to_v1(&six, &out), 0);
+    T_EQ(firn_uuid_cmp(&out, &one), 0);
+    T_EQ(firn_uuid_v1_to_v6(&six, &out), FIRN_ENOTSUP);
+    T_EQ(firn_uuid_v6_to_v1(&one, &out), FIRN_ENOTSUP);
+    T_EQ(firn_uuid_v1_to_v6(&firn_uuid_nil, &out), FIRN_ENOTSUP);
+    T_EQ(firn_uuid_v1_to_v6(NULL, &out), FIRN_EINVAL);
+    for (int i = 0; i < 1000; i++) {
+        t_random_bytes(one.b, sizeof one.b);
+        one.b[6] = (uint8_t)(0x10 | (one.b[6] & 0x0f));
+        one.b[8] = (uint8_t)(0x80 | (one.b[8] & 0x3f));
+        T_OK(firn_uuid_v1_to_v6(&one, &six) == 0 && firn_uuid_v6_to_v1(&six, &out) == 0);
+        T_EQ(firn_uuid_cmp(&out, &one), 0);
+    }
+}
+
+T_TEST(uuid_nil)
+{
+    struct firn_uuid id = firn_uuid_nil;
+    T_EQ(firn_uuid_is_nil(&id), 1);
+    T_EQ(firn_uuid_is_nil(&firn_uuid_max), 0);
+    for (int i = 0; i < 16; i++) {
+        id.b[i] = 1;
+        T_EQ(firn_uuid_is_nil(&id), 0);
+        id.b[i] = 0;
+    }
+}
+
+T_TEST(uuid_fill)
+{
+    static struct firn_uuid ids[3000];
+    struct firn_uuid_v7_gen g = FIRN_UUID_V7_GEN_INIT;
+    size_t n = 9;
+    T_EQ(firn_uuid_v7_fill(&g, 1800000000000, firn_rng_thread(), ids, T_LEN(ids), &n), 0);
+    T_EQ(n, T_LEN(ids));
+    for (size_t i = 1; i < n; i++)
+        T_OK(firn_uuid_cmp(&ids[i - 1], &ids[i]) < 0 && firn_uuid_version(&ids[i]) == 7);
+    T_EQ(firn_uuid_v7_fill(&g, UINT64_MAX, firn_rng_thread(), ids, 5, &n), FIRN_ERANGE);
+    T_EQ(firn_uuid_v7_fill(&g, 0, firn_rng_thread(), NULL, 0, &n), 0);
+    T_EQ(n, 0);
+    T_EQ(firn_uuid_v7_fill(&g, 0, firn_rng_thread(), NULL, 1, &n), FIRN_EINVAL);
+    firn_uuid_v4_fill(firn_rng_thread(), ids, T_LEN(ids));
+    for (size_t i = 1; i < T_LEN(ids); i++)
+        T_OK(firn_uuid_cmp(&ids[i - 1], &ids[i]) != 0 && firn_uuid_version(&ids[i]) == 4);
+}
