@@ -188,15 +188,21 @@ struct listing {
     struct firn_diag *d;
 };
 
+static int read_listed(struct firn_slice key, struct firn_slice value, struct seq_record *out,
+                       struct firn_diag *d)
+{
+    if (key.len < 5 || key.len > 4 + RECORD_NAME_MAX)
+        return firn__diag(d, FIRN_EFORMAT, 0,
+                          "the store has a register that is not firn's, remove it: %.*s",
+                          (int)(key.len < 100 ? key.len : 100), key.p);
+    return seq_parse(value.p, value.len, out, d);
+}
+
 static int list_one(void *user, struct firn_slice key, struct firn_slice value)
 {
     struct listing *l = user;
     struct seq_record r;
-    if (key.len < 5 || key.len > 4 + RECORD_NAME_MAX)
-        return firn__diag(l->d, FIRN_EFORMAT, 0,
-                          "the store has a register that is not firn's, remove it: %.*s",
-                          (int)(key.len < 100 ? key.len : 100), key.p);
-    int error = seq_parse(value.p, value.len, &r, l->d);
+    int error = read_listed(key, value, &r, l->d);
     return error ? error : l->each(l->user, key.p + 4, key.len - 4, &r);
 }
 
@@ -204,4 +210,58 @@ int ticket_list(struct tickets *t, ticket_each_fn *each, void *user, struct firn
 {
     struct listing l = { each, user, d };
     return firn_store_scan(t->store, firn_slice("seq/", 4), list_one, &l, d);
+}
+
+enum { PAGE_ENDS = 1 }; /* of a scan, by itself */
+
+struct page {
+    struct listing listing;
+    char *at;
+    size_t left, looks; /* sequences to show, registers to look at */
+    bool jump, full;
+};
+
+/* Registers of periods ("invoice@20261116") come in one piece: '~' is in no name, so behind
+ * "invoice@~" there are none of them. */
+static int page_one(void *user, struct firn_slice key, struct firn_slice value)
+{
+    struct page *p = user;
+    struct seq_record r;
+    p->full = p->left == 0 || p->looks == 0;
+    if (p->full)
+        return PAGE_ENDS;
+    int error = read_listed(key, value, &r, p->listing.d);
+    if (error)
+        return error;
+    const char *name = key.p + 4, *inner = memchr(name, RECORD_INNER, key.len - 4);
+    size_t len = inner ? (size_t)(inner + 1 - name) : key.len - 4;
+    firn_assert(len < TICKET_CURSOR_MAX);
+    memcpy(p->at, name, len);
+    memcpy(p->at + len, "~", 2);
+    p->looks--;
+    p->jump = inner != NULL;
+    if (inner)
+        return PAGE_ENDS;
+    p->at[len] = '\0';
+    p->left--;
+    return p->listing.each(p->listing.user, name, len, &r);
+}
+
+int ticket_page(struct tickets *t, char at[TICKET_CURSOR_MAX + 1], size_t max, ticket_each_fn *each,
+                void *user, bool *out_more, struct firn_diag *d)
+{
+    struct page p = { { each, user, d }, at, max, TICKET_PAGE_LOOKS, false, false };
+    char after[4 + TICKET_CURSOR_MAX] = "seq/";
+    int r, jumps = 0;
+    do {
+        size_t len = strnlen(at, TICKET_CURSOR_MAX);
+        memcpy(after + 4, at, len);
+        p.jump = false;
+        r = firn_store_scan_after(t->store, firn_slice("seq/", 4), firn_slice(after, 4 + len),
+                                  page_one, &p, d);
+    } while (r == PAGE_ENDS && p.jump && ++jumps < TICKET_PAGE_JUMPS);
+    if (r != 0 && r != PAGE_ENDS)
+        return r;
+    *out_more = r == PAGE_ENDS;
+    return 0;
 }

@@ -49,8 +49,18 @@ FIRN_MUSTUSE int ticket_describe(struct tickets *t, const char *name, size_t nam
 FIRN_MUSTUSE int ticket_skip(struct tickets *t, const char *name, size_t name_len, uint64_t n,
                              struct seq_record *out, struct firn_diag *d);
 
+/* All registers of sequences, the counters of dated ones' periods among them. */
 typedef int ticket_each_fn(void *user, const char *name, size_t len, const struct seq_record *r);
 FIRN_MUSTUSE int ticket_list(struct tickets *t, ticket_each_fn *each, void *user,
                              struct firn_diag *d);
+
+/* A page of the sequences that were created, by name: up to `max` of those behind the cursor `at`
+ * ("" for the first page). The counters of a dated sequence's periods are passed over, all of them
+ * at once. The work is bounded whatever there is: TICKET_PAGE_LOOKS registers, TICKET_PAGE_JUMPS
+ * scans. *out_more: `at` is the cursor for more; a page may be shorter than `max`. */
+#define TICKET_CURSOR_MAX (RECORD_NAME_MAX + 2)
+enum { TICKET_PAGE_LOOKS = 4000, TICKET_PAGE_JUMPS = 64 };
+FIRN_MUSTUSE int ticket_page(struct tickets *t, char at[TICKET_CURSOR_MAX + 1], size_t max,
+                             ticket_each_fn *each, void *user, bool *out_more, struct firn_diag *d);
 
 #endif

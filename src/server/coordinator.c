@@ -23,26 +23,12 @@ enum {
 
 /* --- jobs that neither take nor keep --- */
 
-struct listing {
-    struct job_listed *list;
-    size_t n, cap;
-};
-
 static int list_one(void *user, const char *name, size_t len, const struct seq_record *r)
 {
-    struct listing *l = user;
-    if (memchr(name, RECORD_INNER, len))
-        return 0; /* the counter of a period, not a sequence that was created */
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 64;
-        struct job_listed *grown = realloc(l->list, cap * sizeof *grown);
-        if (!grown)
-            return FIRN_ENOMEM;
-        l->list = grown;
-        l->cap = cap;
-    }
-    firn_assert(l->n < l->cap && len <= RECORD_NAME_MAX, "%zu of %zu, len=%zu", l->n, l->cap, len);
-    struct job_listed *e = &l->list[l->n++];
+    struct job *j = user;
+    firn_assert(j->list_n < j->want && len <= RECORD_NAME_MAX, "%zu of %" PRIu64 ", len=%zu",
+                j->list_n, j->want, len);
+    struct job_listed *e = &j->list[j->list_n++];
     memcpy(e->name, name, len);
     e->name[len] = '\0';
     e->record = *r;
@@ -51,14 +37,15 @@ static int list_one(void *user, const char *name, size_t len, const struct seq_r
 
 static void run_list(struct coordinator *c, struct job *j)
 {
-    struct listing l = { NULL, 0, 0 };
-    j->result = ticket_list(&c->tickets, list_one, &l, &j->diag);
-    if (j->result) {
-        free(l.list);
+    j->list_n = 0;
+    j->list = calloc(j->want, sizeof *j->list);
+    j->result = j->list
+                    ? ticket_page(&c->tickets, j->cursor, j->want, list_one, j, &j->more, &j->diag)
+                    : FIRN_ENOMEM;
+    if (j->result == 0)
         return;
-    }
-    j->list = l.list;
-    j->list_n = l.n;
+    free(j->list);
+    j->list = NULL;
 }
 
 /* A sequence's record; the default one is created when it is first asked for. */

@@ -25,7 +25,7 @@ enum job_what {
     JOB_FETCH,    /* the next block of a range sequence, ahead of need */
     JOB_CREATE,   /* a sequence as `spec` says */
     JOB_DESCRIBE, /* the record of a sequence */
-    JOB_LIST,     /* all sequences */
+    JOB_LIST,     /* up to `want` sequences behind the cursor */
     JOB_NODES,    /* all members of the store */
     JOB_LEASE     /* a slot for a client, as `lease` says */
 };
@@ -50,18 +50,19 @@ struct job {
     bool partial; /* JOB_TAKE: fewer than `want` are fine where the sequence ends */
     bool plain; /* JOB_TAKE: not from a dated sequence, whose bare numbers come again each period */
     struct seq_spec spec;
-    char note[RECORD_NOTE_MAX + 1]; /* of spec */
+    char note[RECORD_NOTE_MAX + 1];     /* of spec */
+    char cursor[TICKET_CURSOR_MAX + 1]; /* JOB_LIST: where to go on; out: the same, if `more` */
     struct keyed *keyed; /* JOB_TAKE, _KEEP: the key; else NULL. The caller's; what the key stands
                           * for is in there afterwards, for JOB_TAKE also in range and period */
 
     /* out */
     int result; /* 0 or FIRN_E...; diag says why */
     struct firn_diag diag;
-    struct seq_range range;    /* JOB_TAKE */
-    bool more;                 /* JOB_TAKE: fewer than `want`, but the sequence has more */
-    struct seq_record record;  /* JOB_TAKE, _CREATE, _DESCRIBE */
-    uint32_t period;           /* of a dated sequence: 20261116 */
-    struct job_listed *list;   /* JOB_LIST: malloc'd, the receiver frees it */
+    struct seq_range range;   /* JOB_TAKE */
+    bool more;                /* JOB_TAKE: fewer than `want`, but the sequence has more; JOB_LIST */
+    struct seq_record record; /* JOB_TAKE, _CREATE, _DESCRIBE */
+    uint32_t period;          /* of a dated sequence: 20261116 */
+    struct job_listed *list;  /* JOB_LIST: malloc'd, the receiver frees it */
     struct node_listed *nodes; /* JOB_NODES: the same */
     size_t list_n;
 

@@ -10,27 +10,31 @@
 #include "server/problem.h"
 
 /* Every parameter of a query, once: name, JSON schema, help. */
-#define PARAMS(X)                                                                             \
-    X(N, "n", "{\"type\":\"integer\",\"minimum\":1,\"default\":1}",                           \
-      "How many. With it the answer is a list, also for n=1.")                                \
-    X(KIND, "kind", "{\"type\":\"string\",\"examples\":[\"snowflake\",\"uuidv7\",\"ulid\"]}", \
-      "The kind of ID; /v1/kinds lists them.")                                                \
-    X(SEQ, "seq", "{\"type\":\"string\",\"examples\":[\"default\"]}",                         \
-      "The sequence that a ticket is taken from; alone it implies kind=ticket.")              \
-    X(SHARD, "shard", "{\"type\":\"integer\",\"minimum\":0}",                                 \
-      "The shard number, for layouts that carry one beside the node.")                        \
-    X(ENCODING, "encoding", "{\"type\":\"string\",\"examples\":[\"decimal\",\"base62\"]}",    \
-      "How a number is written: decimal, hex, crockford, base58, base62 ...")                 \
-    X(PREFIX, "prefix", "{\"type\":\"string\",\"examples\":[\"ord\"]}",                       \
-      "A business prefix in front (ord_...); for a TypeID its type.")                         \
-    X(NAMESPACE, "namespace", "{\"type\":\"string\",\"examples\":[\"dns\"]}",                 \
-      "For uuidv3 and uuidv5: dns, url, oid, x500 or a UUID.")                                \
-    X(NAME, "name", "{\"type\":\"string\",\"examples\":[\"example.com\"]}",                   \
-      "For uuidv3 and uuidv5: the name.")                                                     \
-    X(LENGTH, "length", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":255}",               \
-      "For nanoid and cuid2: how many characters.")                                           \
-    X(LAYOUT, "layout", "{\"type\":\"string\",\"examples\":[\"twitter\"]}",                   \
-      "A layout's name or text, to read a number by; `served` is this server's.")
+#define PARAMS(X)                                                                              \
+    X(N, "n", "{\"type\":\"integer\",\"minimum\":1,\"default\":1}",                            \
+      "How many. With it the answer is a list, also for n=1.")                                 \
+    X(KIND, "kind", "{\"type\":\"string\",\"examples\":[\"snowflake\",\"uuidv7\",\"ulid\"]}",  \
+      "The kind of ID; /v1/kinds lists them.")                                                 \
+    X(SEQ, "seq", "{\"type\":\"string\",\"examples\":[\"default\"]}",                          \
+      "The sequence that a ticket is taken from; alone it implies kind=ticket.")               \
+    X(SHARD, "shard", "{\"type\":\"integer\",\"minimum\":0}",                                  \
+      "The shard number, for layouts that carry one beside the node.")                         \
+    X(ENCODING, "encoding", "{\"type\":\"string\",\"examples\":[\"decimal\",\"base62\"]}",     \
+      "How a number is written: decimal, hex, crockford, base58, base62 ...")                  \
+    X(PREFIX, "prefix", "{\"type\":\"string\",\"examples\":[\"ord\"]}",                        \
+      "A business prefix in front (ord_...); for a TypeID its type.")                          \
+    X(NAMESPACE, "namespace", "{\"type\":\"string\",\"examples\":[\"dns\"]}",                  \
+      "For uuidv3 and uuidv5: dns, url, oid, x500 or a UUID.")                                 \
+    X(NAME, "name", "{\"type\":\"string\",\"examples\":[\"example.com\"]}",                    \
+      "For uuidv3 and uuidv5: the name.")                                                      \
+    X(LENGTH, "length", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":255}",                \
+      "For nanoid and cuid2: how many characters.")                                            \
+    X(LAYOUT, "layout", "{\"type\":\"string\",\"examples\":[\"twitter\"]}",                    \
+      "A layout's name or text, to read a number by; `served` is this server's.")              \
+    X(AFTER, "after", "{\"type\":\"string\",\"examples\":[\"orders\"]}",                       \
+      "The list goes on behind this name: what the last answer gave as `next`.")               \
+    X(LIMIT, "limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":100}", \
+      "At most so many in one answer.")
 
 enum param {
 #define X(name, text, schema, about) PARAM_##name,

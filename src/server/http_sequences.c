@@ -13,6 +13,7 @@ static const char *const reset_names[] = {
     [FIRN_DATED_DAY] = "day", [FIRN_DATED_MONTH] = "month", [FIRN_DATED_YEAR] = "year"
 };
 
+enum { LIST_DEFAULT = 100, LIST_MAX = 1000 };  /* sequences in one answer */
 enum { DATED_NAME_MAX = RECORD_NAME_MAX - 9 }; /* room for ":20261116" */
 
 static int name_index(const char *const *names, size_t n, const char *text)
@@ -64,20 +65,6 @@ static void reply_sequence(struct http_wait *w, unsigned status)
 
 /* --- list --- */
 
-/* "invoice:20261116" is the counter of a dated sequence's period, not a sequence of its own. */
-static bool is_period(const struct job_listed *list, size_t n, const struct job_listed *e)
-{
-    const char *colon = strrchr(e->name, ':');
-    size_t len = colon ? (size_t)(colon - e->name) : 0;
-    uint32_t reset, digits;
-    if (!colon || strspn(colon + 1, "0123456789") != strlen(colon + 1))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (strncmp(list[i].name, e->name, len) == 0 && list[i].name[len] == '\0')
-            return dated_note_parse(list[i].record.note, &reset, &digits) == 0;
-    return false;
-}
-
 static void listed(struct http_wait *w)
 {
     struct job *j = &w->ticket.job;
@@ -90,22 +77,53 @@ static void listed(struct http_wait *w)
     reply_begin(w->reply, 200, JSON_FIELDS);
     buf_add_str(b, "{\"sequences\":[");
     for (size_t i = 0; i < j->list_n; i++) {
-        if (is_period(j->list, j->list_n, &j->list[i]))
-            continue;
         json_begin(b, NULL, '{');
         write_sequence(b, j->list[i].name, &j->list[i].record);
         json_end(b, '}');
     }
-    buf_add_str(b, "]}\n");
+    buf_add_str(b, "]");
+    if (j->more)
+        json_text(b, "next", j->cursor);
+    buf_add_str(b, "}\n");
     reply_end(w->reply);
     free(j->list);
     j->list = NULL;
     http_wait_done(w);
 }
 
+/* A cursor is what an answer gave as `next`: a name, or a little more. */
+static bool cursor_ok(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] <= ' ' || s.p[i] > '~')
+            return false;
+    return s.len <= TICKET_CURSOR_MAX;
+}
+
 void route_sequences(struct call *c)
 {
-    http_wait_list(c, JOB_LIST, "the list of sequences", listed);
+    static const char what[] = "the list of sequences";
+    struct slice after = c->q.value[PARAM_AFTER], limit = c->q.value[PARAM_LIMIT];
+    uint64_t max = LIST_DEFAULT;
+    if (limit.p && (http_u64(limit, LIST_MAX, &max) != 0 || max == 0)) {
+        call_fail(c, PROBLEM_PARAMETER, "limit must be from 1 to %d", LIST_MAX);
+        return;
+    }
+    if (!cursor_ok(after)) {
+        call_fail(c, PROBLEM_PARAMETER,
+                  "after must be a name, or what the last answer gave as next");
+        return;
+    }
+    struct http_wait *w = call_allowed(c, GUARD_LIST, what, sizeof what - 1)
+                              ? http_wait_new(c, "", 0)
+                              : NULL;
+    if (!w)
+        return;
+    struct job *j = &w->ticket.job;
+    j->what = JOB_LIST;
+    j->want = max;
+    memcpy(j->cursor, after.p ? after.p : "", after.len);
+    http_wait_submit(c, w, listed);
 }
 
 /* --- describe --- */

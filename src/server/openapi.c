@@ -59,7 +59,8 @@ static const struct {
           "Number") ",\"max\":" REF("Number") ",\"dated\":" REF("Dated") "}}" },
     { "Number", "{\"description\":\"A whole number, bare or as a string of digits.\",\"oneOf\":["
                 "{\"type\":\"integer\",\"minimum\":0}," DIGITS "]}" },
-    { "Sequences", OBJECT("\"sequences\"", "\"sequences\":" LIST(REF("Sequence"))) },
+    { "Sequences",
+      OBJECT("\"sequences\"", "\"sequences\":" LIST(REF("Sequence")) ",\"next\":" STRING) },
     { "Reading",
       OBJECT("\"kind\",\"text\",\"fields\"",
              "\"kind\":" STRING ",\"layout\":" STRING ",\"score\":" INTEGER ",\"text\":" STRING

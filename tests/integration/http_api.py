@@ -281,6 +281,19 @@ def sequence_life(f):
     equal(len(set(more + [first])), 501)
     names = [s["name"] for s in js(get(f, "/v1/sequences"))["sequences"]]
     check("orders" in names, names)
+    for name in ("page-1", "page-2", "page-3"):
+        create(f, name=name)
+    create(f, name="page-dated", dated={"reset": "day"})
+    get(f, "/v1/sequences/page-dated/next")
+    paged, after = [], ""
+    while after is not None:
+        page = js(get(f, "/v1/sequences?limit=2&after=" + after))
+        check(len(page["sequences"]) <= 2, page)
+        paged += [s["name"] for s in page["sequences"]]
+        after = page.get("next")
+    equal(paged, sorted(paged))
+    equal(paged, [s["name"] for s in js(get(f, "/v1/sequences?limit=1000"))["sequences"]])
+    check({"orders", "page-1", "page-2", "page-3", "page-dated"} <= set(paged), paged)
     problem(f, "/v1/sequences/nobody", 404, "POST /v1/sequences")
     problem(f, "/v1/sequences/nobody/next", 404, "POST /v1/sequences")
 

@@ -109,7 +109,7 @@ static void world_run(struct job *j)
         world_record(&a);
         world_record(&b);
         snprintf(j->list[0].name, sizeof j->list[0].name, "dated");
-        snprintf(j->list[1].name, sizeof j->list[1].name, "dated:20261116");
+        snprintf(j->list[1].name, sizeof j->list[1].name, "slow");
         j->list[0].record = a.record;
         j->list[1].record = b.record;
     } else if (j->what == JOB_CREATE && !exists) {

@@ -50,6 +50,30 @@ static int flaky_scan(struct firn_store *s, struct firn_slice prefix, firn_recor
     return firn_store_scan(flaky.inner, prefix, each, user, d);
 }
 
+/* Counts the registers that a scan shows. */
+static struct counting {
+    firn_record_fn *each;
+    void *user;
+    size_t shown, scans;
+} counting;
+
+static int show_counted(void *user, struct firn_slice key, struct firn_slice value)
+{
+    (void)user;
+    counting.shown++;
+    return counting.each(counting.user, key, value);
+}
+
+static int counting_scan(struct firn_store *s, struct firn_slice prefix, struct firn_slice after,
+                         firn_record_fn *each, void *user, struct firn_diag *d)
+{
+    (void)s;
+    counting.each = each;
+    counting.user = user;
+    counting.scans++;
+    return firn_store_scan_after(flaky.inner, prefix, after, show_counted, NULL, d);
+}
+
 static void flaky_close(struct firn_store *s)
 {
     (void)s;
@@ -82,6 +106,16 @@ static const struct firn_store_ops telling_ops = {
     .scan = flaky_scan,
     .close = flaky_close,
     .instead = flaky_instead,
+};
+
+static const struct firn_store_ops counting_ops = {
+    .size = sizeof counting_ops,
+    .scheme = "counting",
+    .read = flaky_read,
+    .cas = flaky_cas,
+    .cas_many = flaky_cas_many,
+    .scan_after = counting_scan,
+    .close = flaky_close,
 };
 
 static struct tickets tk;
@@ -303,6 +337,75 @@ T_TEST(ticket_create_describe_list)
     T_EQ(firn_store_cas(flaky.inner, &cas, &d), 0);
     T_EQ(ticket_list(&tk, count_one, &letters, &d), FIRN_EFORMAT);
     T_OK(strstr(d.text, "seq/0123") != NULL, "%s", d.text);
+    teardown();
+}
+
+/* --- pages --- */
+
+struct seen {
+    char last[RECORD_NAME_MAX + 1];
+    size_t n;
+};
+
+static int see_one(void *user, const char *name, size_t len, const struct seq_record *r)
+{
+    struct seen *s = user;
+    char text[RECORD_NAME_MAX + 1] = "";
+    memcpy(text, name, len);
+    T_OK(strcmp(text, s->last) > 0 && !strchr(text, RECORD_INNER) && r->next == 1, "%s after %s",
+         text, s->last);
+    memcpy(s->last, text, sizeof text);
+    s->n++;
+    return 0;
+}
+
+static size_t walk_pages(size_t max, size_t *out_pages)
+{
+    struct seen s = { "", 0 };
+    char at[TICKET_CURSOR_MAX + 1] = "";
+    bool more = true;
+    for (*out_pages = 0; more; ++*out_pages) {
+        size_t before = s.n;
+        counting.shown = counting.scans = 0;
+        T_EQ(ticket_page(&tk, at, max, see_one, &s, &more, NULL), 0);
+        T_OK(s.n - before <= max);
+        /* What a page costs: what it shows, one register more, and one for each jump. */
+        T_OK(counting.shown <= s.n - before + 1 + counting.scans &&
+                 counting.scans <= TICKET_PAGE_JUMPS,
+             "%zu registers and %zu scans for %zu", counting.shown, counting.scans, s.n - before);
+    }
+    return s.n;
+}
+
+T_TEST(ticket_pages_cost_what_they_show)
+{
+    enum { NAMES = 52500, DATED = 70, PERIODS = 40 };
+    setup();
+    flaky.base.ops = &counting_ops;
+    char name[RECORD_NAME_MAX + 1];
+    struct seq_spec spec = { .mode = SEQ_RANGE };
+    size_t pages;
+    for (int i = 0; i < NAMES - DATED; i++) {
+        snprintf(name, sizeof name, "name-%d", i);
+        create(name, spec);
+    }
+    for (int i = 0; i < DATED; i++) {
+        snprintf(name, sizeof name, "dated-%02d", i);
+        create(name, spec);
+        for (int k = 0; k < PERIODS; k++) {
+            snprintf(name, sizeof name, "dated-%02d%c%d", i, RECORD_INNER, 20260101 + k);
+            create(name, spec);
+        }
+    }
+    T_EQ(walk_pages(100, &pages), NAMES);
+    T_OK(pages <= NAMES / 100 + 3, "%zu", pages);
+    T_EQ(walk_pages(1000, &pages), NAMES);
+    T_EQ(walk_pages(7, &pages), NAMES);
+    struct seen s = { "", 0 };
+    char at[TICKET_CURSOR_MAX + 1] = "zzz";
+    bool more = true;
+    T_EQ(ticket_page(&tk, at, 5, see_one, &s, &more, NULL), 0);
+    T_OK(s.n == 0 && !more);
     teardown();
 }
 

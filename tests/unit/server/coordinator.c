@@ -63,7 +63,7 @@ T_TEST(coordinator_answers_jobs_and_makes_the_default_sequence)
     job_init(&j[0], JOB_TAKE, DEFAULT_SEQUENCE, 2);
     job_init(&j[1], JOB_CREATE, "b", 0)->spec.start = 7;
     job_init(&j[2], JOB_TAKE, "b", 1);
-    job_init(&j[3], JOB_LIST, "", 0);
+    job_init(&j[3], JOB_LIST, "", 10);
     submit(j, 4);
     await_returned(4);
     T_TOOK(&j[0], 100001, 2);
