@@ -128,7 +128,8 @@ struct firn_shared { /* all private */
     uint64_t until_, floor_, held_, resume_ns_; /* atomic */
     uint64_t epoch_ns_, tick_ns_, reciprocal_;
     uint64_t identity_, seq_mask_, end_;
-    uint64_t drift_, backstep_ns_, wait_max_ns_;
+    uint64_t drift_; /* atomic */
+    uint64_t backstep_ns_, wait_max_ns_;
     uint32_t policy_, seq_bits_, seq_shift_, time_shift_;
     uint64_t reserved_[8];
 };

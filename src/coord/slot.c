@@ -141,6 +141,21 @@ static uint64_t quarantine_left(const struct slot_node *n, const struct slot_now
     return state != SLOT_HELD || n->params.use_lock || end <= now->f ? 0 : end - now->f;
 }
 
+/* Whether to wait for the slot held last under this name, whose `until` is ahead of the limit: what
+ * its dead holder stamped may be ahead of the clock, and only that slot begins above it. A clock
+ * that runs gets there; if it stands still, or was set back far, any slot is better than none. Only
+ * a lock byte tells that the holder is dead, and a process that had a slot orders by `last`. */
+static bool worth_waiting(struct slot_node *n, const struct slot_now *now, uint64_t until)
+{
+    uint64_t reach = n->params.window + n->params.max_drift, begin = now->f + n->params.max_drift;
+    uint64_t ticks = until > begin ? until - begin : 0;
+    if (!n->params.use_lock || n->params.wander || n->grant.gen > 0 || ticks > reach)
+        return false;
+    if (n->patience_ms_ == 0)
+        n->patience_ms_ = now->mono_ms + ticks + n->params.window / 4;
+    return now->mono_ms < n->patience_ms_;
+}
+
 /* The slot last held under this name first (order over restarts), then the oldest until (longest
  * natural quarantine), else wait for the nearest: a crash loop faster than the window puts every
  * slot ahead of the clock, and only time repairs that. Each node begins its search at a random
@@ -151,7 +166,7 @@ static uint64_t quarantine_left(const struct slot_node *n, const struct slot_now
 static void choose(struct slot_node *n, const struct slot_now *now)
 {
     uint32_t count = n->params.slot_hi - n->params.slot_lo, best = count, sticky = count;
-    uint32_t begin = n->jitter_ % count;
+    uint32_t begin = n->jitter_ % count, own = count;
     uint64_t wait = UINT64_MAX, clock_wait = UINT64_MAX;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = (begin + k) % count;
@@ -160,6 +175,8 @@ static void choose(struct slot_node *n, const struct slot_now *now)
             continue;
         uint64_t q = quarantine_left(n, now, (enum slot_hold)s->state, s->until);
         uint64_t a = ahead(n, now, s->until);
+        if (s->mine_by_name && q == 0 && (own == count || s->until > n->seen[own].until))
+            own = i;
         if (q > 0 || a > 0) {
             wait = min64(wait, max64(q, a));
             if (q == 0)
@@ -173,6 +190,8 @@ static void choose(struct slot_node *n, const struct slot_now *now)
         if (best == count || s->until < n->seen[best].until)
             best = i;
     }
+    if (own != count && own != sticky && worth_waiting(n, now, n->seen[own].until))
+        best = sticky = own;
     if (best == count || (sticky != count && !n->params.wander))
         best = sticky;
     if (best != count) {
@@ -323,6 +342,14 @@ static bool build_acquire(struct slot_node *n, const struct slot_now *now, const
 {
     const struct slot_record *b = &n->base_;
     see(n, n->target_, b); /* the scan may have been older */
+    uint64_t early = ahead(n, now, b->until);
+    if (early > 0 && b->state != SLOT_RETIRED && seen_of(n, n->target_)->mine_by_name &&
+        worth_waiting(n, now, b->until)) {
+        n->state = SLOT_NO_SLOT;
+        n->at_ = SLOT_AT_READ; /* under its lock */
+        n->due_ms_ = now->mono_ms + min64(early, n->params.backoff_max_ms);
+        return false;
+    }
     if (b->state == SLOT_RETIRED || quarantine_left(n, now, b->state, b->until) > 0 ||
         ahead(n, now, b->until) > 0) {
         choose(n, now);

@@ -119,6 +119,7 @@ struct slot_node {
     uint32_t target_;      /* the slot in hand */
     uint64_t due_ms_;      /* nothing to do before */
     uint64_t backoff_ms_;
+    uint64_t patience_ms_; /* until when to wait for the slot held last; 0: not asked yet */
     uint16_t jitter_;
     struct slot_record base_; /* the record the write replaces, and its text */
     char base_text_[RECORD_TEXT_MAX], value_[RECORD_TEXT_MAX];

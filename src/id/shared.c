@@ -67,7 +67,7 @@ static int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t ns, uint64_t
     if (stepped_back(g, ns))
         return FIRN_ECLOCK;
     uint64_t reached = max64(max64(load(&g->held_), load(&g->floor_)), now);
-    return tick <= reached + g->drift_ ? 0 : FIRN_EAGAIN;
+    return tick <= reached + load(&g->drift_) ? 0 : FIRN_EAGAIN;
 }
 
 /* Take `n` numbers of one tick at a time, slowly and surely: look before each step. */
@@ -97,8 +97,8 @@ static int take_slowly(struct firn_shared *g, size_t n, uint64_t *out_word, size
         if (r != FIRN_EAGAIN && r != FIRN_ECLOCK)
             return r;
         /* Until the clock gets there, no thread needs to try the fast path. */
-        uint64_t resume_ns = g->epoch_ns_ +
-                             (tick - (tick < g->drift_ ? tick : g->drift_)) * g->tick_ns_;
+        uint64_t drift = load(&g->drift_);
+        uint64_t resume_ns = g->epoch_ns_ + (tick - (tick < drift ? tick : drift)) * g->tick_ns_;
         if (r == FIRN_EAGAIN)
             __atomic_store_n(&g->resume_ns_, resume_ns, __ATOMIC_RELAXED);
         if (g->policy_ != FIRN_POLICY_WAIT)

@@ -23,8 +23,9 @@ enum port { PORT_HOME, PORT_SNOWFLAKE, PORT_TICKET, PORTS };
 
 struct app {
     struct config config;
-    struct minter_plan plan;
+    struct stamp_plan plan;
     struct board board;
+    struct numbers *numbers; /* all loops draw from it */
     struct coordinator *coordinator;
     struct node *cluster; /* this process as a member; NULL with other stores */
     struct guard *guard;

@@ -251,7 +251,6 @@ void route_node(struct call *c)
     json_count(b, "errors", v.store_errors);
     json_end(b, '}');
     json_count(b, "loops", app->loops);
-    json_count(b, "lanes", app->plan.lanes);
     json_count(b, "connections", atomic_load(&app->places.open));
     json_count(b, "ids_per_request", c->ctx->numbers_max);
     json_begin(b, "listen", '{');

@@ -14,7 +14,7 @@ static void write_terms(struct http_wait *w)
 {
     const struct job *j = &w->ticket.job;
     const struct lease_terms *t = &j->lease.terms;
-    const struct minter_plan *plan = &w->ctx->app->plan;
+    const struct stamp_plan *plan = &w->ctx->app->plan;
     char layout[FIRN_LAYOUT_TEXT_BUF];
     struct buf *b = w->reply->out;
     firn_layout_format(&plan->layout[LEASED_SNOWFLAKE], layout);

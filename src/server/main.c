@@ -90,14 +90,11 @@ static int make_dir(const char *path, struct firn_diag *d)
     return 0;
 }
 
-/* The loops come from settings, or one for each core, and never more than the layout's sequence. */
-static size_t choose_loops(const struct config *c, const struct firn_layout *l)
+/* The loops come from settings, or one for each core. */
+static size_t choose_loops(const struct config *c)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     size_t n = c->loops ? c->loops : (cores > 0 ? (size_t)cores : 1);
-    uint64_t lanes = UINT64_C(1) << l->field[FIRN_FIELD_SEQ].width;
-    if (!c->loops && n > lanes)
-        n = lanes;
     return n < LOOPS_MAX ? n : LOOPS_MAX;
 }
 
@@ -109,8 +106,9 @@ static int plan_layout(struct firn_diag *d)
                               d); /* the epoch was checked with the settings */
     if (r)
         return r;
-    app.loops = choose_loops(&app.config, &l);
-    return minter_plan_init(&app.plan, &l, (uint32_t)app.loops, d);
+    app.loops = choose_loops(&app.config);
+    r = stamp_plan_init(&app.plan, &l, d);
+    return r ? r : numbers_new(&app.plan, &app.board, (uint32_t)app.loops, &app.numbers);
 }
 
 static struct tls_files tls_files(const struct config *c)
@@ -176,7 +174,7 @@ static int start_loops(struct firn_diag *d)
                                                .command = resp_is_command,
                                                .vital = http_vital,
                                                .may_idle = guard_may_idle };
-        int r = ctx->numbers ? minter_new(&app.plan, &app.board, (uint32_t)i, &ctx->minter)
+        int r = ctx->numbers ? minter_new(&app.plan, &app.board, app.numbers, &ctx->minter)
                              : FIRN_ENOMEM;
         if (r == 0)
             r = loop_new(&o, &runners[i].service, &app.places, &ctx->loop);
@@ -255,7 +253,7 @@ static int listen_all(struct firn_diag *d)
 
 static int start_coordinator(struct firn_diag *d)
 {
-    static _Atomic uint64_t *last[LOOPS_MAX];
+    static _Atomic uint64_t *last;
     static char store[4096], layout[FIRN_LAYOUT_TEXT_BUF];
     const struct config *c = &app.config;
     static char addresses[PORTS * PEER_ADDRESS_BUF];
@@ -264,8 +262,8 @@ static int start_coordinator(struct firn_diag *d)
     struct coordinator_opts o = { .store = store,
                                   .addresses = addresses,
                                   .store_timeout_ms = (uint32_t)c->store_timeout_ms,
-                                  .last = last,
-                                  .last_n = app.loops };
+                                  .last = &last,
+                                  .last_n = 1 };
     o.leases_max = (uint32_t)c->leases.max;
     o.retention_s = c->tickets.idem_retention_s;
     o.first.start = c->tickets.default_start;
@@ -280,8 +278,7 @@ static int start_coordinator(struct firn_diag *d)
     }
     if (r)
         return r;
-    for (size_t i = 0; i < app.loops; i++)
-        last[i] = minter_last(app.ctx[i].minter);
+    last = numbers_last(app.numbers);
     o.lease = (struct lease_params){ .name = c->name,
                                      .accept_clock = c->accept_clock,
                                      .init = c->store_init || (member && c->cluster.init),
@@ -436,13 +433,9 @@ static void stop(int sig)
     log_info("draining", "connections=%u", (unsigned)atomic_load(&app.places.open));
     for (size_t i = 0; i < app.loops; i++)
         loop_drain(app.ctx[i].loop);
-    uint64_t last = 0;
-    for (size_t i = 0; i < app.loops; i++) {
+    for (size_t i = 0; i < app.loops; i++)
         pthread_join(runners[i].thread, NULL);
-        uint64_t tick = minter_close(app.ctx[i].minter);
-        last = tick > last ? tick : last;
-    }
-    coordinator_stop(app.coordinator, last);
+    coordinator_stop(app.coordinator, numbers_close(app.numbers));
     cluster_stop(app.cluster);
     for (size_t i = 0; i < app.loops; i++) {
         loop_free(app.ctx[i].loop);
@@ -455,6 +448,7 @@ static void stop(int sig)
         free(app.ctx[i].numbers);
     }
     free(app.ctx);
+    numbers_free(app.numbers);
     guard_free(app.guard);
     tls_context_free(app.tls);
     board_done(&app.board);

@@ -1,51 +1,31 @@
 /*
- * minter.h - everything that one loop mints with; nothing in here is shared with other loops.
- * Numbers of leased layouts (snowflake, sonyflake, tsid) come from generators on this loop's lane
- * of the process's slot; texts come from mints; tickets from a block in hand or, later, from the
- * coordinator. All calls are for the loop's thread.
+ * minter.h - everything that one loop mints with. Numbers of leased layouts (snowflake, sonyflake,
+ * tsid) come from the process's generators, which all loops share; texts come from the loop's own
+ * mints; tickets from a block in hand or, later, from the coordinator. All calls are for the loop's
+ * thread.
  */
 #ifndef FIRN_SERVER_MINTER_H
 #define FIRN_SERVER_MINTER_H
 
 #include "firn/gen.h"
 #include "firn/mint.h"
-#include "drive/board.h"
 #include "server/coordinator.h"
-
-/* The layouts that share the slot's window, each with generators of its own. */
-enum leased { LEASED_SNOWFLAKE, LEASED_SONYFLAKE, LEASED_TSID, LEASED_N };
-
-/* Set up once for all loops, then constant. */
-struct minter_plan {
-    struct firn_layout layout[LEASED_N];
-    enum leased
-        share[LEASED_N]; /* equal layouts draw from one generator: two would repeat each other */
-    struct firn_layout lease; /* only epoch and tick count: what the lease's ticks mean */
-    uint32_t lanes;
-};
-
-/* FIRN_EINVAL: the layout cannot serve that many lanes, or cannot be leased; diag says why. */
-FIRN_MUSTUSE int minter_plan_init(struct minter_plan *p, const struct firn_layout *snowflake,
-                                  uint32_t lanes, struct firn_diag *d);
+#include "server/numbers.h"
 
 struct minter;
 
-FIRN_MUSTUSE int minter_new(const struct minter_plan *plan, struct board *board, uint32_t lane,
-                            struct minter **out);
+/* Everything is borrowed. */
+FIRN_MUSTUSE int minter_new(const struct stamp_plan *plan, struct board *board,
+                            struct numbers *numbers, struct minter **out);
 void minter_free(struct minter *m);
-
-/* The highest tick (of the lease) that this minter stamped; written by minter_turn(). */
-_Atomic uint64_t *minter_last(struct minter *m);
-
-/* After the loop has ended: no ID comes any more. Returns the highest tick stamped, exactly. */
-uint64_t minter_close(struct minter *m);
 
 /* Once per turn of the loop. */
 void minter_turn(struct minter *m);
 
-/* One number, or up to n. FIRN_EWINDOW: no window (the store is away, or there is none yet).
- * FIRN_EAGAIN: the layout's rate and what could be borrowed are used up, and waiting for 100 ms did
- * not help. FIRN_ERANGE: the shard. */
+/* One number, or up to n. They are for requests that have arrived already: a number that is kept
+ * for a later one would be smaller than those given meanwhile. FIRN_EWINDOW: no window (the store
+ * is away, or there is none yet). FIRN_EAGAIN: the layout's rate and what could be borrowed are
+ * used up for the moment. FIRN_ERANGE: the shard. */
 FIRN_MUSTUSE int minter_number(struct minter *m, enum leased which, uint64_t *out);
 FIRN_MUSTUSE int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t *ids,
                                 size_t n, size_t *out_n);

@@ -106,7 +106,6 @@ static const struct {
                                     "\"url\"",
                                     "\"url\":" STRING
                                     ",\"errors\":" INTEGER) ",\"loops\":" INTEGER
-                                                            ",\"lanes\":" INTEGER
                                                             ",\"connections\":" INTEGER
                                                             ",\"ids_per_request\":" INTEGER
                                                             ",\"listen\":{\"type\":\"object\",\"additionalProperties\":" STRING

@@ -202,8 +202,9 @@ static void world_start(void)
     http_init(&world.ctx);
     world.service = (struct service){ .ctx = &world.ctx, .http = http_handle, .resp = world_resp };
     if (firn_layout_parse("firn", 4, 0, &l, NULL) != 0 ||
-        minter_plan_init(&world.app.plan, &l, 1, NULL) != 0 ||
-        minter_new(&world.app.plan, &world.app.board, 0, &world.ctx.minter) != 0 ||
+        stamp_plan_init(&world.app.plan, &l, NULL) != 0 ||
+        numbers_new(&world.app.plan, &world.app.board, 1, &world.app.numbers) != 0 ||
+        minter_new(&world.app.plan, &world.app.board, world.app.numbers, &world.ctx.minter) != 0 ||
         loop_new(NULL, &world.service, &world.app.places, &world.loop) != 0)
         abort();
     world.ctx.loop = world.loop;
@@ -216,6 +217,7 @@ static inline void world_end(void)
 {
     http_done(&world.ctx);
     minter_free(world.ctx.minter);
+    numbers_free(world.app.numbers);
     free(world.ctx.numbers);
     loop_free(world.loop);
     board_done(&world.app.board);

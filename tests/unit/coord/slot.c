@@ -178,15 +178,57 @@ T_TEST(slot_begins_where_the_last_one_ended)
     T_EQ(slot_left(&b.n, &b.now), 100);
 }
 
-T_TEST(slot_sticky_beyond_the_limit_is_left)
+/* How many ms pass until a CAS is wanted, by a clock that makes `f` ticks in each. */
+static int until_cas_in(uint64_t f)
+{
+    for (int ms = 0; ms < 1000; ms++, b.now.mono_ms++, b.now.f += f)
+        for (int i = 0; i < 30; i++) {
+            struct nonce v = fresh();
+            slot_next(&b.n, &b.now, &v, &b.a);
+            if (b.a.what == SLOT_DO_CAS)
+                return ms;
+            if (b.a.what == SLOT_DO_WAIT)
+                break;
+            if (b.a.what == SLOT_DO_SCAN)
+                scan();
+            else if (b.a.what == SLOT_DO_READ)
+                read_now();
+            else
+                slot_lock_done(&b.n, &b.now, b.locked_by_other[b.a.slot] ? FIRN_ECONFLICT : 0);
+        }
+    return -1;
+}
+
+/* What the process before this one stamped may lie ahead of the clock: only its own slot begins
+ * above that. */
+T_TEST(slot_sticky_beyond_the_limit_is_waited_for)
 {
     setup();
     struct slot_record r = get(1);
     memcpy(r.name, "me", 3);
-    r.until = 1051;
+    r.until = b.now.f + b.n.params.max_drift + 60;
     put(1, &r);
-    active();
-    T_EQ(b.n.grant.slot, 0); /* the clock went back: another slot, rather than a wait */
+    T_EQ(until_cas_in(1), 60);
+    T_EQ(b.a.slot, 1);
+    slot_cas_done(&b.n, &b.now, apply());
+    T_EQ(b.n.grant.from, r.until);
+}
+
+/* But not for ever, not if the clock was set back far, and not if its holder lives. */
+T_TEST(slot_sticky_is_left_when_the_clock_stands_still)
+{
+    for (int far = 0; far < 3; far++) {
+        setup();
+        struct slot_record r = get(1);
+        memcpy(r.name, "me", 3);
+        r.until = b.now.f + b.n.params.max_drift + 60;
+        if (far == 1)
+            r.until += b.n.params.window + b.n.params.max_drift;
+        b.locked_by_other[1] = far == 2;
+        put(1, &r);
+        T_EQ(until_cas_in(0) > 0, far == 0);
+        T_EQ(b.a.slot, 0);
+    }
 }
 
 /* The scan was a while ago: the limit counts when the request is built. */

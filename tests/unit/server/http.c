@@ -361,8 +361,10 @@ T_TEST(not_ready_says_why)
 {
     world_start();
     minter_free(world.ctx.minter); /* one that never saw a window */
+    numbers_free(world.app.numbers);
     world_open_window(false);
-    T_EQ(minter_new(&world.app.plan, &world.app.board, 0, &world.ctx.minter), 0);
+    T_EQ(numbers_new(&world.app.plan, &world.app.board, 1, &world.app.numbers), 0);
+    T_EQ(minter_new(&world.app.plan, &world.app.board, world.app.numbers, &world.ctx.minter), 0);
     static const char *const targets[] = { "/generate", "/generate?n=5", "/readyz" };
     for (size_t i = 0; i < T_LEN(targets); i++) {
         const char *a = get(targets[i]);

@@ -5,11 +5,14 @@
 #include "coord/lease_ticks.h"
 #include "server/minter.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
 
 static struct board board;
-static struct minter_plan plan;
+static struct stamp_plan plan;
+static struct numbers *numbers;
 static uint64_t now_tick; /* of the lease, when the world was made */
 
 static void make_world(const char *layout)
@@ -17,8 +20,9 @@ static void make_world(const char *layout)
     struct firn_layout l;
     struct firn_diag d = { 0, "" };
     T_EQ(firn_layout_parse(layout, strlen(layout), 0, &l, &d), 0, "%s", d.text);
-    T_EQ(minter_plan_init(&plan, &l, 1, &d), 0, "%s", d.text);
+    T_EQ(stamp_plan_init(&plan, &l, &d), 0, "%s", d.text);
     board_init(&board);
+    T_EQ(numbers_new(&plan, &board, 2, &numbers), 0);
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     now_tick = firn_layout_ticks(&plan.lease, (int64_t)t.tv_sec * 1000000);
@@ -54,7 +58,7 @@ T_TEST(minter_waits_for_a_grant)
     struct minter *m;
     uint64_t id;
     make_world("firn");
-    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    T_EQ(minter_new(&plan, &board, numbers, &m), 0);
     T_EQ(minter_number(m, LEASED_SNOWFLAKE, &id), FIRN_EWINDOW);
     grant(1, 7, now_tick, now_tick + 60000, false);
     for (int i = 0; i < LEASED_N; i++) {
@@ -62,6 +66,7 @@ T_TEST(minter_waits_for_a_grant)
         T_EQ(parts_of((enum leased)i, id).field[FIRN_FIELD_NODE], 7);
     }
     minter_free(m);
+    numbers_free(numbers);
     board_done(&board);
 }
 
@@ -70,7 +75,7 @@ T_TEST(minter_leaves_an_old_slot_for_good)
     struct minter *m;
     uint64_t id, last = 0;
     make_world("firn");
-    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    T_EQ(minter_new(&plan, &board, numbers, &m), 0);
     grant(1, 3, now_tick, now_tick + 60000, false);
     for (int i = 0; i < 5000; i++)
         T_EQ(minter_number(m, LEASED_SNOWFLAKE, &last), 0);
@@ -83,6 +88,7 @@ T_TEST(minter_leaves_an_old_slot_for_good)
     T_EQ(p.field[FIRN_FIELD_NODE], 4);
     T_OK(p.field[FIRN_FIELD_TIME] > q.field[FIRN_FIELD_TIME], "order over the change of slots");
     minter_free(m);
+    numbers_free(numbers);
     board_done(&board);
 }
 
@@ -93,7 +99,7 @@ T_TEST(minter_stays_below_the_floor_s_limit)
     struct minter *m;
     uint64_t id = 0, last = 0;
     make_world("firn");
-    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    T_EQ(minter_new(&plan, &board, numbers, &m), 0);
     floor_tick = now_tick + 1000; /* nearer than a window: both above the clock would be too far */
     grant(1, 3, now_tick, now_tick + 60000, false);
     for (int i = 0; i < 400000 && minter_number(m, LEASED_SONYFLAKE, &id) == 0; i++)
@@ -107,6 +113,7 @@ T_TEST(minter_stays_below_the_floor_s_limit)
          "but up to it");
     floor_tick = 0;
     minter_free(m);
+    numbers_free(numbers);
     board_done(&board);
 }
 
@@ -115,13 +122,14 @@ T_TEST(minter_stops_when_the_grant_is_closed)
     struct minter *m;
     uint64_t id;
     make_world("firn");
-    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    T_EQ(minter_new(&plan, &board, numbers, &m), 0);
     grant(1, 3, now_tick, now_tick + 60000, false);
     T_EQ(minter_number(m, LEASED_SNOWFLAKE, &id), 0);
     grant(1, 3, now_tick, now_tick + 60000, true);
     for (int i = 0; i < LEASED_N; i++)
         T_EQ(minter_number(m, (enum leased)i, &id), FIRN_EWINDOW);
     minter_free(m);
+    numbers_free(numbers);
     board_done(&board);
 }
 
@@ -133,7 +141,7 @@ T_TEST(minter_equal_numbers_come_from_one_generator)
     make_world("unused:1,time:41@1ms,node:10,seq:12;epoch=1577836800000");
     T_EQ(plan.share[LEASED_TSID], LEASED_SNOWFLAKE);
     T_EQ(plan.share[LEASED_SONYFLAKE], LEASED_SONYFLAKE);
-    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    T_EQ(minter_new(&plan, &board, numbers, &m), 0);
     grant(1, 3, now_tick, now_tick + 60000, false);
     for (int i = 0; i < 10000; i++) {
         T_EQ(minter_number(m, i % 2 ? LEASED_TSID : LEASED_SNOWFLAKE, &id), 0);
@@ -141,6 +149,7 @@ T_TEST(minter_equal_numbers_come_from_one_generator)
         last = id;
     }
     minter_free(m);
+    numbers_free(numbers);
     board_done(&board);
 }
 
@@ -155,7 +164,7 @@ T_TEST(minter_ends_where_the_layout_ends)
     struct minter *m;
     uint64_t id, last = 0;
     make_world(layout);
-    T_EQ(minter_new(&plan, &board, 0, &m), 0);
+    T_EQ(minter_new(&plan, &board, numbers, &m), 0);
     grant(1, 3, now_tick, now_tick + 60000, false); /* the lease knows nothing of that end */
     grant(1, 3, now_tick, now_tick + 90000, false);
     int r;
@@ -165,5 +174,107 @@ T_TEST(minter_ends_where_the_layout_ends)
     }
     T_EQ(r, FIRN_EEXHAUSTED);
     minter_free(m);
+    numbers_free(numbers);
+    board_done(&board);
+}
+
+/* Two loops take turns: each ID is larger than the one before, although the clock stands still
+ * behind the window, and although the grant moves to a smaller slot that only one loop has seen. */
+T_TEST(minter_one_order_for_all_loops)
+{
+    struct minter *m[2];
+    uint64_t id, last = 0;
+    make_world("firn");
+    for (int i = 0; i < 2; i++)
+        T_EQ(minter_new(&plan, &board, numbers, &m[i]), 0);
+    floor_tick = now_tick + 7000; /* a new store: stamps begin ahead of the clock */
+    for (uint64_t gen = 1; gen <= 20; gen++) {
+        grant(gen, (uint32_t)(40 - gen), now_tick + 7000, now_tick + 12000, false);
+        for (int i = 0; i < 300; i++) {
+            size_t n = 1;
+            uint64_t ids[7];
+            if (i % 5 == 4) {
+                T_EQ(minter_numbers(m[i * 7 % 2], LEASED_SNOWFLAKE, 0, ids, 7, &n), 0);
+                id = ids[0];
+            } else {
+                T_EQ(minter_number(m[i * 7 % 2], LEASED_SNOWFLAKE, &id), 0);
+            }
+            T_OK(id > last, "%llu after %llu", (unsigned long long)id, (unsigned long long)last);
+            last = n > 1 ? ids[n - 1] : id;
+            if (i % 100 == 50) /* seen by the one that draws next, not by the other */
+                grant(gen, (uint32_t)(40 - gen), now_tick + 7000, now_tick + 12000 + gen, false);
+        }
+    }
+    floor_tick = 0;
+    for (int i = 0; i < 2; i++)
+        minter_turn(m[i]);
+    T_OK(*numbers_last(numbers) >= now_tick + 7000);
+    uint64_t seen = *numbers_last(numbers);
+    T_EQ(numbers_close(numbers), seen);
+    for (int i = 0; i < 2; i++) {
+        T_EQ(minter_number(m[i], LEASED_SNOWFLAKE, &id), FIRN_EWINDOW);
+        minter_free(m[i]);
+    }
+    numbers_free(numbers);
+    board_done(&board);
+}
+
+struct racer {
+    struct minter *m;
+    _Atomic bool *stop;
+    uint64_t drawn, failed;
+    pthread_t thread;
+};
+
+static _Atomic uint64_t answered; /* the largest ID that a request was answered with */
+
+/* A request that begins after another was answered: `answered` before, a larger ID after. */
+static void *race(void *arg)
+{
+    struct racer *r = arg;
+    uint64_t ids[3], id;
+    while (!atomic_load(r->stop)) {
+        uint64_t before = atomic_load(&answered);
+        size_t n = 1;
+        int e = r->drawn % 16 ? minter_number(r->m, LEASED_SNOWFLAKE, &id)
+                              : minter_numbers(r->m, LEASED_SNOWFLAKE, 0, ids, 3, &n);
+        if (e) {
+            r->failed += e != FIRN_EAGAIN && e != FIRN_EWINDOW;
+            continue;
+        }
+        id = r->drawn % 16 ? id : ids[0];
+        r->failed += id <= before;
+        r->drawn++;
+        id = n > 1 ? ids[n - 1] : id;
+        while (before < id && !atomic_compare_exchange_weak(&answered, &before, id)) {
+        }
+        minter_turn(r->m);
+    }
+    return NULL;
+}
+
+T_TEST(minter_one_order_while_grants_change)
+{
+    struct racer r[2];
+    _Atomic bool stop = false;
+    make_world("firn");
+    atomic_store(&answered, 0);
+    grant(1, 500, now_tick, now_tick + 60000, false);
+    for (int i = 0; i < 2; i++) {
+        r[i] = (struct racer){ .stop = &stop };
+        T_EQ(minter_new(&plan, &board, numbers, &r[i].m), 0);
+        T_EQ(pthread_create(&r[i].thread, NULL, race, &r[i]), 0);
+    }
+    for (uint64_t gen = 2; gen < 400; gen++) {
+        grant(gen, (uint32_t)(500 - gen), now_tick, now_tick + 60000, false);
+        sched_yield();
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(r[i].thread, NULL);
+        T_EQ(r[i].failed, 0, "of %llu", (unsigned long long)r[i].drawn);
+        minter_free(r[i].m);
+    }
+    numbers_free(numbers);
     board_done(&board);
 }
