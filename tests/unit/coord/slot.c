@@ -206,6 +206,7 @@ T_TEST(slot_sticky_beyond_the_limit_is_waited_for)
     setup();
     struct slot_record r = get(1);
     memcpy(r.name, "me", 3);
+    r.epoch = 1;
     r.until = b.now.f + b.n.params.max_drift + 60;
     put(1, &r);
     T_EQ(until_cas_in(1), 60);
@@ -221,6 +222,7 @@ T_TEST(slot_sticky_is_left_when_the_clock_stands_still)
         setup();
         struct slot_record r = get(1);
         memcpy(r.name, "me", 3);
+        r.epoch = 1;
         r.until = b.now.f + b.n.params.max_drift + 60;
         if (far == 1)
             r.until += b.n.params.window + b.n.params.max_drift;
