@@ -264,9 +264,13 @@ T_TEST(lease_many_processes_share_a_store)
             step(&node[i]);
             for (int k = 0; k < 5; k++)
                 emit(&node[i]);
+            /* A new one may wait for a slot of its name that is ahead of the clock. */
+            if (node[i].l.view.state == SLOT_NO_SLOT && node[i].l.view.grant.gen == 0)
+                continue;
             T_EQ(node[i].l.view.state, SLOT_ACTIVE);
             for (int k = 0; k < i; k++)
-                T_OK(node[k].l.view.grant.slot != node[i].l.view.grant.slot);
+                T_OK(node[k].l.view.grant.gen == 0 ||
+                     node[k].l.view.grant.slot != node[i].l.view.grant.slot);
         }
     }
 }
