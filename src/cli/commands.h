@@ -19,6 +19,7 @@ int cmd_compare(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_elect(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
 int cmd_help(int argc, char **argv);
@@ -35,8 +36,8 @@ int cmd_verify(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 extern const struct usage admin_usage, audit_usage, bench_usage, choose_usage, cluster_usage,
-    compare_usage, completion_usage, config_usage, convert_usage, elect_usage, gen_usage,
-    help_usage, inspect_usage, lab_usage, layout_usage, lock_usage, nodes_usage, seal_usage,
-    top_usage, unseal_usage, up_usage, verify_usage, version_usage;
+    compare_usage, completion_usage, config_usage, convert_usage, doctor_usage, elect_usage,
+    gen_usage, help_usage, inspect_usage, lab_usage, layout_usage, lock_usage, nodes_usage,
+    seal_usage, top_usage, unseal_usage, up_usage, verify_usage, version_usage;
 
 #endif

@@ -25,6 +25,7 @@ const struct command commands[] = {
     { "cluster", "show and change the members of a cluster of firnds", cmd_cluster,
       &cluster_usage },
     { "bench", "measure the library, or a server", cmd_bench, &bench_usage },
+    { "doctor", "check servers: clocks, stores, slots that two use", cmd_doctor, &doctor_usage },
     { "top", "watch servers: rates, windows, clocks", cmd_top, &top_usage },
     { "nodes", "list the servers and commands that share a store", cmd_nodes, &nodes_usage },
     { "elect", "run a command on one of many machines", cmd_elect, &elect_usage },

@@ -150,6 +150,7 @@ void lease_view_node(struct lease_view *v, const struct slot_node *n, const stru
     else if (v->state != SLOT_HALTED && left == 0)
         v->state = SLOT_DRY;
     v->grant = n->grant;
+    v->cluster = n->params.cluster;
     v->floor_tick = slot_floor(n, now->f);
     v->stamp_end = v->floor_tick ? n->floor + n->params.max_drift : 0;
     v->max_drift = n->params.max_drift;

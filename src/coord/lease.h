@@ -54,6 +54,7 @@ struct lease_view {        /* published to the generators; a copy after each ste
     int error;             /* 0, or an error for the operator or the caller (FIRN_E...) */
     struct firn_diag diag; /* its text */
     struct slot_grant grant;
+    struct nonce cluster;     /* the store's; none until there is a node */
     int64_t off_ns, floor_ns; /* clock F */
     int64_t behind_ns;        /* F - R: above 0 while the system clock is behind */
     struct clock_steps steps;

@@ -102,6 +102,11 @@ static size_t put_nonce(char *out, const struct nonce *v)
     return put_hex(out, v->b, sizeof v->b);
 }
 
+void nonce_text(const struct nonce *n, char out[NONCE_TEXT_BUF])
+{
+    out[put_nonce(out, n)] = '\0';
+}
+
 static const char *choice_name(const struct record_field *f, unsigned value)
 {
     for (unsigned i = 0; i <= value; i++)

@@ -29,6 +29,9 @@ struct nonce { /* 128 bits from the kernel: incarnations, requests, clusters; al
     uint8_t b[16];
 };
 
+#define NONCE_TEXT_BUF 33
+void nonce_text(const struct nonce *n, char out[NONCE_TEXT_BUF]); /* 32 hex digits and a NUL */
+
 static inline bool nonce_eq(const struct nonce *a, const struct nonce *b)
 {
     return memcmp(a->b, b->b, sizeof a->b) == 0;

@@ -68,6 +68,31 @@ bool app_ready(struct app *app, const char **why)
     return false;
 }
 
+void app_face(struct app *app, struct node_face *out)
+{
+    struct lease_view v;
+    const char *why;
+    *out = (struct node_face){ .slot = -1, .ready = app_ready(app, &why) };
+    board_copy(&app->board, &v);
+    if (v.grant.gen) {
+        out->slot = v.grant.slot;
+        nonce_text(&v.cluster, out->store);
+    }
+    memcpy(out->start, app->start, sizeof out->start);
+    firn_layout_format(&app->plan.layout[LEASED_SNOWFLAKE], out->layout);
+}
+
+const char *face_line(const struct node_face *f, char out[FACE_LINE_BUF])
+{
+    int n = snprintf(out, FACE_LINE_BUF, "Firn-Node: start=%s", f->start);
+    if (f->slot >= 0)
+        snprintf(out + n, FACE_LINE_BUF - (size_t)n, "; slot=%lld; store=%s\r\n",
+                 (long long)f->slot, f->store);
+    else
+        snprintf(out + n, FACE_LINE_BUF - (size_t)n, "\r\n");
+    return out;
+}
+
 const char *mint_trouble(struct app *app, int error)
 {
     const char *why;

@@ -10,6 +10,7 @@
 #include "firn/tsid.h"
 #include "net/loop.h"
 #include "net/service.h"
+#include "coord/clash.h"
 #include "drive/board.h"
 #include "server/cluster.h"
 #include "server/config.h"
@@ -36,8 +37,9 @@ struct app {
     struct places places;
     _Atomic bool draining;
     char address[PORTS][PEER_ADDRESS_BUF]; /* the first of each port, as bound */
-    char store_text[256]; /* which store, for people: settings may be freed by a reload */
-    char name[65];        /* this node's */
+    char store_text[256];    /* which store, for people: settings may be freed by a reload */
+    char name[65];           /* this node's */
+    char start[FACE_ID_BUF]; /* random, of this process */
 };
 
 struct resp_wait;
@@ -89,6 +91,13 @@ const char *http_route_name(size_t i);
 
 /* metrics.c: all metrics in the Prometheus text format. */
 void metrics_write(struct app *app, struct buf *out);
+
+/* What the node says of itself, for others to compare (coord/clash.h). */
+void app_face(struct app *app, struct node_face *out);
+
+/* The same as a header's line, for answers about the node. */
+enum { FACE_LINE_BUF = 160 };
+const char *face_line(const struct node_face *f, char out[FACE_LINE_BUF]);
 
 /* Whether IDs can be minted now, as /readyz says it. *why names the reason, until
  * this thread asks again. */

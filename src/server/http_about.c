@@ -213,6 +213,14 @@ static void write_window(struct buf *b, const struct app *app, const struct slot
     json_end(b, '}');
 }
 
+/* An answer about the node: its head says which one it is. */
+static struct buf *call_about(struct call *c, const struct node_face *f)
+{
+    char fields[sizeof NO_STORE + FACE_LINE_BUF], line[FACE_LINE_BUF];
+    snprintf(fields, sizeof fields, NO_STORE "%s", face_line(f, line));
+    return call_json(c, 200, fields);
+}
+
 void route_node(struct call *c)
 {
     static const char *const ports[PORTS] = { "home", "snowflake", "ticket" };
@@ -221,11 +229,11 @@ void route_node(struct call *c)
     const char *why;
     bool ready = app_ready(app, &why);
     int64_t now = now_us(), started = (int64_t)app->started_ms * 1000;
-    char layout[FIRN_LAYOUT_TEXT_BUF];
+    struct node_face face;
     board_copy(&app->board, &v);
-    firn_layout_format(&app->plan.layout[LEASED_SNOWFLAKE], layout);
+    app_face(app, &face);
 
-    struct buf *b = call_json(c, 200, NO_STORE);
+    struct buf *b = call_about(c, &face);
     json_text(b, "name", app->name);
     json_text(b, "version", FIRN_VERSION);
     json_bool(b, "ready", ready);
@@ -245,8 +253,9 @@ void route_node(struct call *c)
     json_count(b, "steps_ahead", v.steps.ahead);
     json_time(b, "now", now);
     json_end(b, '}');
-    json_text(b, "layout", layout);
+    json_text(b, "layout", face.layout);
     json_begin(b, "store", '{');
+    json_text(b, "id", face.store[0] ? face.store : NULL);
     json_text(b, "url", app->store_text);
     json_count(b, "errors", v.store_errors);
     json_end(b, '}');
@@ -258,6 +267,7 @@ void route_node(struct call *c)
         if (app->address[i][0])
             json_text(b, ports[i], app->address[i]);
     json_end(b, '}');
+    json_text(b, "start", face.start);
     json_time(b, "started", started);
     json_count(b, "uptime_s", now > started ? (uint64_t)(now - started) / 1000000 : 0);
     call_json_end(c);
@@ -267,7 +277,9 @@ void route_node(struct call *c)
 
 void route_healthz(struct call *c)
 {
-    struct buf *b = call_json(c, 200, NO_STORE);
+    struct node_face face;
+    app_face(c->ctx->app, &face);
+    struct buf *b = call_about(c, &face);
     json_text(b, "status", "ok");
     call_json_end(c);
 }
@@ -279,7 +291,9 @@ void route_readyz(struct call *c)
         call_fail(c, PROBLEM_NOT_READY, "%s", why);
         return;
     }
-    struct buf *b = call_json(c, 200, NO_STORE);
+    struct node_face face;
+    app_face(c->ctx->app, &face);
+    struct buf *b = call_about(c, &face);
     json_text(b, "status", "ready");
     json_text(b, "reason", why);
     call_json_end(c);

@@ -3,6 +3,7 @@
  * them in the reverse one. Then the main thread only waits for signals: SIGTERM gives notice and
  * drains, SIGINT drains, SIGHUP reads the settings again. Tested in tests/integration/.
  */
+#include "id/rng_take.h"
 #include "wire/tls.h"
 #include "server/app.h"
 #include "daemon/log.h"
@@ -462,6 +463,9 @@ static int run(void)
     struct firn_diag d = { 0, "" };
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
+    struct nonce start;
+    firn__entropy(start.b, sizeof start.b);
+    nonce_text(&start, app.start);
     app.started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     log_setup((enum log_level)app.config.log.level, (enum log_format)app.config.log.format);
     board_init(&app.board);

@@ -104,12 +104,13 @@ static const struct {
               ",\"now\":" TIME) ",\"layout\":" STRING
                                 ",\"store\":" OBJECT(
                                     "\"url\"",
-                                    "\"url\":" STRING
+                                    "\"id\":{\"type\":[\"string\",\"null\"]},\"url\":" STRING
                                     ",\"errors\":" INTEGER) ",\"loops\":" INTEGER
                                                             ",\"connections\":" INTEGER
                                                             ",\"ids_per_request\":" INTEGER
                                                             ",\"listen\":{\"type\":\"object\",\"additionalProperties\":" STRING
-                                                            "},\"started\":" TIME
+                                                            "},\"start\":" STRING
+                                                            ",\"started\":" TIME
                                                             ",\"uptime_s\":" INTEGER) },
     { "LeaseAsk",
       "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"lease\":{\"type\":"

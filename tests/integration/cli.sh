@@ -72,7 +72,7 @@ run 0 version; is "firn $(sed -n 's/^project(firn VERSION \([0-9.]*\) .*/\1/p' "
 run 0 --version; matches 'firn [0-9.]+'
 run 0 version --json; json 'd["version"][0] in "0123456789"'
 run 2 version x; says 'takes --json only'
-for c in gen inspect convert layout verify audit seal unseal choose compare bench top up nodes elect lock config lab completion help version; do
+for c in gen inspect convert layout verify audit seal unseal choose compare bench doctor top up nodes elect lock config lab completion help version; do
     run 0 help; has "  $c "
     run 0 $c --help; check "examples do not come first" test "$(head -n 1 out)" = Examples:; has 'Usage: firn '; quiet
     cp out direct; run 0 help $c; check "help differs from --help" cmp -s out direct

@@ -6,6 +6,7 @@ what one gave out the other does not.
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -89,6 +90,51 @@ def another_boot(t):
     t.equal(slot(f.Firnd(t, state, "--name", "same")), second, "the slot after a restart at the same boot")
 
 
+TWO_SLOTS = "unused:1,time:41@1ms,node:1,seq:12;epoch=2021-01-01T00:00:00Z"  # strangers do not keep clear of each other
+
+
+def firn(t, want, *args):
+    done = subprocess.run([os.path.join(t.bin, "firn"), *args], capture_output=True, text=True, timeout=f.LIMIT, check=False)
+    t.equal(done.returncode, want, f"firn {' '.join(args)}: {done.stdout} {done.stderr}; status")
+    return done.stdout
+
+
+def small(t, name, slots, *args, **opts):
+    """A firnd with a store of its own that has so few slots."""
+    state = t.state(name)
+    if not os.path.exists(state):
+        os.mkdir(state)
+        firn(t, 0, "admin", "init", "--store", f"sqlite:{state}/firn.db", "--layout", TWO_SLOTS, "--slots", str(slots), "--fresh")
+    return f.Firnd(t, state, "--layout", TWO_SLOTS, "--name", name, *args, **opts).wait_ready()
+
+
+def two_with_one_slot(t):
+    """Nothing kept them apart: whoever asks both finds it."""
+    a, b = small(t, "a", 1), small(t, "b", 1)
+    urls = [f"http://{s.home}" for s in (a, b)]
+    said = firn(t, 1, "doctor", *urls)
+    t.check("uses slot 0 as" in said and "another store" in said and "1 wrong" in said, f"firn doctor finds it: {said}")
+    found = f.json.loads(firn(t, 1, "doctor", "--json", *urls))
+    t.equal(([n["slot"] for n in found["nodes"]], found["ok"]), ([0, 0], False), "the same for programs")
+    t.check(found["nodes"][0]["store"] != found["nodes"][1]["store"] and found["nodes"][0]["start"] != found["nodes"][1]["start"],
+            f"each names its store and its start: {found}")
+    t.check(firn(t, 1, "top", "--once", *urls).count("CLASH") == 2, "firn top shows it")
+    t.equal([n["slot_clash"] for n in f.json.loads(firn(t, 1, "top", "--once", "--json", *urls))["nodes"]], [True, True], "for programs, too")
+    said = firn(t, 0, "doctor", urls[0])
+    t.check("1 server, 0 wrong" in said, f"alone each is fine: {said}")
+    said = firn(t, 0, "doctor", urls[0], f"http://{a.snowflake}")
+    t.check("the same process" in said, f"one process under two addresses is no clash: {said}")
+    for path in ("/v1/node", "/healthz", "/readyz"):
+        c = f.Http(a.home)
+        c.ask(path)
+        head = b"\n".join(iter(c.line, b"")).decode()
+        c.close()
+        t.check(f"Firn-Node: start={a.node()['start']}; slot=0; store={a.node()['store']['id']}" in head, f"{path} says who answers: {head}")
+    b.stop()
+    said = firn(t, 1, "doctor", *urls)
+    t.check("does not answer" in said and "down" in said, f"one that is down: {said}")
+
+
 with f.Test("clones") as test:
-    for part in (fresh_stores, copied_side_by_side, another_boot):
+    for part in (fresh_stores, copied_side_by_side, another_boot, two_with_one_slot):
         test.section(part)

@@ -73,7 +73,8 @@ const struct usage top_usage = {
     .about =
         "Shows a live view of servers: IDs, tickets and requests per second, slots, how long\n"
         "their windows last without the store, their clocks compared with this machine's, and\n"
-        "their response times. A server that is down stays in the list, with the reason.\n"
+        "their response times. A server that is down stays in the list, with the reason. CLASH:\n"
+        "two servers use one slot, and give out the same IDs (firn doctor says what to do).\n"
         "Without a URL it asks http://127.0.0.1:9000. q quits.\n",
     .opts = opts,
 };
@@ -192,6 +193,7 @@ static size_t copy_nodes(struct top *t, struct top_node *out)
     for (size_t i = 0; i < t->n; i++)
         out[i] = t->watched[i].shown;
     pthread_mutex_unlock(&t->mutex);
+    top_find_clashes(out, t->n);
     return t->n;
 }
 
@@ -226,6 +228,7 @@ static void put_json(const struct top_node *node, size_t n)
             json_text(&j, "reason", x->last.reason);
             json_text(&j, "state", x->last.state);
             json_signed(&j, "slot", x->last.slot);
+            json_bool(&j, "slot_clash", x->clash);
             json_text(&j, "clock", x->last.clock);
             json_signed(&j, "clock_skew_us", x->skew_us);
             json_signed(&j, "window_ms", (int64_t)(x->last.window_s * 1000));
@@ -411,7 +414,7 @@ static int run(struct top *t)
     }
     copy_nodes(t, node);
     for (size_t i = 0; i < t->n && t->once && status == STATUS_OK; i++)
-        if (!node[i].up)
+        if (!node[i].up || node[i].clash)
             status = STATUS_FAILED;
     pthread_mutex_lock(&t->mutex);
     t->stop = true;

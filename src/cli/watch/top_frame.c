@@ -37,6 +37,8 @@ static void cell_state(const struct top_node *n, char *out)
         snprintf(out, CELL, "asking");
     else if (!n->up)
         snprintf(out, CELL, "DOWN");
+    else if (n->clash)
+        snprintf(out, CELL, "CLASH");
     else
         snprintf(out, CELL, "%s", n->last.ready ? "ready" : "not ready");
 }
@@ -193,7 +195,7 @@ static size_t left_of(const struct top_view *v, size_t used)
 static const char *colour_of(const struct top_node *n, const struct column *c)
 {
     if (c->cell == cell_state)
-        return !n->asked ? "" : n->up && n->last.ready ? GOOD : BAD;
+        return !n->asked ? "" : n->up && n->last.ready && !n->clash ? GOOD : BAD;
     if (c->cell == cell_clock && n->up && strcmp(n->last.clock, "ok") != 0)
         return WARN;
     if (c->cell == cell_window && n->up && n->last.window_s < 1)
@@ -204,7 +206,11 @@ static const char *colour_of(const struct top_node *n, const struct column *c)
 static void put_row(const struct top_view *v, const struct top_node *n, const size_t *width,
                     const bool *shown, FILE *out)
 {
-    const char *more = !n->asked ? "" : !n->up ? n->why : !n->last.ready ? n->last.reason : "";
+    const char *more = !n->asked        ? ""
+                       : !n->up         ? n->why
+                       : n->clash       ? "another server uses its slot: IDs come twice"
+                       : !n->last.ready ? n->last.reason
+                                        : "";
     char text[CELL];
     size_t used = 0, last = 0;
     for (size_t c = 0; c < COLUMNS; c++)

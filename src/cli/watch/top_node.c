@@ -34,9 +34,14 @@ static void take(void *user, const char *path, const char *value, bool quoted)
         char *text;
         size_t size;
     } texts[] = {
-        { "name", s->name, sizeof s->name },          { "version", s->version, sizeof s->version },
-        { "state", s->state, sizeof s->state },       { "reason", s->reason, sizeof s->reason },
+        { "name", s->name, sizeof s->name },
+        { "version", s->version, sizeof s->version },
+        { "state", s->state, sizeof s->state },
+        { "reason", s->reason, sizeof s->reason },
         { "clock.state", s->clock, sizeof s->clock },
+        { "layout", s->face.layout, sizeof s->face.layout },
+        { "store.id", s->face.store, sizeof s->face.store },
+        { "start", s->face.start, sizeof s->face.start },
     };
     const struct {
         const char *path;
@@ -70,7 +75,19 @@ int top_read_node(const char *p, size_t len, struct top_sample *out)
     out->slot = -1;
     if (json_each(p, len, take, &r) != 0 || r.found < 3)
         return FIRN_EFORMAT;
+    out->face.slot = out->slot;
+    out->face.ready = out->ready;
     return 0;
+}
+
+void top_find_clashes(struct top_node *node, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        node[i].clash = false;
+        for (size_t k = 0; k < n && node[i].up; k++)
+            node[i].clash |= k != i && node[k].up &&
+                             faces_clash(&node[i].last.face, &node[k].last.face);
+    }
 }
 
 /* Values that no counter reaches, and text that is no number, become 0 so that the arithmetic

@@ -6,6 +6,7 @@
 #ifndef FIRN_CLI_WATCH_TOP_NODE_H
 #define FIRN_CLI_WATCH_TOP_NODE_H
 
+#include "coord/clash.h"
 #include "firn/error.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ struct top_sample { /* one poll of a server */
     uint64_t uptime_s, connections, store_errors;
     double ids, tickets, requests, cpu_s, memory_bytes, window_s; /* counters, and gauges */
     uint64_t unix_us; /* the server's clock; 0: not told */
+    struct node_face face;
 };
 
 struct top_node {
@@ -31,6 +33,7 @@ struct top_node {
     char why[200];   /* down: the reason */
     uint64_t ask_ns; /* how long the server took for /v1/node */
     int64_t skew_us; /* its clock minus ours, corrected by half the response time */
+    bool clash;      /* it uses a slot that another server of the list uses, too */
     bool has_rates;  /* two polls of the same process */
     double ids_per_s, tickets_per_s, requests_per_s, cpu_percent;
     struct top_sample last;
@@ -38,6 +41,9 @@ struct top_node {
 
 /* {"name":…} of /v1/node. FIRN_EFORMAT: it is something else. */
 FIRN_MUSTUSE int top_read_node(const char *p, size_t len, struct top_sample *out);
+
+/* Sets `clash` of each. */
+void top_find_clashes(struct top_node *node, size_t n);
 
 /* The Prometheus text; lines that it does not know are skipped. FIRN_EFORMAT: it has no metrics
  * of firnd. */
