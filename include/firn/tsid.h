@@ -27,7 +27,8 @@ struct firn_tsid {
     uint8_t b[8]; /* most significant first */
 };
 
-/* 13 digits in either case. FIRN_EFORMAT: anything else, also hyphens and the letters I, L, O, U.
+/* 13 digits in either case; I and L are read as 1, O as 0, as the reference does. FIRN_EFORMAT:
+ * anything else, also hyphens and the letter U.
  * FIRN_ERANGE: more than 64 bits, the first digit more than F. */
 FIRN_API FIRN_MUSTUSE int firn_tsid_parse(const char *p, size_t len, struct firn_tsid *out);
 

@@ -14,9 +14,12 @@
     ['H'] = 17, ['J'] = 18, ['K'] = 19, ['M'] = 20, ['N'] = 21, ['P'] = 22, ['Q'] = 23, \
     ['R'] = 24, ['S'] = 25, ['T'] = 26, ['V'] = 27, ['W'] = 28, ['X'] = 29, ['Y'] = 30, ['Z'] = 31
 
+/* What people misread, as Crockford's rules for reading have it. */
+#define MISREAD ['I'] = 1, ['L'] = 1, ['O'] = 0, ['i'] = 1, ['l'] = 1, ['o'] = 0
+
 /* The table is "bad" first and the digits over it, which gcc and clang both warn about. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 const uint8_t firn__crockford_lower[256] = { [0 ... 255] = BAD, DIGITS, LOWER };
-const uint8_t firn__crockford_any[256] = { [0 ... 255] = BAD, DIGITS, LOWER, UPPER };
+const uint8_t firn__crockford_any[256] = { [0 ... 255] = BAD, DIGITS, LOWER, UPPER, MISREAD };
 #pragma GCC diagnostic pop

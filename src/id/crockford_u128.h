@@ -1,7 +1,7 @@
 /*
  * crockford_u128.h - Crockford's base 32 of whole numbers: digits count from the right, so 128 bits
  * take 26 digits of which the first is at most 7, and 64 bits take 13 of which the first is at most
- * F. Strict: no hyphens, no I, L, O, U. TypeID and TSID share it and differ in case.
+ * F. No hyphens, no U. TypeID and TSID share it and differ in case, and in I, L and O.
  */
 #ifndef FIRN_ID_CROCKFORD_U128_H
 #define FIRN_ID_CROCKFORD_U128_H
@@ -12,7 +12,8 @@
 #define FIRN__CROCKFORD_UPPER "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 #define FIRN__CROCKFORD_LOWER "0123456789abcdefghjkmnpqrstvwxyz"
 
-/* Values of lower case digits, in firn__crockford_any of upper case ones too; 0xff elsewhere. */
+/* Values of lower case digits; in firn__crockford_any of upper case ones, too, and of I, L and O as
+ * 1, 1 and 0; 0xff elsewhere. */
 extern const uint8_t firn__crockford_lower[256], firn__crockford_any[256];
 
 /* One digit that is no digit sets bits above the low five of `*seen`. The value may be cut off. */

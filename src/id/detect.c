@@ -4,13 +4,16 @@
  * time. A recent time beats an older one: a number read with the wrong epoch is off by years.
  */
 #include "firn/read.h"
+#include "id/read.h"
 
 #include <string.h>
 
 #define EARLIEST_MS INT64_C(1136073600000) /* 2006: before all of these formats but UUIDs */
 #define DAY_MS      INT64_C(86400000)
+#define NOW_MAX_MS  (INT64_MAX - DAY_MS) /* what lies later is taken as this */
+#define JUST_NOW_MS INT64_C(600000)      /* ten minutes, to either side of the clock */
 
-enum { TIME_MAX = 40, NO_TIME = 15 };
+enum { TIME_MAX = 40, NO_TIME = 15, JUST_NOW = 5 };
 
 /* What is tried, and what its shape is worth. `uuid` stands for all its versions. */
 static const struct {
@@ -52,6 +55,14 @@ static void insert(struct firn_reading *out, size_t cap, size_t *n, const struct
     *n = keep + 1;
 }
 
+/* People look at IDs that were just made. Of a layout's wrong readings one in many thousands falls
+ * into these minutes, so that the right one wins against others of the last years. */
+static int just_now(const struct firn_reading *r, int64_t now_unix_ms)
+{
+    int64_t ms = r->unix_us / 1000;
+    return ms >= now_unix_ms - JUST_NOW_MS && ms <= now_unix_ms + JUST_NOW_MS ? JUST_NOW : 0;
+}
+
 /* A number can be of any layout. One that was stamped within a day of a layout's epoch is more
  * likely a small number than an ID of that layout. */
 static void detect_layouts(const char *p, size_t len, int shape, int64_t now_unix_ms,
@@ -67,7 +78,8 @@ static void detect_layouts(const char *p, size_t len, int shape, int64_t now_uni
             firn_read(kind, p, len, &l, &r, NULL) != 0)
             continue;
         int worth = r.unix_us / 1000 < l.epoch_ms + DAY_MS ? shape / 4 : shape;
-        r.score = worth == shape ? score(&r, shape, now_unix_ms) : worth;
+        r.score = worth == shape ? score(&r, shape, now_unix_ms) + just_now(&r, now_unix_ms)
+                                 : worth;
         insert(out, cap, n, &r);
     }
 }
@@ -77,6 +89,7 @@ int firn_detect(const char *p, size_t len, int64_t now_unix_ms, struct firn_read
 {
     if (!p || !out || !out_n || cap == 0 || now_unix_ms < EARLIEST_MS)
         return FIRN_EINVAL;
+    now_unix_ms = now_unix_ms < NOW_MAX_MS ? now_unix_ms : NOW_MAX_MS;
     size_t n = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (strcmp(shapes[i].kind, "snowflake") == 0) {
@@ -85,7 +98,7 @@ int firn_detect(const char *p, size_t len, int64_t now_unix_ms, struct firn_read
         }
         const struct firn_kind *kind = firn_kind_find(shapes[i].kind, strlen(shapes[i].kind));
         struct firn_reading r;
-        if (firn_read(kind, p, len, NULL, &r, NULL) != 0)
+        if (!firn__read_usual_length(kind, len) || firn_read(kind, p, len, NULL, &r, NULL) != 0)
             continue;
         r.score = score(&r, shapes[i].shape, now_unix_ms);
         insert(out, cap, &n, &r);

@@ -21,6 +21,7 @@
 #include "id/civil.h"
 #include "id/diag.h"
 #include "id/layout_same.h"
+#include "id/read.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -122,7 +123,8 @@ static void uuid_fields(const struct firn_uuid *u, int version, struct firn_read
         add_hex(r, "rand_b", 66, 62, low, sizeof low);
     } else if (firn_uuid_ticks(u, &ticks) == 0 && firn_uuid_clock_seq(u, &clock_seq) == 0 &&
                firn_uuid_node(u, node) == 0) {
-        int64_t us = ((int64_t)ticks - (int64_t)FIRN_UUID_UNIX_EPOCH_TICKS) / 10;
+        int64_t since = (int64_t)ticks - (int64_t)FIRN_UUID_UNIX_EPOCH_TICKS;
+        int64_t us = since / 10 - (since % 10 < 0); /* towards the past, before 1970, too */
         add_time(r, 0, 48, us, 6);
         add_number(r, "version", 48, 4, (uint64_t)version);
         add_field(r, version == 6 ? "time_low" : "time_high", 52, 12, "%03x", middle);
@@ -235,13 +237,11 @@ static int read_objectid(const char *p, size_t len, const struct firn_layout *l,
 static int read_nanoid(const char *p, size_t len, const struct firn_layout *l,
                        struct firn_reading *out, struct firn_diag *diag)
 {
+    (void)diag;
     (void)l;
     int r = firn_nanoid_check(p, len, NULL);
     if (r)
         return r;
-    if (len != FIRN_NANOID_LEN)
-        return firn__diag(diag, FIRN_EFORMAT, 0, "a default NanoID has %d characters",
-                          FIRN_NANOID_LEN);
     set_text(out, p, len);
     add_field(out, "random", 0, 0, "%zu characters of 64", len);
     return 0;
@@ -250,13 +250,11 @@ static int read_nanoid(const char *p, size_t len, const struct firn_layout *l,
 static int read_cuid2(const char *p, size_t len, const struct firn_layout *l,
                       struct firn_reading *out, struct firn_diag *diag)
 {
+    (void)diag;
     (void)l;
     int r = firn_cuid2_check(p, len);
     if (r)
         return r;
-    if (len != FIRN_CUID2_LEN)
-        return firn__diag(diag, FIRN_EFORMAT, 0, "a default CUID2 has %d characters",
-                          FIRN_CUID2_LEN);
     set_text(out, p, len);
     add_field(out, "hash", 0, 0, "%zu characters of 36", len);
     return 0;
@@ -533,6 +531,13 @@ int firn_read(const struct firn_kind *kind, const char *p, size_t len,
     return e;
 }
 
+int firn__read_usual_length(const struct firn_kind *kind, size_t len)
+{
+    if (strcmp(kind->name, "nanoid") == 0)
+        return len == FIRN_NANOID_LEN;
+    return strcmp(kind->name, "cuid2") != 0 || len == FIRN_CUID2_LEN;
+}
+
 /* A prefix says what the ID is of, not which kind it is: the rest is read as the first kind that
  * fits, in this order, from the most to the least particular. */
 static int read_prefixed(const char *p, size_t len, const struct firn_layout *l,
@@ -547,7 +552,8 @@ static int read_prefixed(const char *p, size_t len, const struct firn_layout *l,
     struct firn_reading rest;
     for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
         const struct firn_kind *kind = firn_kind_find(inner[i], strlen(inner[i]));
-        if (firn_read(kind, split.rest, split.rest_len, l, &rest, NULL) != 0)
+        if (!firn__read_usual_length(kind, split.rest_len) ||
+            firn_read(kind, split.rest, split.rest_len, l, &rest, NULL) != 0)
             continue;
         set_text(out, p, split.prefix_len + 1);
         size_t at = split.prefix_len + 1;

@@ -514,6 +514,49 @@ is '{"ok":false,"lines":3,"empty":0,"ids":3,"numbers":3,"texts":0,"distinct":3,"
 verify 0 --json
 is '{"ok":true,"lines":0,"empty":0,"ids":0,"numbers":0,"texts":0,"distinct":0,"smallest":null,"largest":null,"malformed":{"ok":true,"count":0,"first":[]},"unique":{"ok":true,"count":0,"first":[]}}'
 
+test_case 'a byte order mark is no part of an ID'
+printf '\357\273\2771\n2\n3\n' >in
+verify 0 --unique --gapless
+has 'lines 3'
+verify 0 --unique --sorted
+cp in marked
+printf '1\n' >in
+verify 1 --unique marked in
+test_case 'UTF-16 is refused with the cure'
+printf '\377\3761\0\n\0' >in
+verify 2
+grep -qF iconv err && pass || fail 'no cure'
+
+test_case 'a UUID in two letter cases is one ID'
+printf '017f22e2-79b0-7cc3-98c4-dc0c0c07398f\n017F22E2-79B0-7CC3-98C4-DC0C0C07398F\n' >in
+verify 1
+verify 1 --follow --idle 200ms
+printf 'V1StGXR8_Z5jdHi6B-myT\nv1StGXR8_Z5jdHi6B-myT\n' >in # other kinds have two
+verify 0
+
+if command -v gzip >/dev/null; then
+    test_case 'gzip files are read as they are'
+    seq 1 200000 | gzip >in
+    verify 0 --unique --sorted --gapless
+    has 'IDs 200000'
+    cp in a.gz
+    seq 200001 300000 | gzip >b.gz
+    verify 0 --gapless a.gz b.gz
+    cat a.gz b.gz >both.gz # two members in one file
+    verify 0 --gapless both.gz
+    has 'IDs 300000'
+    seq 300000 300001 >plain
+    verify 1 --unique both.gz plain
+    test_case 'gzip data that is damaged or ends early'
+    head -c 100000 both.gz >cut.gz
+    verify 2 cut.gz
+    grep -qF truncated err && pass || fail 'no reason'
+    { head -c 5000 a.gz; printf '\1\2\3'; tail -c +5004 a.gz; } >bad.gz
+    verify 2 bad.gz
+    printf '\037\213' >in
+    verify 2
+fi
+
 test_case 'JSON of any bytes is valid'
 awk 'BEGIN { srand(9); for (i = 0; i < 20000; i++) printf "%c", int(rand() * 256)
     print ""; for (i = 1; i < 256; i++) printf "\"\\%c\n\"\\%c\n", i, i }' >in

@@ -130,6 +130,20 @@ static void put_others(const struct inspect *in, const struct firn_reading *r, s
     table_done(&t);
 }
 
+/* Readings with the first one's score: the text does not tell them apart. */
+static void put_ties(const struct firn_reading *r, size_t n)
+{
+    size_t ties = 1;
+    while (ties < n && r[ties].score == r[0].score)
+        ties++;
+    if (ties == 1)
+        return;
+    printf("  %sas likely:", term_style(TERM_BOLD));
+    for (size_t i = 1; i < ties; i++)
+        printf("%s %s", i > 1 ? "," : "", r[i].layout[0] ? r[i].layout : r[i].kind->name);
+    printf("%s; choose with --%s\n", term_style(TERM_PLAIN), r[0].layout[0] ? "layout" : "kind");
+}
+
 static void show(struct inspect *in, const struct firn_reading *r, size_t n)
 {
     char utc[WHEN_BUF], age[WHEN_BUF];
@@ -140,6 +154,7 @@ static void show(struct inspect *in, const struct firn_reading *r, size_t n)
     if (n > 1)
         printf(" (score %" PRId32 " of 100)", r->score);
     printf("\n  %s\n", r->kind->about);
+    put_ties(r, n);
     if (r->kind->flags & FIRN_KIND_UNSAFE)
         printf("  %sunsafe: two such IDs can be equal by design%s\n", term_style(TERM_BAD),
                term_style(TERM_PLAIN));

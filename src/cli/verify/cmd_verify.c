@@ -9,6 +9,7 @@
  */
 #include "cli/commands.h"
 #include "cli/verify/number.h"
+#include "cli/verify/spelling.h"
 #include "cli/say.h"
 #include "cli/verify/verify.h"
 #include "cli/verify/verify_follow.h"
@@ -116,11 +117,23 @@ static int read_lines(struct verify *v, const char *name)
             offenders_room(&v->malformed, where);
             continue;
         }
+        enum spelling_mark mark = line == 1 ? spelling_mark(p, len) : SPELLING_PLAIN;
+        if (mark == SPELLING_UTF16) {
+            progress_clear(&v->progress);
+            return say_trouble("%s: is UTF-16: convert it first, iconv -f UTF-16 -t UTF-8", name);
+        }
+        if (mark == SPELLING_UTF8) {
+            p += SPELLING_UTF8_BYTES;
+            len -= SPELLING_UTF8_BYTES;
+        }
         if (len == 0) {
             v->empty++;
             continue;
         }
+        char one[FIRN_UUID_TEXT_BUF];
         bool is_number = number_parse(p, len, &value);
+        if (!is_number)
+            p = spelling_one(p, len, one);
         if (!is_number && v->checks & VERIFY_GAPLESS) {
             progress_clear(&v->progress);
             return say_trouble("%s:%" PRIu64 ": not a decimal number of 64 bits: --gapless needs "
@@ -303,6 +316,7 @@ const struct usage verify_usage = {
         "  firn verify --sorted node1.log           is each ID greater than the one before?\n"
         "  firn verify --unique --gapless tickets*  do the tickets have no gaps?\n"
         "  firn verify --memory 2G --json big.txt   more memory for sorting; results as JSON\n"
+        "  firn verify ids-*.txt.gz                 compressed by gzip\n"
         "  firn verify --follow ids.log             the same while it grows\n",
     .synopsis = "firn verify [--unique] [--sorted] [--gapless] [--memory SIZE] [--max N] [--json]\n"
                 "                   [FILE...|-]\n"
@@ -312,7 +326,9 @@ const struct usage verify_usage = {
         "Checks IDs, one per line; several files are one input; none or - is standard input.\n"
         "Decimal numbers of 64 bits are compared as numbers, everything else as bytes: texts of\n"
         "up to 128 bytes, also +1, 007 and numbers beyond 64 bits. Numbers sort before texts.\n"
-        "Empty lines are skipped, a \\r before the line's end is not part of the ID.\n",
+        "A UUID is the same in capitals and in small letters. Empty lines are skipped; a \\r\n"
+        "before the line's end and a byte order mark are not part of the ID. Files that gzip\n"
+        "compressed are read as they are (not with --follow).\n",
     .operands = "@files",
     .opts = opts,
 };

@@ -5,6 +5,7 @@
  * needs no more memory than another.
  */
 #include "cli/verify/lines.h"
+#include "cli/verify/gunzip.h"
 
 #include "firn/error.h"
 
@@ -23,17 +24,52 @@ int lines_init(struct lines *l)
 
 void lines_done(struct lines *l)
 {
+    gunzip_free(l->gunzip);
+    l->gunzip = NULL;
     free(l->buf);
     l->buf = NULL;
 }
 
 void lines_start(struct lines *l, int fd)
 {
+    gunzip_free(l->gunzip);
+    l->gunzip = NULL;
     l->fd = fd;
     l->eof = false;
     l->at = l->end = 0;
     l->bytes_read = 0;
     l->why = NULL;
+}
+
+/* The next bytes of the file, into LINES_BLOCK_BYTES at `p`. The first ones tell whether it is
+ * gzip: no ID begins with those two bytes. A pipe may give less than two of them at first. */
+static ssize_t read_block(struct lines *l, char *p)
+{
+    ssize_t n = 0;
+    if (!l->gunzip) {
+        size_t want = l->bytes_read == 0 ? 2 : 1, got = 0;
+        do {
+            n = read(l->fd, p + got, LINES_BLOCK_BYTES - got);
+            if (n > 0)
+                got += (size_t)n;
+        } while (n < 0 ? errno == EINTR : n > 0 && got < want);
+        if (n < 0) {
+            l->why = strerror(errno);
+            return -1;
+        }
+        bool first = l->bytes_read == 0;
+        l->bytes_read += got;
+        if (!first || !gunzip_is(p, got))
+            return (ssize_t)got;
+        l->gunzip = gunzip_new(l->fd, p, got);
+        if (!l->gunzip) {
+            l->why = "out of memory";
+            return -1;
+        }
+    }
+    n = gunzip_read(l->gunzip, p, LINES_BLOCK_BYTES, &l->why);
+    l->bytes_read = gunzip_bytes(l->gunzip);
+    return n;
 }
 
 /* No newline between `at` and `end`. */
@@ -49,15 +85,10 @@ int lines__more(struct lines *l, const char **out_p, size_t *out_len)
             kept = 0;
         }
         l->end = kept;
-        ssize_t n = read(l->fd, l->buf + kept, LINES_BLOCK_BYTES);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            l->why = strerror(errno);
+        ssize_t n = read_block(l, l->buf + kept);
+        if (n < 0)
             return FIRN_EIO;
-        }
         l->eof = n == 0;
-        l->bytes_read += (size_t)n;
         l->end = kept + (size_t)n;
         const char *nl = memchr(l->buf + kept, '\n', (size_t)n);
         if (nl) {

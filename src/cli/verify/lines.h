@@ -1,5 +1,5 @@
 /*
- * lines.h - reads the lines of a file, a mebibyte per read(2).
+ * lines.h - reads the lines of a file, plain or gzip, a mebibyte per read(2).
  * One reader serves one thread; it can be pointed at one file after the other.
  */
 #ifndef FIRN_CLI_VERIFY_LINES_H
@@ -22,12 +22,15 @@ enum lines_result {
     /* negative: a FIRN_E... code, and `why` says what the system answered */
 };
 
+struct gunzip;
+
 struct lines {
     int fd;
+    struct gunzip *gunzip; /* NULL: the file is plain */
     bool eof;
     char *buf; /* room for the beginning of a line, then for a block */
     size_t at, end;
-    uint64_t bytes_read; /* of the file that is open: moves once per block */
+    uint64_t bytes_read; /* of the file that is open, as it lies there: moves once per block */
     const char *why;     /* borrowed; set on error */
 };
 

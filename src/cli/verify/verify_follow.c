@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/verify/seen.h"
+#include "cli/verify/spelling.h"
 #include "platform/mono.h"
 
 #include <inttypes.h>
@@ -125,6 +126,14 @@ static void tell_unsorted(struct watch *w, const char *p, size_t len)
 static int take(struct watch *w, const char *p, size_t len)
 {
     uint64_t where = w->turn << TURN_BITS | w->follow.line, first;
+    char one[FIRN_UUID_TEXT_BUF];
+    if (w->follow.line == 1 && spelling_mark(p, len) == SPELLING_UTF8) {
+        p += SPELLING_UTF8_BYTES;
+        len -= SPELLING_UTF8_BYTES;
+        if (len == 0)
+            return -1;
+    }
+    p = spelling_one(p, len, one);
     w->ids++;
     if (w->v->unique) {
         int r = seen_add(&w->seen, p, len, where, &first);

@@ -135,6 +135,82 @@ T_TEST(mint_options_are_checked)
     }
 }
 
+/* A number that was just made is read as what it is, although other layouts read a time of the last
+ * years in it. */
+T_TEST(detect_prefers_just_now)
+{
+    static const char *const layouts[] = { "sonyflake", "twitter", "firn",    "discord",
+                                           "instagram", "tsid",    "mastodon" };
+    for (size_t i = 0; i < T_LEN(layouts); i++)
+        for (int64_t now = 1750000000000; now < 1850000000000; now += 1234567891) {
+            struct firn_layout l;
+            struct firn_parts parts = { { 0 } };
+            struct firn_reading r[20];
+            char text[FIRN_U64_TEXT_BUF];
+            uint64_t id;
+            size_t n;
+            T_EQ(firn_layout_parse(layouts[i], strlen(layouts[i]), 0, &l, NULL), 0);
+            parts.field[FIRN_FIELD_TIME] = firn_layout_ticks(&l, now * 1000);
+            T_EQ(firn_layout_compose(&l, &parts, &id, NULL), 0);
+            T_EQ(firn_detect(text, firn_u64_format(id, text), now + 3000, r, T_LEN(r), &n), 0);
+            T_OK(n > 0);
+            struct firn_layout best;
+            T_EQ(firn_layout_parse(r[0].layout, strlen(r[0].layout), 0, &best, NULL), 0);
+            /* leaf has twitter's time field: the two cannot be told apart */
+            T_OK(firn_layout_unix_us(&l, firn_layout_ticks(&l, now * 1000)) == r[0].unix_us,
+                 "%s at %" PRId64 " read as %s", layouts[i], now, r[0].layout);
+        }
+}
+
+T_TEST(detect_at_the_end_of_time)
+{
+    struct firn_reading r[20];
+    size_t n;
+    T_EQ(firn_detect("1541815603606036480", 19, INT64_MAX, r, T_LEN(r), &n), 0);
+    T_OK(n > 0);
+    T_EQ(firn_detect("01ARZ3NDEKTSV4RRFFQ69G5FAV", 26, INT64_MAX, r, T_LEN(r), &n), 0);
+    T_STR(r[0].kind->name, "ulid");
+}
+
+/* Whoever says the kind may have IDs of another length than the usual one; detection and prefixes
+ * look for the usual ones only. */
+T_TEST(read_other_lengths)
+{
+    struct firn_reading r[20];
+    size_t n;
+    T_EQ(firn_read(kind_of("nanoid"), "V1StGXR8_Z", 10, NULL, &r[0], NULL), 0);
+    T_STR(r[0].text, "V1StGXR8_Z");
+    T_STR(r[0].field[0].value, "10 characters of 64");
+    T_EQ(firn_read(kind_of("nanoid"), "V1StGXR8!Z", 10, NULL, &r[0], NULL), FIRN_EFORMAT);
+    T_EQ(firn_read(kind_of("cuid2"), "tz4a98xx", 8, NULL, &r[0], NULL), 0);
+    T_EQ(firn_read(kind_of("cuid2"), "9z4a98xx", 8, NULL, &r[0], NULL), FIRN_EFORMAT);
+    T_EQ(firn_detect("V1StGXR8_Z", 10, 1800000000000, r, T_LEN(r), &n), 0);
+    for (size_t i = 0; i < n; i++)
+        T_OK(strcmp(r[i].kind->name, "nanoid") != 0);
+    T_EQ(firn_read(kind_of("prefixed"), "ord_tz4a98xx", 12, NULL, &r[0], NULL), FIRN_EFORMAT);
+}
+
+/* Rounded towards the past on both sides of 1970: 100 ns before it is still 1969. */
+T_TEST(read_uuid_before_1970)
+{
+    static const struct {
+        const char *text;
+        int64_t us;
+    } rows[] = {
+        { "13814000-1dd2-11b2-8000-000000000000", 0 },
+        { "13814009-1dd2-11b2-8000-000000000000", 0 },
+        { "13813fff-1dd2-11b2-8000-000000000000", -1 },
+        { "13813ff6-1dd2-11b2-8000-000000000000", -1 },
+        { "13813ff5-1dd2-11b2-8000-000000000000", -2 },
+        { "00000000-0000-1000-8000-000000000000", INT64_C(-12219292800000000) },
+    };
+    for (size_t i = 0; i < T_LEN(rows); i++) {
+        struct firn_reading r;
+        T_EQ(firn_read(kind_of("uuidv1"), rows[i].text, 36, NULL, &r, NULL), 0);
+        T_EQ(r.unix_us, rows[i].us, "%s", rows[i].text);
+    }
+}
+
 T_TEST(mint_prefix_and_encoding)
 {
     struct firn_mint_opts o = FIRN_MINT_OPTS_INIT;

@@ -32,11 +32,7 @@ T_TEST(tsid_parse)
         { "", FIRN_EFORMAT },
         { "0DXBQ9H279R0", FIRN_EFORMAT },
         { "0DXBQ9H279R050", FIRN_EFORMAT },
-        { "0DXBQ9H279R0I", FIRN_EFORMAT },
-        { "0DXBQ9H279R0L", FIRN_EFORMAT },
-        { "0DXBQ9H279R0O", FIRN_EFORMAT },
         { "0DXBQ9H279R0U", FIRN_EFORMAT },
-        { "ODXBQ9H279R05", FIRN_EFORMAT },
         { "0DXBQ-H279R05", FIRN_EFORMAT },
         { " DXBQ9H279R05", FIRN_EFORMAT },
         { "0DXBQ9H279R0\n", FIRN_EFORMAT },
@@ -57,7 +53,7 @@ T_TEST(tsid_parse)
 
 T_TEST(tsid_parse_every_byte)
 {
-    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZabcdefghjkmnpqrstvwxyz";
+    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZabcdefghjkmnpqrstvwxyzILOilo";
     for (size_t at = 0; at < FIRN_TSID_TEXT_LEN; at++)
         for (int c = 0; c < 256; c++) {
             char text[] = "0DXBQ9H279R05";
@@ -65,7 +61,7 @@ T_TEST(tsid_parse_every_byte)
             text[at] = (char)c;
             const char *digit = c ? strchr(digits, c) : NULL;
             int expect = digit ? 0 : FIRN_EFORMAT;
-            if (digit && at == 0 && !strchr("0123456789ABCDEFabcdef", c))
+            if (digit && at == 0 && !strchr("0123456789ABCDEFabcdefILOilo", c))
                 expect = FIRN_ERANGE;
             T_EQ(parse_exact(text, FIRN_TSID_TEXT_LEN, &id), expect, "byte %d at %zu", c, at);
         }
@@ -147,4 +143,19 @@ T_TEST(tsid_next_limits)
     g.counter_ = g.counter_max_;
     T_EQ(firn_tsid_next(&g, last, rng, &id), FIRN_ERANGE);
     T_EQ(firn_tsid_u64(&id), 77);
+}
+
+T_TEST(tsid_reads_what_people_misread)
+{
+    struct firn_tsid a, b;
+    static const char *const same[][2] = { { "0DXBQ9H279R01", "0DXBQ9H279R0I" },
+                                           { "0DXBQ9H279R01", "0dxbq9h279r0l" },
+                                           { "0DXBQ9H279R00", "ODXBQ9H279ROo" },
+                                           { "1DXBQ9H279R00", "LDXBQ9H279R00" },
+                                           { "1DXBQ9H279R00", "iDXBQ9H279R00" } };
+    for (size_t i = 0; i < T_LEN(same); i++) {
+        T_EQ(firn_tsid_parse_str(same[i][0], &a), 0);
+        T_EQ(firn_tsid_parse_str(same[i][1], &b), 0);
+        T_EQ(firn_tsid_cmp(&a, &b), 0, "%s", same[i][1]);
+    }
 }
