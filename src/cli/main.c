@@ -2,8 +2,10 @@
 #include "cli/commands.h"
 #include "cli/say.h"
 #include "cli/words.h"
+#include "wire/variables.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct command commands[] = {
@@ -47,6 +49,30 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+/* A mistyped variable would be ignored without a word. -1: go on. */
+static int check_variables(void)
+{
+    extern char **environ;
+    for (char **e = environ; *e; e++) {
+        char name[128], shown[SAY_TEXT_BUF];
+        size_t len = strcspn(*e, "=");
+        if (strncmp(*e, VARIABLES_PREFIX, strlen(VARIABLES_PREFIX)) != 0 || (*e)[len] == '\0' ||
+            (*e)[len + 1] == '\0')
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)len, *e);
+        if (variable_common(name) || variable_of_firnd(name) ||
+            variable_of_service(name, *e + len + 1))
+            continue;
+        const char *guess = variable_nearest(name);
+        say_text(name, strlen(name), shown);
+        return guess ? say_trouble("unknown variable %s: did you mean %s?", shown, guess)
+                     : say_trouble("unknown variable %s: unset it; firn reads FIRN_STORE and "
+                                   "FIRN_TOKEN, and leaves the settings of firnd alone",
+                                   shown);
+    }
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -64,5 +90,9 @@ int main(int argc, char **argv)
     if (!c)
         return words_unknown("unknown command", word, "@commands", "firn help lists them");
     say_as(c->name);
+    bool works_anyhow = c->run == cmd_help || c->run == cmd_version || c->run == cmd_completion;
+    int wrong = works_anyhow ? -1 : check_variables();
+    if (wrong >= 0)
+        return wrong;
     return argc > 1 ? c->run(argc - 1, argv + 1) : c->run(argc, argv);
 }

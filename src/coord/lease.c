@@ -86,12 +86,53 @@ void lease_slot_params(const struct lease_params *p, const struct meta_record *m
         .give_back = !p->keep_unused && !shared,
         .wander = p->wander,
     };
+    if (p->pinned) {
+        out->pinned = true;
+        out->slot_lo = p->pin;
+        out->slot_hi = p->pin + 1;
+    }
     /* Longer than skew_max and a renewal, so that a plausible clock does not take a live slot. */
     if (!lock && out->quarantine == 0)
         out->quarantine = max64(m->window, m->skew_max + lease_ticks(p, out->renew_every_ms));
     firn_assert(lock || out->quarantine > 0);
     firn_assert(strlen(p->name) <= RECORD_NAME_MAX);
     memcpy(out->name, p->name, strlen(p->name) + 1);
+}
+
+int lease_pin_check(const struct lease_params *p, const struct meta_record *m, struct firn_diag *d)
+{
+    if (!p->pinned || (p->pin >= m->slot_lo && p->pin < m->slot_hi))
+        return 0;
+    return firn__diag(d, FIRN_ERANGE, 0,
+                      "worker_id %u: the store has the slots %" PRIu64 " to %" PRIu64
+                      ": choose one of them, or leave worker_id out",
+                      p->pin, m->slot_lo, m->slot_hi - 1);
+}
+
+/* Why there is none, and what to do. */
+static int no_slot(const struct slot_node *n, struct firn_diag *d)
+{
+    const struct slot_seen *s = &n->seen[0];
+    if (!n->params.pinned)
+        return firn__diag(d, FIRN_ENOSLOT, 0,
+                          "every slot is held or ahead of the clock: waiting for the nearest");
+    if (s->state == SLOT_RETIRED)
+        return firn__diag(d, FIRN_ENOSLOT, 0, "slot %u is retired: set another worker_id",
+                          n->params.slot_lo);
+    if (s->state == SLOT_HELD)
+        return firn__diag(d, FIRN_ENOSLOT, 0,
+                          "slot %u (worker_id) is held by '%s': stop that node or set another "
+                          "worker_id; if it died, this one takes over when its window and "
+                          "quarantine are over",
+                          n->params.slot_lo, n->holder);
+    if (s->skip)
+        return firn__diag(d, FIRN_ENOSLOT, 0,
+                          "slot %u (worker_id) is held by another process of this machine, with "
+                          "another store: stop it or set another worker_id",
+                          n->params.slot_lo);
+    return firn__diag(d, FIRN_ENOSLOT, 0,
+                      "slot %u (worker_id) is ahead of the clock: waiting for the clock",
+                      n->params.slot_lo);
 }
 
 bool lease_fenced_since(const struct slot_node *n, uint64_t floor, uint64_t sane_floor)
@@ -163,8 +204,7 @@ void lease_view_node(struct lease_view *v, const struct slot_node *n, const stru
         v->error = n->why;
         v->diag = n->diag;
     } else if (v->state == SLOT_NO_SLOT && v->error == 0) {
-        v->error = firn__diag(&v->diag, FIRN_ENOSLOT, 0,
-                              "every slot is held or ahead of the clock: waiting for the nearest");
+        v->error = no_slot(n, &v->diag);
     } else if (v->state == SLOT_WAIT_CLOCK && v->error == 0) {
         v->error = firn__diag(&v->diag, FIRN_ECLOCK, 0,
                               "the clock is far behind every slot of the store: set it");

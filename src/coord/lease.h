@@ -18,6 +18,8 @@ struct lease_params {
     uint64_t epoch_ms;  /* the layout's epoch, Unix ms */
     uint64_t tick_ms;   /* 1 */
     uint32_t ts_bits;   /* 41 */
+    bool pinned;        /* take slot `pin` and no other */
+    uint32_t pin;
     uint32_t slot_lo, slots; /* 0; SLOTS_MAX */
     const char *name;        /* this node's; "" is fine */
     uint64_t window_ms;      /* 3000; 60000 */
@@ -79,6 +81,9 @@ int64_t lease_tick_ns(const struct lease_params *p, uint64_t tick);
 
 /* Unix ns as a tick; 0 before the epoch. */
 uint64_t lease_tick_at(const struct lease_params *p, int64_t unix_ns);
+
+/* FIRN_ERANGE: the store does not have the slot that the node is pinned to. */
+int lease_pin_check(const struct lease_params *p, const struct meta_record *m, struct firn_diag *d);
 
 /* The parameters of a node on a store with this meta record; the cluster and the name are set, too.
  * `lock`: the store has lock bytes. */

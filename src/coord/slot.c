@@ -233,6 +233,8 @@ static void see(struct slot_node *n, uint32_t slot, const struct slot_record *r)
     bool since = r->epoch > 0 && r->from >= n->floor;
     s->mine_by_name = since && (n->params.use_lock || n->params.name[0] != '\0') &&
                       strcmp(r->name, n->params.name) == 0;
+    if (n->params.pinned)
+        memcpy(n->holder, r->name, sizeof n->holder);
 }
 
 /* A record as it must be, or HALTED: an unreadable slot is never taken for a free one. */

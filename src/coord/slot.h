@@ -42,6 +42,7 @@ struct slot_params {
     bool use_lock;  /* a lock byte tells a dead holder at once; else until + quarantine <= F does */
     bool give_back; /* RELEASE returns unused ticks */
     bool wander;    /* not the slot last held under this name, unless it is the only one */
+    bool pinned;    /* slot_lo is the only one, by the operator's choice */
     char name[RECORD_NAME_MAX +
               1]; /* the slot last held under this name is taken again if it can be */
 };
@@ -130,6 +131,7 @@ struct slot_node {
     struct slot_write mine_[SLOT_MINE];
     uint64_t serial_;
     uint32_t seen_count_;
+    char holder[RECORD_NAME_MAX + 1]; /* pinned: who held the slot when it was last seen */
     struct slot_seen seen[SLOTS_MAX]; /* by slot - slot_lo */
 };
 

@@ -8,6 +8,7 @@
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "wire/distance.h"
+#include "wire/variables.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -261,7 +262,9 @@ static int parse_flag(const struct config_program *p, struct flags *f, int argc,
             f->value[i] = "false";
             return 0;
         }
-        if (!take_flag(argc, argv, at, flag, !is_bool, &value))
+        const char *also = p->settings[i].also;
+        if (!take_flag(argc, argv, at, flag, !is_bool, &value) &&
+            !(also && take_flag(argc, argv, at, also, !is_bool, &value)))
             continue;
         if (!value && !is_bool)
             return firn__diag(diag, FIRN_EINVAL, 0, "%s lacks its value, as in %s=VALUE", flag,
@@ -487,29 +490,60 @@ void config_help(const struct config_program *p, FILE *out)
     fprintf(out, ". SIGHUP reads the file again. See\n%s(8) and %s.yaml(5).\n", p->name, p->name);
 }
 
-size_t config_warnings(const struct config_program *p, FILE *out)
+/* The setting that a mistyped variable may mean: the nearest, or the one whose section is missing
+ * (FIRN_LEVEL). */
+static const char *guess_variable(const char *name, const char *const *names, size_t n,
+                                  size_t prefix)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(names[i]), rest = strlen(name + prefix);
+        if (rest > 0 && len > prefix + rest + 1 && names[i][len - rest - 1] == '_' &&
+            strcmp(names[i] + len - rest, name + prefix) == 0)
+            return names[i];
+    }
+    const char *bare[CONFIG_SETTINGS_MAX];
+    for (size_t i = 0; i < n; i++)
+        bare[i] = names[i] + prefix; /* what all have in common makes nothing similar */
+    const char *guess = nearest_name(name + prefix, bare, n);
+    return guess ? guess - prefix : NULL;
+}
+
+size_t config_strangers(const struct config_program *p, size_t *out_links, FILE *out)
 {
     extern char **environ;
     char known[CONFIG_SETTINGS_MAX][SETTING_NAME_BUF];
     const char *names[CONFIG_SETTINGS_MAX];
-    size_t found = 0, prefix = strlen(p->prefix);
+    size_t found = 0, prefix = strlen(p->prefix), links = 0;
     for (size_t i = 0; i < p->settings_n; i++) {
         setting_env(p, &p->settings[i], known[i]);
         names[i] = known[i];
     }
-    /* Only near misses: Kubernetes sets variables with this prefix for a service named firn. */
     for (char **e = environ; *e; e++) {
-        char name[SETTING_NAME_BUF];
-        size_t len = strcspn(*e, "=");
-        if (strncmp(*e, p->prefix, prefix) != 0 || len >= sizeof name)
-            continue;
+        char name[2 * SETTING_NAME_BUF];
+        size_t len = strcspn(*e, "="), at = 0;
+        if (strncmp(*e, p->prefix, prefix) != 0 || (*e)[len] == '\0' || (*e)[len + 1] == '\0')
+            continue; /* empty is how scripts say "not set" */
         snprintf(name, sizeof name, "%.*s", (int)len, *e);
-        const char *guess = nearest_name(name, names, p->settings_n);
-        if (!guess || strcmp(guess, name) == 0 || strcmp(name + prefix, "CONFIG") == 0)
+        while (at < p->settings_n && strcmp(names[at], name) != 0)
+            at++;
+        if (at < p->settings_n || variable_common(name))
             continue;
-        fprintf(out, "%s is no setting; did you mean %s?\n", name, guess);
+        if (variable_of_service(name, *e + len + 1)) {
+            links++;
+            continue;
+        }
+        const char *guess = guess_variable(name, names, p->settings_n, prefix);
+        char show[CONFIG_SHOWN_BUF];
+        if (guess)
+            fprintf(out, "%s: %s is no setting; did you mean %s?\n", p->name,
+                    config_shown(name, show), guess);
+        else
+            fprintf(out, "%s: %s is no setting: unset it; %s --help lists the settings\n", p->name,
+                    config_shown(name, show), p->name);
         found++;
     }
+    if (out_links)
+        *out_links = links;
     return found;
 }
 
@@ -521,9 +555,13 @@ int config_begin(struct config_base *c, const struct config_program *p, int argc
         fprintf(stderr, "%s: %s\n", p->name, d.text[0] ? d.text : firn_error_message(r));
         return EXIT_USAGE;
     }
+    bool works_anyhow = c->action == CONFIG_HELP || c->action == CONFIG_VERSION;
+    if (!works_anyhow && config_strangers(p, NULL, stderr) > 0) {
+        config_free(c);
+        return EXIT_USAGE;
+    }
     switch (c->action) {
     case CONFIG_RUN:
-        config_warnings(p, stderr);
         return -1;
     case CONFIG_HELP:
         config_help(p, stdout);

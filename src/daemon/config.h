@@ -83,6 +83,7 @@ struct setting {
     uint64_t min, max;                     /* SETTING_UINT */
     const char *choices;                   /* SETTING_CHOICE: "a|b|c" */
     const struct setting_entries *entries; /* SETTING_ENTRIES */
+    const char *also;                      /* another flag for it, "--worker" */
     /* Says what is wrong with a value; returns 0 when nothing is. */
     int (*check)(const char *value, struct firn_diag *why);
     /* A default that depends on the world or on settings above it in the table; the caller frees
@@ -155,8 +156,9 @@ void config_print(const struct config_base *c, FILE *out);
 /* The text of --help. */
 void config_help(const struct config_program *p, FILE *out);
 
-/* Write a line for each variable that looks like a misspelt setting. Returns how many. */
-size_t config_warnings(const struct config_program *p, FILE *out);
+/* Write a line for each variable with the program's prefix that is no setting. Returns how many;
+ * `*out_links` (or NULL) is how many are Kubernetes' service links, which are left alone. */
+size_t config_strangers(const struct config_program *p, size_t *out_links, FILE *out);
 
 /* --- for checks --- */
 

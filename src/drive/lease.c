@@ -284,7 +284,9 @@ static int start_node(struct lease *l, struct firn_diag *d)
         return 0;
     }
     lease_slot_params(&l->params, m, is_shared(l), l->world.lock != NULL, &s);
-    int r = slot_init(&l->node, &s, &me, d);
+    int r = lease_pin_check(&l->params, m, d);
+    if (r == 0)
+        r = slot_init(&l->node, &s, &me, d);
     if (r != 0) {
         l->phase_ = LEASE_META;
         return stuck(l, r);

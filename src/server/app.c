@@ -46,7 +46,7 @@ bool app_ready(struct app *app, const char **why)
             "the window of timestamps is nearly used up and the store does not extend it",
         [SLOT_DRY] = "the window of timestamps is used up: the store does not answer",
         [SLOT_FENCED] = "another process took over the slot: acquiring another",
-        [SLOT_NO_SLOT] = "every slot is held or ahead of the clock: waiting for the nearest",
+        [SLOT_NO_SLOT] = "no slot is free",
         [SLOT_WAIT_CLOCK] = "the clock is far behind the store: waiting for it to be set",
         [SLOT_TWIN] = "another process runs with this one's identity: acquiring another",
         [SLOT_REGRESSED] = "the store forgot what it confirmed: it must be fenced",

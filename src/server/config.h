@@ -27,6 +27,7 @@ struct config {
         struct config_addrs home, snowflake, ticket; /* an empty list: no such port */
     } listen;
     char *state_dir, *store, *layout, *name;
+    char *worker_id;           /* "auto", or a slot */
     uint64_t loops;            /* 0: one per core */
     uint64_t store_timeout_ms; /* 0: as the store likes */
     bool store_init;

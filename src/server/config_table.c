@@ -74,6 +74,18 @@ static int check_name(const char *value, struct firn_diag *why)
                            config_shown(value, text));
 }
 
+static int check_worker(const char *value, struct firn_diag *why)
+{
+    char text[CONFIG_SHOWN_BUF];
+    size_t n = strlen(value);
+    bool number = n > 0 && n <= 5 && strspn(value, "0123456789") == n;
+    return number || strcmp(value, "auto") == 0
+               ? 0
+               : firn__diag(why, FIRN_EFORMAT, 0,
+                            "'%s' is no slot; give a number from 0 on, or auto",
+                            config_shown(value, text));
+}
+
 /* systemd names the directory that it made for us; of several, ours is the first. */
 static char *compute_state_dir(const void *config)
 {
@@ -137,6 +149,10 @@ static const struct setting settings[] = {
       .help = "layout of Snowflake IDs: a preset's name or a layout text" },
     { "name", SETTING_STRING, 0, AT(name), .check = check_name, .compute = compute_name,
       .preset_note = "the host name", .help = "this node's name in the store, logs and metrics" },
+    { "worker_id", SETTING_STRING, 0, AT(worker_id), "auto", .also = "--worker",
+      .check = check_worker,
+      .help =
+          "worker slot to take, and no other, or auto; also --worker; it is leased either way" },
     { "loops", SETTING_UINT, 0, AT(loops), "0", RANGE(0, 256),
       .help = "threads that serve connections; 0: one per core" },
     { "accept_clock", SETTING_BOOL, 0, AT(accept_clock), "false",

@@ -174,7 +174,9 @@ static void log_changes(struct coordinator *c)
             "check its sequences, they may have gone back");
         c->fences_logged = v->fences;
     }
-    if (v->error != c->error_logged) {
+    if (v->error != c->error_logged ||
+        (v->error == FIRN_ENOSLOT && strcmp(v->diag.text, c->no_slot_logged) != 0)) {
+        memcpy(c->no_slot_logged, v->diag.text, sizeof c->no_slot_logged);
         if (v->error)
             log_warn("lease_trouble", "error=%s cause=%s", firn_error_name(v->error), v->diag.text);
         else
@@ -364,6 +366,7 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     c->lease = calloc(1, sizeof *c->lease);
     int r = nodes_new(o->lease.name, o->addresses, &c->nodes);
     struct leases_opts lent = { .max = o->leases_max, .params = o->lease };
+    lent.params.pinned = false; /* clients take what is free */
     if (strncmp(o->store, "sqlite:", 7) == 0)
         lent.lock_path = o->store + 7;
     if (r == 0)

@@ -50,6 +50,7 @@ struct coordinator {
     struct slot_grant grant_logged;
     enum clock_state clock_logged;
     uint64_t steps_logged; /* of the system clock */
+    char no_slot_logged[sizeof((struct firn_diag *)0)->text];
     int error_logged;
     uint64_t fences_logged;
     uint64_t failures, failure_logged_ms; /* commits that failed since one did not */

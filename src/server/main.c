@@ -6,6 +6,7 @@
 #include "id/rng_take.h"
 #include "wire/tls.h"
 #include "server/app.h"
+#include "id/diag.h"
 #include "daemon/log.h"
 #include "daemon/signals.h"
 #include "daemon/systemd.h"
@@ -287,6 +288,15 @@ static int start_coordinator(struct firn_diag *d)
                                      .window_ms = member ? c->cluster.window_ms : 0,
                                      .manual_fence = c->fence == CONFIG_FENCE_MANUAL };
     lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], &o.lease, layout);
+    if (strcmp(c->worker_id, "auto") != 0) {
+        uint64_t has = firn_layout_slots(&app.plan.layout[LEASED_SNOWFLAKE]);
+        o.lease.pinned = true;
+        o.lease.pin = (uint32_t)strtoul(c->worker_id, NULL, 10);
+        if (o.lease.pin >= has || o.lease.pin >= SLOTS_MAX)
+            return firn__diag(d, FIRN_ERANGE, 0,
+                              "worker_id %s: the layout has the slots 0 to %" PRIu64, c->worker_id,
+                              (has < SLOTS_MAX ? has : SLOTS_MAX) - 1);
+    }
     r = coordinator_start(&o, &app.board, &app.coordinator, d);
     for (size_t i = 0; i < app.loops && r == 0; i++)
         r = ticket_desk_new(app.coordinator, app.ctx[i].outbox, &app.ctx[i].desk);
@@ -468,6 +478,10 @@ static int run(void)
     nonce_text(&start, app.start);
     app.started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     log_setup((enum log_level)app.config.log.level, (enum log_format)app.config.log.format);
+    size_t links = 0;
+    if (config_strangers(&firnd_config, &links, stderr) == 0 && links > 0)
+        log_info("service_links_ignored", "variables=%zu cause=%s", links,
+                 "Kubernetes sets them for a service whose name begins with firn");
     board_init(&app.board);
     signals_block();
     umask(077); /* what we write names sequences and stores: it is for our user alone */

@@ -42,7 +42,7 @@ class Chaos:
     def note(self, what, node=None):
         with self.lock:
             self.injected[what] += 1
-        if os.environ.get("FIRN_CHAOS_KEEP"):
+        if os.environ.get("FIRN_TEST_KEEP"):
             print(f"  {time.monotonic():.1f} {'store' if node is None else f'node {node.i}'}: {what}", flush=True)
 
     def missing(self):

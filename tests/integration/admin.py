@@ -3,15 +3,21 @@
 firn admin beside a running firnd: what it shows is what is there, what it mends is whole again, and it never
 takes a damaged store for an empty one.
 """
+import datetime
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
+
+
+EPOCH_MS = 1609459200000  # of the default layout
 
 
 def admin(t, store, *words):
@@ -119,6 +125,63 @@ def damage(t):
     t.check(status == 1 and "cannot be read" in out and "poisoned" in out, f"broken and poisoned are told: {out}")
 
 
+def beginnings(t):
+    """`init` says from when IDs come, and that is so; --fresh makes them come now."""
+    for fresh in (False, True):
+        state = os.path.join(t.dir, f"begins-{fresh}")
+        os.mkdir(state)
+        status, out, _ = admin(t, f"sqlite:{state}/firn.db", "init", *(["--fresh"] if fresh else []))
+        t.equal(status, 0, "init")
+        said = re.search(r"stamped from (\S+) on", out)
+        t.check(bool(said) != fresh and ("IDs begin now" in out) == fresh and ("--fresh" in out) != fresh, f"it says when: {out}")
+        server = f.Firnd(t, state).wait_ready()
+        made_ms = (int(f.minted(server.snowflake)["id"]) >> 22) + EPOCH_MS
+        if fresh:
+            t.check(made_ms <= time.time() * 1000 + 10, "an ID of the present")
+        else:
+            from_ms = datetime.datetime.fromisoformat(said[1].replace("Z", "+00:00")).timestamp() * 1000
+            t.check(made_ms >= from_ms - 2000, f"the first ID is above what a lost store may have granted: {made_ms} {from_ms}")
+        t.equal(server.stop(), 0, "it ends cleanly")
+
+
+def pinned(t):
+    """A worker number of one's choice is leased: the second one waits, says why, and takes over."""
+    state, slot = t.state("pinned"), os.getpid() % 1000  # slots are the machine's: two runs of this test take two
+    first = f.Firnd(t, state, "--worker", str(slot), "--name", "one").wait_ready()
+    t.equal(first.node()["slot"], slot, "the slot that was asked for")
+    t.equal(int(f.minted(first.snowflake)["id"]) >> 12 & 1023, slot, "the worker number of its IDs")
+    second = f.Firnd(t, state, "--name", "two", env={"FIRN_WORKER_ID": str(slot)})
+    second.wait_reason(False, "held by 'one'")
+    second.wait_log("set another worker_id")
+    status, said = f.get(second.snowflake, "/generate")
+    t.check(status == 503, f"no ID from the second: {status} {said}")
+    third = f.Firnd(t, t.state("elsewhere"), "--worker", str(slot), "--name", "three")
+    third.wait_reason(False, "with another store")  # on one machine the same number in two stores is a clash, too
+    t.equal(third.stop(), 0, "it ends cleanly")
+    first.kill()
+    second.wait_ready()
+    t.equal(second.node()["slot"], slot, "the second takes over")
+    t.equal(second.stop(), 0, "it ends cleanly")
+
+
+def variables(t):
+    """A mistyped variable is an error; what a container sets is not."""
+    def run(program, *args, **env):
+        done = subprocess.run([os.path.join(t.bin, program), *args], capture_output=True, text=True, timeout=f.LIMIT,
+                              env={**os.environ, **env}, check=False)
+        return done.returncode, done.stderr + done.stdout
+    for program, args in (("firnd", ("--check-config", "--no-config")), ("firn", ("gen", "ulid"))):
+        for env, says in (({"FIRN_STROE": "x"}, "did you mean FIRN_STORE"), ({"FIRN_WHATEVER": "x"}, "FIRN_WHATEVER"),
+                          ({"FIRN_PORT": "9000"}, "FIRN_PORT"), ({"FIRN_WHATEVER": ""}, None), ({"FIRN_LOG_LEVEL": "warn"}, None),
+                          ({"FIRN_PORT": "tcp://10.0.0.1:9000", "FIRN_PORT_9000_TCP_PROTO": "tcp", "FIRN_SERVICE_PORT_HTTP": "1"}, None)):
+            status, said = run(program, *args, **env)
+            t.check(status == (2 if says else 0) and (says or "") in said, f"{program} with {env}: {status} {said}")
+        t.equal(run(program, "--version", FIRN_STROE="x")[0], 0, f"{program} --version works all the same")
+    server = f.Firnd(t, t.state("links"), env={"FIRN_SERVICE_HOST": "10.0.0.1", "FIRN_PORT": "tcp://10.0.0.1:9000"}).wait_ready()
+    server.wait_log("service_links_ignored variables=2")
+    t.equal(server.stop(), 0, "it ends cleanly")
+
+
 def words(t):
     for bad in (["init"], ["slots", "--store", "mysql://x"], ["frobnicate"], ["retire"], []):
         status, _, said = admin(t, "", *bad)
@@ -127,7 +190,7 @@ def words(t):
 
 def main():
     with f.Test("admin") as t:
-        for section in (set_up, restored, damage, words):
+        for section in (set_up, restored, damage, beginnings, pinned, variables, words):
             t.section(section)
 
 

@@ -3,7 +3,7 @@
 A cluster of firnds: it grows and shrinks while it serves, its leaders are killed, most of it stands still, a member
 loses its disk, all of it is restored. Gapless tickets stay without a gap and a repeat, IDs without a duplicate.
 
-FIRN_CLUSTER_KILLS sets how many leaders are killed (10; a long run takes 60).
+FIRN_TEST_KILLS sets how many leaders are killed (10; a long run takes 60).
 """
 import os
 import shutil
@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 from cluster_world import Cluster, Load, SEQ  # noqa: E402  pylint: disable=wrong-import-position
 
-KILLS = int(os.environ.get("FIRN_CLUSTER_KILLS", "10"))
+KILLS = int(os.environ.get("FIRN_TEST_KILLS", "10"))
 
 
 def grows_and_shrinks(t):

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from firnd import LIMIT, Firnd, Gone, Http, NotThere, Resp, Test, wait_for  # noqa: E402
 
 RSS_MAX = 64 << 20  # bytes that a wave of bad clients may add
-SEED = int(os.environ.get("FIRN_SEED", "") or time.time_ns() % 1_000_000_007)
+SEED = int(os.environ.get("FIRN_TEST_SEED", "") or time.time_ns() % 1_000_000_007)
 
 
 def rss(f):
@@ -343,7 +343,7 @@ def giants(t):
 def garbage(t):
     f = start(t, "garbage")
     rng = random.Random(SEED)
-    t.say(f"seed {SEED}: FIRN_SEED={SEED} repeats it")
+    t.say(f"seed {SEED}: FIRN_TEST_SEED={SEED} repeats it")
     hello = bytes.fromhex("16030100750100007103035c1c0d2b" + "00" * 28 + "000004c02bc02f0100000000")
     known = [
         ("TLS", hello), ("SSH", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"), ("SMTP", b"EHLO mail.example\r\n"),

@@ -84,10 +84,15 @@ def bench(t):
     t.equal((r["per_second"]["ratio"], r["latency_ns.p99"]["ratio"]), ("1.0000", "1.0000"), "a run is as fast as itself")
 
     for args, says in ((("bench", "--compare", "a.json"), "two files"), (("bench", "--compare", "a.json", "none.json"), "No such file"),
-                       (("bench", "http://192.0.2.1/"), "loopback"), (("bench", "ftp://127.0.0.1/"), "unknown target"), (("bench",), "missing target"),
+                       (("bench", "http://192.0.2.1/"), "--allow-remote"), (("bench", "load", "--http", "http://192.0.2.1/"), "--allow-remote"), (("bench", "ftp://127.0.0.1/"), "unknown target"), (("bench",), "missing target"),
                        (("bench", f"redis://u:p@{a.ticket}/"), "password"), (("bench", "http://127.0.0.1:1/"), "check that the server is running")):
         r = firn(t, 2, *args)
         t.check(says in r.err, f"firn {' '.join(args)} says {says}: {r.err}")
+    # An address that is not loopback, and reaches this machine all the same.
+    everywhere = f"http://0.0.0.0:{a.snowflake.rsplit(':', 1)[1]}/generate"
+    r = firn(t, 2, "bench", everywhere, "--requests", "10")
+    t.check("--allow-remote" in r.err, f"load on another machine must be asked for: {r.err}")
+    firn(t, 0, "bench", everywhere, "--requests", "10", "--allow-remote")
     r = firn(t, 1, "bench", f"redis://{a.ticket}/PING", "--requests", "10")
     t.check("--no-check" in r.err, f"answers without IDs: {r.err}")
     firn(t, 0, "bench", f"redis://{a.ticket}/PING", "--requests", "10", "--no-check")

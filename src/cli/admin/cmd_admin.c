@@ -75,8 +75,10 @@ const struct usage admin_usage = {
                 "       firn admin retire SLOT [--force]\n"
                 "       firn admin admit URL [--as-is]",
     .about =
-        "init makes the records of an empty store, once. Timestamps begin above all that a lost\n"
-        "store may have granted (about 90 seconds ahead); with --fresh they begin now.\n"
+        "init makes the records of an empty store, once. A store that was here before and was lost\n"
+        "may have granted timestamps ahead of the clock, so IDs begin above those: the first comes\n"
+        "after twice skew-max (20s; sqlite: at once) and is stamped window and max-drift ahead (65s;\n"
+        "sqlite: 8s). --fresh says that no ID was made in this space before: they begin now.\n"
         "fence raises every slot above all that may have been granted: needed after the store\n"
         "was restored from a backup, copied, or failed over with loss. Stop the old one first.\n"
         "skip passes over the next N numbers of a sequence, or of all: after a restore, so that\n"
@@ -162,10 +164,18 @@ static int init(struct firn_store *store, const struct admin *a)
         return said(r, &d);
     printf("%s: slots %u to %u, window %" PRIu64 " ms\n", a->recover ? "recovered" : "ready",
            spec.slot_lo, spec.slot_lo + spec.slots - 1, spec.window);
-    if (!a->fresh)
-        say_note("timestamps begin about %" PRIu64 " s ahead, above all that a lost store may have "
-                 "granted",
-                 (spec.window + spec.max_drift + 2 * spec.skew_max) / 1000);
+    char when[WHEN_BUF], wait[WHEN_BUF];
+    uint64_t ahead_ms = spec.window + spec.max_drift + 2 * spec.skew_max;
+    if (a->fresh)
+        printf("IDs begin now\n");
+    else
+        printf(
+            "IDs come %s%s, stamped from %s on: a store that was lost may have granted timestamps\n"
+            "up to there. If no ID was ever made in this space, `firn admin init --fresh` on an empty\n"
+            "store makes them begin now.\n",
+            spec.skew_max ? "in " : "at once",
+            spec.skew_max ? when_span(2 * spec.skew_max * 1000, wait) : "",
+            when_utc(when_now_us() + (int64_t)ahead_ms * 1000, when));
     return output_finish(STATUS_OK);
 }
 

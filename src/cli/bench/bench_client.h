@@ -12,6 +12,7 @@ bool bench_client_known(const char *address);
 
 /* Run the plan's threads on one client. 0: `out` is filled; otherwise the status to exit with,
  * after a message. */
-int bench_client_run(const char *url, const struct load_plan *plan, struct load_result *out);
+int bench_client_run(const char *url, bool remote, const struct load_plan *plan,
+                     struct load_result *out);
 
 #endif

@@ -14,7 +14,7 @@ enum { FDS_SPARE = 64 };
 struct bench {
     const char *http, *resp, *command, *accept;
     uint64_t connections, depth, seconds, warmup_ms, rate, requests, threads, cpu, idle, pid;
-    bool check, json;
+    bool check, json, remote;
 
     struct bench_target target;
     struct load_plan plan;
@@ -51,6 +51,9 @@ static const struct opt opts[] = {
     { .name = "check",
       .at = offsetof(struct bench, check),
       .about = "all IDs received are distinct, and rise on each connection" },
+    { .name = "allow-remote",
+      .at = offsetof(struct bench, remote),
+      .about = "send to servers on other machines, too; they must be yours" },
     OPT_JSON(struct bench, json),
     { .name = NULL },
 };
@@ -65,8 +68,8 @@ const struct usage bench_load_usage = {
     .synopsis = "firn bench load --http URL [option...]\n"
                 "       firn bench load --resp HOST:PORT --command WORDS [option...]",
     .about =
-        "Sends the same request over many connections and counts the answers. Only servers on\n"
-        "this machine (loopback) are accepted: directed elsewhere, a load generator would be an\n"
+        "Sends the same request over many connections and counts the answers. Servers on\n"
+        "other machines need --allow-remote: load on a machine that is not yours is an\n"
         "attack. Pin server and client to one core each (taskset, --cpu) for figures that can\n"
         "be compared.\n",
     .opts = opts,
@@ -91,7 +94,9 @@ static int set_target(struct bench *b)
             "--command works with --resp only: with --http put the request into the URL");
     if (b->resp && b->accept)
         return say_trouble("--accept works with --http only");
-    struct bench_ask ask = { .command = b->command, .otherwise = "PING", .accept = b->accept };
+    struct bench_ask ask = {
+        .command = b->command, .otherwise = "PING", .accept = b->accept, .remote = b->remote
+    };
     return b->http ? bench_target_init(&b->target, b->http, &ask)
                    : bench_target_init_resp(&b->target, b->resp, &ask);
 }

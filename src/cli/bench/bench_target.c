@@ -19,10 +19,10 @@ static bool loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-/* The addresses of a host, all of them on this machine. -1: in `*out_list`; otherwise the status
- * after a message. */
-static int local_addresses(const char *host, const char *port, const char *text,
-                           struct addrinfo **out_list)
+/* The addresses of a host, all of them on this machine unless `remote`. -1: in `*out_list`;
+ * otherwise the status after a message. */
+static int addresses(const char *host, const char *port, const char *text, bool remote,
+                     struct addrinfo **out_list)
 {
     char shown[SAY_TEXT_BUF];
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list;
@@ -30,12 +30,12 @@ static int local_addresses(const char *host, const char *port, const char *text,
     say_text(text, strlen(text), shown);
     if (r != 0)
         return say_trouble("%s: %s", shown, gai_strerror(r));
-    for (const struct addrinfo *a = list; a; a = a->ai_next)
+    for (const struct addrinfo *a = list; a && !remote; a = a->ai_next)
         if (!loopback(a->ai_addr)) {
             freeaddrinfo(list);
             return say_trouble(
-                "%s is not on this machine: a load generator may use loopback addresses only "
-                "(127.0.0.1, ::1, localhost)",
+                "%s is not on this machine, and load on a machine that is not yours is "
+                "an attack: add --allow-remote if it is yours",
                 shown);
         }
     *out_list = list;
@@ -45,16 +45,16 @@ static int local_addresses(const char *host, const char *port, const char *text,
 int bench_target_is_local(const char *host)
 {
     struct addrinfo *list = NULL;
-    int r = local_addresses(host, NULL, host, &list);
+    int r = addresses(host, NULL, host, false, &list);
     if (list)
         freeaddrinfo(list);
     return r;
 }
 
-static int resolve(struct bench_target *t)
+static int resolve(struct bench_target *t, bool remote)
 {
     struct addrinfo *list = NULL;
-    int status = local_addresses(t->url.host, t->url.port, t->text, &list);
+    int status = addresses(t->url.host, t->url.port, t->text, remote, &list);
     if (status >= 0)
         return status;
     const struct addrinfo *best = list; /* localhost is ::1, too, where few servers listen */
@@ -132,7 +132,7 @@ static int open_http(struct bench_target *t, const struct bench_ask *ask)
     if (wrong)
         return wrong_address(t, wrong);
     int r = format_get(t, ask->accept);
-    return r >= 0 ? r : resolve(t);
+    return r >= 0 ? r : resolve(t, ask->remote);
 }
 
 static int open_resp(struct bench_target *t, const char *address, const char *path,
@@ -144,7 +144,7 @@ static int open_resp(struct bench_target *t, const char *address, const char *pa
     bool own = path && path[strspn(path, "/")] != '\0';
     const char *command = own ? path : ask->command ? ask->command : ask->otherwise;
     int r = format_command(t, command, own ? "/" : " ");
-    return r >= 0 ? r : resolve(t);
+    return r >= 0 ? r : resolve(t, ask->remote);
 }
 
 static int open_redis(struct bench_target *t, const struct bench_ask *ask)

@@ -1,7 +1,8 @@
 /*
  * bench_target.h - addresses for firn's benches: a table with a row per scheme turns an address
- * into a server and the bytes of a request. Only servers on this machine are accepted: a load
- * generator that is directed elsewhere would be an attack. One thread.
+ * into a server and the bytes of a request. Servers on other machines are accepted only if the
+ * user says so (--allow-remote): a load generator that is directed elsewhere by mistake would be an
+ * attack. One thread.
  */
 #ifndef FIRN_CLI_BENCH_BENCH_TARGET_H
 #define FIRN_CLI_BENCH_BENCH_TARGET_H
@@ -14,6 +15,7 @@ struct bench_ask {
     const char *command; /* of the Redis protocol; NULL: `otherwise` */
     const char *otherwise;
     const char *accept; /* NULL: none */
+    bool remote;        /* --allow-remote */
 };
 
 struct bench_target {

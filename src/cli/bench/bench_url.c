@@ -17,7 +17,7 @@ enum { FDS_SPARE = 64, MEMORY_DEFAULT_MB = 400, MEMORY_MAX_MB = 1 << 20 };
 struct bench {
     const char *command, *accept, *save;
     uint64_t connections, depth, seconds, warmup_ms, rate, requests, threads, cpu, pid, memory_mb;
-    bool no_check, compare, json;
+    bool no_check, compare, json, remote;
     bool client; /* the one address is for libfirn-client */
 
     struct bench_target target[LOAD_TARGETS_MAX];
@@ -66,6 +66,9 @@ static const struct opt opts[] = {
     { .name = "compare",
       .at = offsetof(struct bench, compare),
       .about = "send nothing: show two saved runs, the second as ratios of the first" },
+    { .name = "allow-remote",
+      .at = offsetof(struct bench, remote),
+      .about = "send to servers on other machines, too; they must be yours" },
     OPT_JSON(struct bench, json),
     { .name = NULL },
 };
@@ -95,8 +98,8 @@ const struct usage bench_usage = {
         "\n"
         "Without --rate it is a closed loop: each connection waits for its answers, and the\n"
         "server sets the pace. With --rate a stall adds to the latency of every request that\n"
-        "was due in it. Only servers on this machine (loopback) are accepted: directed\n"
-        "elsewhere, a load generator would be an attack. See also firn bench lib --help and\n"
+        "was due in it. Servers on other machines need --allow-remote: load on a machine\n"
+        "that is not yours is an attack. See also firn bench lib --help and\n"
         "firn bench load --help.\n",
     .operands = "lib load",
     .opts = opts,
@@ -157,7 +160,8 @@ static int open_targets(struct bench *b, char **argv, int n)
 {
     struct bench_ask ask = { .command = b->command,
                              .otherwise = "INCR firn-bench",
-                             .accept = b->accept };
+                             .accept = b->accept,
+                             .remote = b->remote };
     if (n > LOAD_TARGETS_MAX)
         return say_trouble("too many addresses: at most %d", LOAD_TARGETS_MAX);
     for (int i = 0; i < n; i++) {
@@ -176,7 +180,7 @@ static int run(struct bench *b)
     sigaction(SIGINT, &act, &before);
     int status = 0, error = 0;
     if (b->client)
-        status = bench_client_run(b->target[0].text, &b->plan, &b->result);
+        status = bench_client_run(b->target[0].text, b->remote, &b->plan, &b->result);
     else
         error = load_run(&b->plan, &b->result);
     sigaction(SIGINT, &before, NULL);

@@ -71,6 +71,24 @@ T_TEST(lease_node_parameters)
     T_OK(s.give_back && s.use_lock);
 }
 
+T_TEST(lease_pinned_to_a_slot)
+{
+    struct lease_params p = params(true);
+    struct meta_record m = { .slot_lo = 3, .slot_hi = 7, .window = 900, .skew_max = 5000 };
+    struct slot_params s;
+    struct firn_diag d = { 0 };
+    T_EQ(lease_pin_check(&p, &m, &d), 0);
+    p.pinned = true;
+    for (p.pin = 0; p.pin < 10; p.pin++) {
+        bool has = p.pin >= 3 && p.pin < 7;
+        T_EQ(lease_pin_check(&p, &m, &d), has ? 0 : FIRN_ERANGE, "slot %u", p.pin);
+        if (!has)
+            T_OK(strstr(d.text, "slots 3 to 6"), "%s", d.text);
+        lease_slot_params(&p, &m, true, false, &s);
+        T_OK(s.pinned && s.slot_lo == p.pin && s.slot_hi == p.pin + 1);
+    }
+}
+
 T_TEST(lease_clock_reasons)
 {
     struct lease_params p = params(true);

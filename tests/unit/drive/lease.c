@@ -319,6 +319,42 @@ T_TEST(lease_clock_back_an_hour_over_a_restart)
     T_EQ(ahead_ms(n), 0);
 }
 
+/* A slot of one's choice is leased like any other: the second node waits and says for whom. */
+T_TEST(lease_pinned_slots_clash)
+{
+    begin_memory();
+    struct lease_params p = { .name = "a", .pinned = true, .pin = 5 };
+    struct node *a = boot_with(0, p);
+    step(a);
+    pass(30000);
+    step(a);
+    T_EQ(a->l.view.state, SLOT_ACTIVE);
+    T_EQ(a->l.view.grant.slot, 5);
+    p.name = "b";
+    struct node *b = boot_with(1, p);
+    step(b);
+    T_EQ(b->l.view.state, SLOT_NO_SLOT);
+    T_EQ(b->l.view.error, FIRN_ENOSLOT);
+    T_OK(strstr(b->l.view.diag.text, "slot 5") && strstr(b->l.view.diag.text, "held by 'a'"), "%s",
+         b->l.view.diag.text);
+    T_OK(!emit(b));
+    struct node *c = boot(2); /* without a choice there are others */
+    step(c);
+    T_EQ(c->l.view.state, SLOT_ACTIVE);
+    T_OK(c->l.view.grant.slot != 5);
+    kill_9(a);
+    pass(3000);
+    step(b);
+    T_EQ(b->l.view.state, SLOT_ACTIVE);
+    T_EQ(b->l.view.grant.slot, 5);
+    T_OK(emit(b));
+    p.pin = SLOTS; /* the store has none such */
+    struct node *n = boot_with(3, p);
+    step(n);
+    T_EQ(n->l.view.state, SLOT_HALTED);
+    T_EQ(n->l.view.error, FIRN_ERANGE);
+}
+
 T_TEST(lease_clock_of_1970)
 {
     begin_memory();

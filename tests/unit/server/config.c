@@ -5,6 +5,7 @@
 #include "server/config.h"
 #include "daemon/config_in.h"
 #include "daemon/log.h"
+#include "wire/variables.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -613,21 +614,45 @@ T_TEST(config_reload_applies_what_it_can)
     config_free(&old.base);
 }
 
-T_TEST(config_warns_of_near_misses)
+T_TEST(config_refuses_variables_that_are_no_setting)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
-    setenv("FIRN_LISTN_HOME", "x", 1);
-    setenv("FIRN_SERVICE_HOST", "10.0.0.1", 1); /* Kubernetes, for a service named firn */
-    setenv("FIRN_PORT_9000_TCP_ADDR", "10.0.0.1", 1);
-    T_EQ(config_warnings(&firnd_config, f), 1);
-    unsetenv("FIRN_LISTN_HOME");
-    unsetenv("FIRN_SERVICE_HOST");
-    unsetenv("FIRN_PORT_9000_TCP_ADDR");
-    fclose(f);
-    T_STR(text, "FIRN_LISTN_HOME is no setting; did you mean FIRN_LISTEN_HOME?\n");
-    free(text);
+    static const struct {
+        const char *name, *value, *says; /* says NULL: fine */
+    } row[] = {
+        { "FIRN_LISTN_HOME", "x",
+          "firnd: FIRN_LISTN_HOME is no setting; did you mean FIRN_LISTEN_HOME?" },
+        { "FIRN_LEVEL", "debug", "firnd: FIRN_LEVEL is no setting; did you mean FIRN_LOG_LEVEL?" },
+        { "FIRN_PORT", "9000", "firnd: FIRN_PORT is no setting: unset it; firnd --help lists" },
+        { "FIRN_WHATEVER", "", NULL }, /* empty: not set */
+        { "FIRN_PORT", "tcp://10.0.0.1:9000", NULL },
+        { "FIRN_SERVICE_HOST", "10.0.0.1", NULL }, /* Kubernetes, for a service named firn */
+        { "FIRN_PORT_9000_TCP_ADDR", "10.0.0.1", NULL },
+        { "FIRN_TEST_QUICK", "1", NULL },
+        { "FIRN_FENCING_TOKEN", "7", NULL }, /* it runs under firn elect */
+        { "FIRNS_OWN", "x", NULL },
+    };
+    for (size_t i = 0; i < T_LEN(row); i++) {
+        char *text = NULL;
+        size_t size, links = 99;
+        FILE *f = open_memstream(&text, &size);
+        setenv(row[i].name, row[i].value, 1);
+        T_EQ(config_strangers(&firnd_config, &links, f), row[i].says != NULL, "%s", row[i].name);
+        unsetenv(row[i].name);
+        fclose(f);
+        T_OK(links <= 1, "%zu", links);
+        T_OK(row[i].says ? strstr(text, row[i].says) == text : text[0] == '\0', "%s", text);
+        free(text);
+    }
+}
+
+/* firn and firnd may run in one environment: firn must not refuse a setting of firnd. */
+T_TEST(config_settings_are_known_to_firn)
+{
+    for (size_t i = 0; i < firnd_config.settings_n; i++) {
+        char name[SETTING_NAME_BUF];
+        setting_env(&firnd_config, &firnd_config.settings[i], name);
+        T_OK(variable_of_firnd(name), "%s: add it to src/wire/variables.c", name);
+    }
 }
 
 T_TEST(config_help_names_every_flag)
