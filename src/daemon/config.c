@@ -449,8 +449,9 @@ static void help_line(FILE *out, const char *left, const char *right, const char
 void config_help(const struct config_program *p, FILE *out)
 {
     static const char *const values[] = {
-        [SETTING_STRING] = "=TEXT", [SETTING_FILE] = "=FILE",     [SETTING_UINT] = "=N",
-        [SETTING_BOOL] = "",        [SETTING_CHOICE] = "=CHOICE", [SETTING_ADDRS] = "=ADDR,...",
+        [SETTING_STRING] = "=TEXT",   [SETTING_FILE] = "=FILE",     [SETTING_UINT] = "=N",
+        [SETTING_BOOL] = "",          [SETTING_CHOICE] = "=CHOICE", [SETTING_ADDRS] = "=ADDR,...",
+        [SETTING_LIST] = "=TEXT,...",
     };
     const struct setting example = { .name = p->flag_example };
     char left[2 * SETTING_NAME_BUF], flag[SETTING_NAME_BUF], variable[SETTING_NAME_BUF];

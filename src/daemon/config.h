@@ -18,6 +18,7 @@
 
 enum {
     CONFIG_SETTINGS_MAX = 64,
+    CONFIG_TEXTS_MAX = 64,  /* in a SETTING_LIST: they are compared one by one */
     CONFIG_ADDRS_MAX = 16,  /* in one list; each is a socket in every loop */
     CONFIG_KEYS_MAX = 16,   /* of an entry (struct setting_entries) */
     CONFIG_LIST_MAX = 1000, /* entries of a list: they are compared one by one */
@@ -53,6 +54,7 @@ enum setting_type {
     SETTING_BOOL,    /* bool */
     SETTING_CHOICE,  /* int, the index in `choices` */
     SETTING_ADDRS,   /* struct config_addrs; comma separated outside of YAML */
+    SETTING_LIST,    /* struct config_strings, the same; `check` is asked about each */
     SETTING_ENTRIES, /* the program's own type: a list of entries with keys; YAML only */
 };
 

@@ -186,6 +186,54 @@ static int set_addrs(struct config_addrs *at, const char *text, struct firn_diag
     return 0;
 }
 
+static int add_text(struct config_strings *to, const char *text, const struct setting *s,
+                    struct firn_diag *why)
+{
+    int r = s->check ? s->check(text, why) : 0;
+    if (r)
+        return r;
+    if (to->n == CONFIG_TEXTS_MAX)
+        return firn__diag(why, FIRN_ERANGE, 0, "there are more than %d entries", CONFIG_TEXTS_MAX);
+    to->v[to->n] = strdup(text);
+    if (!to->v[to->n])
+        return firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
+    to->n++;
+    return 0;
+}
+
+/* Texts between commas, without the spaces around them. */
+static int set_texts(struct config_strings *at, const struct setting *s, const char *text,
+                     struct firn_diag *why)
+{
+    struct config_strings got = { calloc(CONFIG_TEXTS_MAX, sizeof *got.v), 0 };
+    int r = got.v ? 0 : firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
+    const char *p = text + strspn(text, " ");
+    while (r == 0 && *p) {
+        char one[HOST_MAX + 1];
+        size_t len = strcspn(p, ","), used = len;
+        while (used > 0 && p[used - 1] == ' ')
+            used--;
+        if (used == 0 || used > HOST_MAX)
+            r = firn__diag(why, FIRN_EFORMAT, 0, "an entry is empty or longer than %d bytes",
+                           HOST_MAX);
+        if (r == 0) {
+            memcpy(one, p, used);
+            one[used] = '\0';
+            r = add_text(&got, one, s, why);
+        }
+        p += len;
+        if (r == 0 && *p == ',') {
+            p += 1 + strspn(p + 1, " ");
+            if (*p == '\0')
+                r = firn__diag(why, FIRN_EFORMAT, 0, "the list ends with a comma");
+        }
+    }
+    config_strings_free(r ? &got : at);
+    if (r == 0)
+        *at = got;
+    return r;
+}
+
 int setting_set(struct config_base *c, const struct setting *s, const char *text,
                 struct firn_diag *why)
 {
@@ -202,6 +250,8 @@ int setting_set(struct config_base *c, const struct setting *s, const char *text
         return set_choice(at, s, text, why);
     case SETTING_ADDRS:
         return set_addrs(at, text, why);
+    case SETTING_LIST:
+        return set_texts(at, s, text, why);
     case SETTING_ENTRIES:
         break;
     }
@@ -224,6 +274,8 @@ void setting_free(struct config_base *c, const struct setting *s)
         *(char **)at = NULL;
     } else if (s->type == SETTING_ADDRS) {
         free_addrs(at);
+    } else if (s->type == SETTING_LIST) {
+        config_strings_free(at);
     } else if (s->type == SETTING_ENTRIES) {
         s->entries->free(at);
     }
@@ -244,6 +296,18 @@ static int copy_addrs(struct config_addrs *at, const struct config_addrs *from)
     free_addrs(at);
     *at = a;
     return 0;
+}
+
+static int copy_texts(struct config_strings *at, const struct config_strings *from)
+{
+    struct config_strings got = { calloc(CONFIG_TEXTS_MAX, sizeof *got.v), 0 };
+    while (got.v && got.n < from->n && (got.v[got.n] = strdup(from->v[got.n])))
+        got.n++;
+    bool whole = got.v && got.n == from->n;
+    config_strings_free(whole ? at : &got);
+    if (whole)
+        *at = got;
+    return whole ? 0 : FIRN_ENOMEM;
 }
 
 int setting_copy(struct config_base *to, const struct config_base *from, const struct setting *s,
@@ -270,6 +334,9 @@ int setting_copy(struct config_base *to, const struct config_base *from, const s
         break;
     case SETTING_ADDRS:
         r = copy_addrs(setting_at(to, s), setting_at(from, s));
+        break;
+    case SETTING_LIST:
+        r = copy_texts(setting_at(to, s), setting_at(from, s));
         break;
     case SETTING_ENTRIES:
         r = FIRN_ENOTSUP;
@@ -309,6 +376,16 @@ static void write_addrs(const struct config_addrs *a, FILE *out)
     fputc(']', out);
 }
 
+static void write_texts(const struct config_strings *s, FILE *out)
+{
+    fputc('[', out);
+    for (size_t i = 0; i < s->n; i++) {
+        fputs(i ? ", " : "", out);
+        config_write_string(s->v[i], out);
+    }
+    fputc(']', out);
+}
+
 void setting_write(const struct config_base *c, const struct setting *s, FILE *out)
 {
     const void *at = setting_at(c, s);
@@ -333,6 +410,9 @@ void setting_write(const struct config_base *c, const struct setting *s, FILE *o
     }
     case SETTING_ADDRS:
         write_addrs(at, out);
+        break;
+    case SETTING_LIST:
+        write_texts(at, out);
         break;
     case SETTING_ENTRIES:
         s->entries->write(at, out);

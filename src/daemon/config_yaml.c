@@ -290,8 +290,8 @@ static int read_entries(struct reader *r, const struct setting *s, const struct 
     return e;
 }
 
-/* A list of addresses goes through its text form, as it is written in a flag. */
-static int read_addrs(struct reader *r, const struct setting *s, const struct node *list)
+/* A list of addresses or texts goes through its text form, as it is written in a flag. */
+static int read_list(struct reader *r, const struct setting *s, const struct node *list)
 {
     struct firn_diag why = { 0 };
     char *text = NULL;
@@ -305,7 +305,7 @@ static int read_addrs(struct reader *r, const struct setting *s, const struct no
     if (!join || fclose(join) != 0)
         e = firn__diag(&why, FIRN_ENOMEM, 0, "out of memory");
     else if (list->len > 0 && size == 0)
-        e = firn__diag(&why, FIRN_EFORMAT, 0, "an address is empty");
+        e = firn__diag(&why, FIRN_EFORMAT, 0, "an entry is empty");
     else
         e = setting_set(r->c, s, text, &why);
     free(text);
@@ -317,8 +317,8 @@ static int read_value(struct reader *r, const struct setting *s, const struct no
     struct firn_diag why = { 0 };
     if (s->type == SETTING_ENTRIES)
         return read_entries(r, s, n);
-    if (s->type == SETTING_ADDRS)
-        return read_addrs(r, s, n);
+    if (s->type == SETTING_ADDRS || s->type == SETTING_LIST)
+        return read_list(r, s, n);
     int e = check_shape(r, s->name, SHAPE_TEXT, n);
     if (e)
         return e;

@@ -72,12 +72,6 @@ static void todo_remove(struct conn *c)
         c->todo_next->todo_prev = c->todo_prev;
 }
 
-static bool conn_may_idle(const struct conn *c)
-{
-    const struct service *s = c->loop->service;
-    return !s->may_idle || s->may_idle(s->ctx, &c->peer);
-}
-
 /* The one deadline. `anew` restarts the kinds that any progress restarts. */
 static void conn_deadline(struct conn *c, bool anew)
 {
@@ -104,7 +98,7 @@ static void conn_deadline(struct conn *c, bool anew)
         anew = anew || c->wait != kind;
     } else {
         kind = WAIT_IDLE;
-        ms = c->peer.proto > 1 && conn_may_idle(c) ? o->idle_resp_ms : o->idle_http_ms;
+        ms = c->may_idle ? o->idle_resp_ms : o->idle_http_ms;
         anew = anew || c->wait != kind;
     }
     if (!anew)
@@ -426,6 +420,7 @@ static bool conn_begin(struct conn *c, size_t n)
         conn_close(c);
         return false;
     }
+    c->peer.tls = true;
     memcpy(l->cipher, l->in, n);
     return true;
 }

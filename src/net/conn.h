@@ -47,6 +47,7 @@ struct conn {
     enum place place;
     bool reading, eof, throttled, continued, shut, last_request;
     bool in_todo;
+    bool may_idle;   /* for idle_resp_ms: it speaks RESP, and the service lets it */
     bool begun;      /* its first byte has been looked at: TLS or not */
     bool plain;      /* it was not TLS, but had to be */
     struct tls *tls; /* or NULL */

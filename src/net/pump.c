@@ -113,9 +113,12 @@ static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
         return -1;
     }
     c->continued = c->in_body = false;
-    if (conn_above(c) && !(l->service->vital && l->service->vital(&req))) {
-        refuse_above(c);
-        return -1;
+    if (conn_above(c)) {
+        if (!l->service->vital || !l->service->vital(&req)) {
+            refuse_above(c);
+            return -1;
+        }
+        req.keep_alive = false;
     }
     struct reply spot, *r = reply_start(c, &spot);
     if (!r) {
@@ -124,7 +127,7 @@ static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
     }
     size_t start = r->out->len;
     r->head = req.method == METHOD_HEAD;
-    r->keep_alive = req.keep_alive && !conn_above(c);
+    r->keep_alive = req.keep_alive;
     r->minor = req.minor;
     req.self = (struct slice){ p, (size_t)used };
     req.rest = what_follows(p, len, (size_t)used, *budget);
@@ -248,6 +251,10 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
         /* With the repeats that the handler answered, too. */
         firn_assert(at <= len && budget >= 0, "at=%zu len=%zu budget=%d", at, len, budget);
         c->loop->handed_over = true;
+    }
+    if (c->peer.proto > 1) {
+        const struct service *s = c->loop->service;
+        c->may_idle = !s->may_idle || s->may_idle(s->ctx, &c->peer);
     }
     return at;
 }

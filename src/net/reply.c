@@ -72,6 +72,7 @@ struct reply *reply_defer(struct reply *r, enum defer_mode mode)
         q->keep_alive = r->keep_alive;
         q->minor = r->minor;
         q->close = r->close;
+        q->fields = r->fields;
     }
     q->serial = mode == DEFER_SERIAL;
     q->deferred = r->deferred = true;
@@ -132,6 +133,8 @@ static void add_head(struct reply *r, unsigned status, const char *fields)
     }
     buf_add(b, l->date, l->date_len);
     buf_add_str(b, fields);
+    if (r->fields)
+        buf_add_str(b, r->fields);
     if (!keep)
         buf_add(b, connection_close, sizeof connection_close - 1);
     else if (r->minor == 0)
@@ -178,7 +181,8 @@ void reply_ok(struct reply *r, const char *fields, size_t fields_len, const char
 {
     static const char ok[17] = "HTTP/1.1 200 OK\r\n", length[16] = "Content-Length: ";
     const struct loop *l = r->loop;
-    if (!r->keep_alive || r->close || (l->leaving && !r->follows) || r->minor == 0 || len > 999) {
+    if (!r->keep_alive || r->close || (l->leaving && !r->follows) || r->minor == 0 || r->fields ||
+        len > 999) {
         reply_http(r, 200, fields, body, len);
         return;
     }

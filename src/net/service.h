@@ -30,6 +30,7 @@ struct peer {
     void *user;     /* the service's own, NULL at first; give it back in closed() */
     uint64_t key;   /* the service's own, 0 at first */
     struct network network; /* where it is */
+    bool tls;               /* it speaks TLS */
     const char *cert_name;  /* in the certificate it proved to own, see tls_peer_name(); or NULL */
 };
 
@@ -44,6 +45,7 @@ struct reply {
     bool close;        /* set it to end the connection after this answer (QUIT) */
     uint32_t repeats; /* set it if the answer also holds those of so many resp_ or http_repeats() */
     bool follows;     /* set it before an HTTP answer that is not the last of those */
+    const char *fields; /* more header lines of the HTTP answer, or NULL; they outlive the reply */
 
     /* private */
     bool head, keep_alive, deferred, done, serial;

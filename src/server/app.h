@@ -12,6 +12,7 @@
 #include "net/service.h"
 #include "coord/clash.h"
 #include "drive/board.h"
+#include "server/browser.h"
 #include "server/cluster.h"
 #include "server/config.h"
 #include "server/coordinator.h"
@@ -31,6 +32,7 @@ struct app {
     struct node *cluster; /* this process as a member; NULL with other stores */
     struct guard *guard;
     struct tls_context *tls;
+    struct browser browser;
     struct service_ctx *ctx; /* one for each loop */
     size_t loops;
     uint64_t started_ms; /* Unix ms */
@@ -68,6 +70,8 @@ struct service_ctx {
     struct resp_wait *resp_idle;            /* resp_commands.c's pool */
     struct http_wait *http_idle, *http_all; /* http_wait.c's pool, and all that it ever made */
     uint32_t http_waits;
+    size_t host_len; /* of the Host header that was found good last */
+    char host[64];
     struct http_counter
         http[HTTP_ROUTES_MAX]; /* index as in http_route_name(); the last: no route */
 };

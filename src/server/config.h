@@ -53,6 +53,9 @@ struct config {
         uint64_t header_ms, idle_ms, notice_ms, drain_ms;
     } limits;
     struct {
+        struct config_strings hosts, origins; /* for browsers */
+    } http;
+    struct {
         int level;  /* enum log_level */
         int format; /* enum config_log_format */
     } log;
@@ -60,7 +63,8 @@ struct config {
         char *cert, *key, *client_ca; /* paths, or NULL */
     } tls;
     struct {
-        struct config_tokens tokens; /* empty: every client may mint */
+        struct config_tokens tokens;  /* empty: every client may mint */
+        struct config_strings admins; /* names in client certificates */
     } auth;
     struct {
         uint64_t per_client, burst; /* requests per second, 0: no limit; requests at once */

@@ -5,6 +5,7 @@
  * stand above it or have a preset.
  */
 #include "server/config.h"
+#include "server/browser.h"
 #include "firn/layout.h"
 #include "id/diag.h"
 #include "store/store.h"
@@ -83,6 +84,16 @@ static int check_worker(const char *value, struct firn_diag *why)
                ? 0
                : firn__diag(why, FIRN_EFORMAT, 0,
                             "'%s' is no slot; give a number from 0 on, or auto",
+                            config_shown(value, text));
+}
+
+static int check_admin(const char *value, struct firn_diag *why)
+{
+    char text[CONFIG_SHOWN_BUF];
+    size_t n = strlen(value);
+    return n >= 1 && n <= 64
+               ? 0
+               : firn__diag(why, FIRN_EFORMAT, 0, "'%s' is no name of a certificate: 1 to 64 bytes",
                             config_shown(value, text));
 }
 
@@ -228,6 +239,12 @@ static const struct setting settings[] = {
     { "limits.drain_ms", SETTING_UINT, 0, AT(limits.drain_ms), "10000", RANGE(1, YEAR_MS),
       .help = "time for open requests to end when the server stops" },
 
+    { "http.hosts", SETTING_LIST, 0, AT(http.hosts), .check = browser_check_host,
+      .help =
+          "names under which clients and proxies reach this server, beside localhost and its own" },
+    { "http.origins", SETTING_LIST, 0, AT(http.origins), .check = browser_check_origin,
+      .help = "origins whose web pages may use this server (CORS); '*': all" },
+
     { "log.level", SETTING_CHOICE, SETTING_RELOAD, AT(log.level), "info",
       .choices = "error|warn|info|debug", .help = "the least important level that is logged" },
     { "log.format", SETTING_CHOICE, SETTING_RELOAD, AT(log.format), "text", .choices = "text|json",
@@ -241,6 +258,9 @@ static const struct setting settings[] = {
 
     { "auth.tokens", SETTING_ENTRIES, SETTING_RELOAD, AT(auth.tokens),
       .entries = &config_tokens_type, .help = "tokens and what each may mint; see firnd.yaml(5)" },
+
+    { "auth.admins", SETTING_LIST, SETTING_RELOAD, AT(auth.admins), .check = check_admin,
+      .help = "names in client certificates that may change the cluster without a token" },
 
     { "rate.per_client", SETTING_UINT, SETTING_RELOAD, AT(rate.per_client), "0",
       RANGE(0, 1000000000), .help = "requests per second and client; 0: no limit" },

@@ -35,6 +35,7 @@ struct guard_token {
 struct guard_table { /* constant but for refs */
     _Atomic uint32_t refs;
     struct rate rate;
+    struct config_strings admins;
     size_t n;
     struct guard_token token[]; /* by rising id */
 };
@@ -77,6 +78,7 @@ static void table_unref(struct guard_table *t)
         strings_free(&t->token[i].kinds);
         strings_free(&t->token[i].sequences);
     }
+    strings_free(&t->admins);
     free(t);
 }
 
@@ -127,6 +129,10 @@ static struct guard_table *table_new(struct guard *g, const struct config *c)
         return NULL;
     atomic_init(&t->refs, 1);
     t->rate = rate_of(c->rate.per_client, c->rate.burst);
+    if (!strings_copy(&t->admins, &c->auth.admins)) {
+        table_unref(t);
+        return NULL;
+    }
     for (size_t i = 0; i < from->n; i++) {
         struct guard_token *k = &t->token[t->n++];
         memcpy(k->sha256, from->v[i].sha256, SHA256_BYTES);
@@ -305,17 +311,30 @@ static bool too_fast(struct guard_view *v, struct peer *peer, const struct guard
     return true;
 }
 
+static bool is_admin(const struct guard_table *t, const struct peer *peer)
+{
+    for (size_t i = 0; t && peer->cert_name && i < t->admins.n; i++)
+        if (strcmp(t->admins.v[i], peer->cert_name) == 0)
+            return true;
+    return false;
+}
+
 int guard_check_at(struct guard_view *v, struct peer *peer, struct slice authorization,
                    enum guard_what what, struct slice name, uint64_t now_ns,
                    struct guard_refusal *why)
 {
-    if (!guard_on(v))
+    bool on = guard_on(v), operates = what == GUARD_OPERATE;
+    if (!on && !operates)
         return 0;
     enum guard_reason reason = GUARD_FINE;
     const struct guard_token *who = NULL;
-    if (v->table->n > 0)
+    if (on && v->table->n > 0)
         who = identify(v, peer, authorization, &reason);
-    if (too_fast(v, peer, who, now_ns, why)) /* first: guessing tokens is limited, too */
+    else if (operates && !peer->network.loopback)
+        reason = GUARD_NOT_LOCAL;
+    if (operates && !authorization.p && is_admin(v->table, peer))
+        reason = GUARD_FINE;
+    if (on && too_fast(v, peer, who, now_ns, why)) /* first: guessing tokens is limited, too */
         return FIRN_EAUTH;
     if (reason == GUARD_FINE && who && what != GUARD_LIST &&
         !config_scope_allows(what == GUARD_MINT_KIND ? &who->kinds : &who->sequences, name.p,
@@ -358,7 +377,10 @@ int guard_check(struct service_ctx *ctx, struct peer *peer, struct slice authori
                 enum guard_what what, struct slice name, struct guard_refusal *why)
 {
     struct guard_view *v = &ctx->guard;
-    return guard_on(v) ? guard_check_at(v, peer, authorization, what, name, now_ns(v), why) : 0;
+    if (!guard_on(v) && what != GUARD_OPERATE)
+        return 0;
+    uint64_t now = v->active ? now_ns(v) : 0;
+    return guard_check_at(v, peer, authorization, what, name, now, why);
 }
 
 int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user, struct slice token,
@@ -399,6 +421,7 @@ static void log_refusal(const struct reply *r, const struct guard_refusal *why)
                                          [GUARD_NO_TOKEN] = "no token",
                                          [GUARD_BAD_TOKEN] = "unknown token",
                                          [GUARD_NOT_ALLOWED] = "not in scope",
+                                         [GUARD_NOT_LOCAL] = "not local",
                                          [GUARD_TOO_FAST] = "too fast" };
     char address[PEER_ADDRESS_BUF];
     if (!log_wants(LOG_LEVEL_WARN))
@@ -436,6 +459,13 @@ void guard_refuse_http(struct reply *r, const struct guard_refusal *why, struct 
                       "the token %s may not use %.*s: widen its kinds or sequences in auth.tokens",
                       why->token, shown(name), name.p);
         return;
+    case GUARD_NOT_LOCAL:
+        problem_reply(
+            r, PROBLEM_NOT_LOCAL, "",
+            "%.*s is changed from this machine (loopback), with a token (auth.tokens), or "
+            "with a client certificate named in auth.admins",
+            shown(name), name.p);
+        return;
     case GUARD_TOO_FAST:
         snprintf(fields, sizeof fields, "Retry-After: %u\r\n", why->retry_after_s);
         problem_reply(r, PROBLEM_TOO_FAST, fields,
@@ -460,6 +490,10 @@ void guard_refuse_resp(struct reply *r, const struct guard_refusal *why, struct 
     case GUARD_NOT_ALLOWED:
         resp_errorf(r->out, "NOPERM the token %s may not use '%.*s'", why->token, shown(name),
                     name.p);
+        return;
+    case GUARD_NOT_LOCAL:
+        resp_errorf(r->out, "NOPERM '%.*s' is administered from this machine or with a token",
+                    shown(name), name.p);
         return;
     case GUARD_TOO_FAST:
         resp_errorf(r->out, "ERR rate limit: this client may come again in %u s",

@@ -54,6 +54,7 @@ enum guard_what {
     GUARD_MINT_KIND, /* an ID of the kind `name`, other than a ticket */
     GUARD_SEQUENCE,  /* numbers of the sequence `name`, or a look at it */
     GUARD_ADMIN,     /* create the sequence `name` */
+    GUARD_OPERATE,   /* change the cluster; `name` is in a token's list of sequences */
     GUARD_LIST,      /* see which sequences there are: any token will do */
 };
 
@@ -62,6 +63,7 @@ enum guard_reason {
     GUARD_NO_TOKEN,
     GUARD_BAD_TOKEN,
     GUARD_NOT_ALLOWED,
+    GUARD_NOT_LOCAL, /* to administer without tokens: not this machine nor one of auth.admins */
     GUARD_TOO_FAST
 };
 
@@ -74,7 +76,8 @@ struct guard_refusal {
 /* Whether `peer` may do that now. An HTTP request shows its token in Authorization (absent: no
  * token; present but not understood: refused, whatever was shown before), a RESP connection in its
  * last AUTH. Each call is one request against the client's rate; the client is the token, else the
- * certificate's name, else the address. FIRN_EAUTH: *why. */
+ * certificate's name, else the address. GUARD_OPERATE passes with a token, a certificate in
+ * auth.admins, or, where there are no tokens, from this machine. FIRN_EAUTH: *why. */
 FIRN_MUSTUSE int guard_check_at(struct guard_view *v, struct peer *peer, struct slice authorization,
                                 enum guard_what what, struct slice name, uint64_t now_ns,
                                 struct guard_refusal *why);

@@ -59,12 +59,13 @@ struct query { /* decoded; a parameter that is absent has p == NULL */
 struct call;
 
 enum route_flag {
-    ROUTE_MINTS = 1,   /* answers in three formats */
-    ROUTE_BODY = 2,    /* POST takes JSON; elsewhere a form is taken as a query */
-    ROUTE_HOME = 4,    /* only on the home port */
-    ROUTE_READY = 8,   /* may answer 503 */
-    ROUTE_FINDS = 16,  /* may answer 404 */
-    ROUTE_GUARDED = 32 /* asks call_allowed() */
+    ROUTE_MINTS = 1,    /* answers in three formats */
+    ROUTE_BODY = 2,     /* POST takes JSON; elsewhere a form is taken as a query */
+    ROUTE_HOME = 4,     /* only on the home port */
+    ROUTE_READY = 8,    /* may answer 503 */
+    ROUTE_FINDS = 16,   /* may answer 404 */
+    ROUTE_GUARDED = 32, /* asks call_allowed() */
+    ROUTE_ADMIN = 64    /* administration: the Host header must be one of our own */
 };
 
 enum { ALLOW_GET = 1, ALLOW_POST = 2, ALLOW_DELETE = 4 };

@@ -164,7 +164,7 @@ void route_cluster_change(struct call *c)
     struct firn_diag d = { 0, "" };
     char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
     struct frame_out o = { .p = room, .cap = sizeof room };
-    if (!call_allowed(c, GUARD_ADMIN, NAME, sizeof NAME - 1) || !member(c))
+    if (!call_allowed(c, GUARD_OPERATE, NAME, sizeof NAME - 1) || !member(c))
         return;
     int r = read_wanted(c->req->body, &want, &d), action = 0;
     for (int i = CHANGE_ADD; i <= CHANGE_TRANSFER; i++)

@@ -59,8 +59,8 @@ static const struct route routes[] = {
       "describeCluster", "Operation",
       "The members of the Raft cluster that this server belongs to: roles, leader, lag",
       "Cluster" },
-    { ALLOW_POST, ROUTE_BODY | ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0, "/v1/cluster",
-      route_cluster_change, 0, "changeCluster", "Operation",
+    { ALLOW_POST, ROUTE_BODY | ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED | ROUTE_ADMIN, 0,
+      "/v1/cluster", route_cluster_change, 0, "changeCluster", "Operation",
       "Add, promote or remove a member, or hand over the lead", "ClusterChanged" },
     { ALLOW_GET, 0, 0, "/healthz", route_healthz, 0, "health", "Operation",
       "200 while the process runs", "Health" },
@@ -355,7 +355,7 @@ static bool read_form(struct call *c)
     struct slice body = c->req->body;
     if (c->req->method != METHOD_POST || body.len == 0 || (c->route->flags & ROUTE_BODY))
         return true;
-    if (!http_names_type(c->req->content_type, "application/x-www-form-urlencoded")) {
+    if (!http_type_is(c->req->content_type, "application/x-www-form-urlencoded")) {
         call_fail(
             c, PROBLEM_MEDIA,
             "give the parameters in the query (?n=3), or as application/x-www-form-urlencoded");
@@ -364,13 +364,121 @@ static bool read_form(struct call *c)
     return read_params(c, body);
 }
 
+/* --- browsers --- */
+
+/* A page whose name its author points to 127.0.0.1 is of our origin for the browser, but Host shows
+ * the name. Over TLS its certificate would have to be ours. */
+static bool host_counts(const struct service_ctx *ctx, const struct peer *peer)
+{
+    return !peer->tls && (peer->network.loopback || ctx->app->browser.everywhere);
+}
+
+static bool host_fine(struct service_ctx *ctx, struct slice host, const struct peer *peer)
+{
+    if (!host_counts(ctx, peer))
+        return true;
+    if (browser_host(&ctx->app->browser, host) == HOST_FOREIGN)
+        return false;
+    if (host.p && host.len <= sizeof ctx->host) {
+        memcpy(ctx->host, host.p, host.len);
+        ctx->host_len = host.len;
+    }
+    return true;
+}
+
+/* Host is as it was the last time. Two words that may overlap are compared without a call. */
+static inline bool host_again(const struct service_ctx *ctx, struct slice host)
+{
+    const size_t word = 8;
+    if (host.len != ctx->host_len || host.len < word)
+        return false;
+    const char *end = host.p + host.len - word, *end_then = ctx->host + host.len - word;
+    return memcmp(host.p, ctx->host, word) == 0 && memcmp(end, end_then, word) == 0 &&
+           (host.len <= 2 * word || memcmp(host.p, ctx->host, host.len) == 0);
+}
+
+/* Nearly all requests: no page sent it, and its Host is known. */
+static bool usual(struct service_ctx *ctx, const struct http_request *req, const struct peer *peer)
+{
+    return !req->origin.p && !req->fetch_site.p &&
+           (host_again(ctx, req->host) || host_fine(ctx, req->host, peer));
+}
+
+static int shown(struct slice s)
+{
+    return (int)(s.len < 100 ? s.len : 100);
+}
+
+static bool wrong_host(struct call *c)
+{
+    const struct http_request *req = c->req;
+    if (http_vital(req) || host_fine(c->ctx, req->host, c->r->peer))
+        return false;
+    call_fail(c, PROBLEM_HOST,
+              "this server does not go by the name %.*s: use localhost or an address, or add the "
+              "name to http.hosts if a proxy passes it on",
+              shown(req->host), req->host.p);
+    return true;
+}
+
+/* Pages of other origins may read, which their browser does not show them, but not mint or change
+ * anything. */
+static bool wrong_origin(struct call *c)
+{
+    const struct http_request *req = c->req;
+    const struct browser *b = &c->ctx->app->browser;
+    bool read = req->method <= METHOD_HEAD && !(c->route->flags & ROUTE_MINTS);
+    if (!read && browser_foreign(b, req)) {
+        call_fail(c, PROBLEM_ORIGIN,
+                  "the page is of another origin (%.*s) than this server; if it may do this, add "
+                  "its origin to http.origins: docs/browsers.md",
+                  shown(req->origin), req->origin.p ? req->origin.p : "");
+        return true;
+    }
+    if ((c->route->flags & ROUTE_ADMIN) && host_counts(c->ctx, c->r->peer) &&
+        browser_host(b, req->host) != HOST_OWN) {
+        call_fail(
+            c, PROBLEM_HOST,
+            "administration needs a Host of this server's own, not %.*s: use localhost, or add "
+            "the name to http.hosts",
+            shown(req->host), req->host.p);
+        return true;
+    }
+    return false;
+}
+
+/* A body is JSON and says so: a form of another site cannot. */
+static bool wrong_body(struct call *c)
+{
+    if (!(c->route->flags & ROUTE_BODY) || c->req->body.len == 0 ||
+        http_type_is(c->req->content_type, "application/json"))
+        return false;
+    call_fail(c, PROBLEM_MEDIA,
+              "send JSON with Content-Type: application/json (curl --json says that)");
+    return true;
+}
+
+/* A browser asks whether a page may ask. */
+static bool preflight(struct call *c)
+{
+    if (c->req->method != METHOD_OPTIONS || !browser_allowed(&c->ctx->app->browser, c->req->origin))
+        return false;
+    reply_http(c->r, 204, browser_preflight, "", 0);
+    return true;
+}
+
 static void dispatch(struct call *c)
 {
     unsigned allow;
     struct slice arg = { NULL, 0 };
     int port = c->r->peer ? c->r->peer->tag : PORT_HOME;
+    const struct browser *b = &c->ctx->app->browser;
+    const char *fields = browser_allowed(b, c->req->origin);
+    c->r->fields = fields ? fields : browser_others(b);
     c->route = http_route_find(c->req->method, c->req->path, port, &arg, &allow);
     add(&counter(c->ctx, c->route)->requests, 1);
+    if (wrong_host(c) || preflight(c))
+        return;
     if (!c->route) {
         if (allow)
             wrong_method(c, allow);
@@ -387,7 +495,7 @@ static void dispatch(struct call *c)
                   "the last part of the path is too long or not percent-encoded properly");
         return;
     }
-    if (read_params(c, c->req->query) && read_form(c))
+    if (!wrong_origin(c) && !wrong_body(c) && read_params(c, c->req->query) && read_form(c))
         c->route->run(c);
 }
 
@@ -431,7 +539,7 @@ static bool short_cut(struct service_ctx *ctx, const struct http_request *req, s
 
 void http_handle(struct service_ctx *ctx, const struct http_request *req, struct reply *r)
 {
-    if (short_cut(ctx, req, r))
+    if (usual(ctx, req, r->peer) && short_cut(ctx, req, r))
         return;
     struct call c; /* large: what is used of it is set in dispatch() */
     c.ctx = ctx;

@@ -291,14 +291,8 @@ void route_sequence_create(struct call *c)
 {
     struct wanted want;
     struct firn_diag d = { 0, "" };
-    struct slice body = c->req->body, type = c->req->content_type;
+    struct slice body = c->req->body;
     static const char example[] = "{\"name\":\"orders\",\"mode\":\"gapless\",\"start\":1}";
-    if (type.p && !http_names_type(type, "application/json") &&
-        !http_names_type(type, "application/x-www-form-urlencoded")) { /* what curl -d says */
-        call_fail(c, PROBLEM_MEDIA, "send JSON with Content-Type: application/json, such as %s",
-                  example);
-        return;
-    }
     if (body.len == 0) {
         call_fail(c, PROBLEM_BODY, "the body is empty; send JSON such as %s", example);
         return;

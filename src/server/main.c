@@ -127,6 +127,14 @@ static int start_guard(struct firn_diag *d)
     return r ? r : tls_context_load(app.tls, &files, d);
 }
 
+static int start_browser(void)
+{
+    char own[256] = "";
+    if (gethostname(own, sizeof own - 1) != 0)
+        own[0] = '\0';
+    return browser_init(&app.browser, own, &app.config.http.hosts, &app.config.http.origins);
+}
+
 /* As many places as the settings say, or as the system allows descriptors for. */
 static int make_places(void)
 {
@@ -462,6 +470,7 @@ static void stop(int sig)
     numbers_free(app.numbers);
     guard_free(app.guard);
     tls_context_free(app.tls);
+    browser_done(&app.browser);
     board_done(&app.board);
     config_free(&app.config.base);
     log_info("ended", "clean=yes");
@@ -491,6 +500,8 @@ static int run(void)
         return fail("layout", r, &d);
     if ((r = start_guard(&d)))
         return fail("security", r, &d);
+    if ((r = start_browser()))
+        return fail("http", r, &d);
     if ((r = make_places()))
         return fail("places for connections", r, &d);
     if ((r = start_loops(&d)) || (r = listen_all(&d)))

@@ -44,7 +44,8 @@ struct http_request {
     struct slice path;    /* as sent, percent-encoded; begins with '/', or is "*" for OPTIONS */
     struct slice query;   /* what follows '?'; absent when there is none */
     struct slice host, accept, content_type, authorization, idempotency_key, if_none_match;
-    struct slice body; /* chunks joined; length 0 when there is none */
+    struct slice origin, fetch_site; /* what a browser says about the page that asks */
+    struct slice body;               /* chunks joined; length 0 when there is none */
 };
 
 struct http_error {
@@ -73,7 +74,10 @@ bool http_is_method(const char *p, size_t len); /* exactly one of these */
 /* "Not Found"; "Unknown" for a status that is not in the table. */
 const char *http_status_text(unsigned status);
 
-/* Is media type `type` ("text/plain") named in an Accept or Content-Type value, with q above 0? */
+/* Is a Content-Type this media type, whatever its parameters are? A list of types is none. */
+bool http_type_is(struct slice value, const char *type);
+
+/* Is media type `type` ("text/plain") named in an Accept value, with q above 0? */
 bool http_names_type(struct slice value, const char *type);
 
 #endif

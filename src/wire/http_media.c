@@ -1,4 +1,4 @@
-/* Lists of media types in Accept and Content-Type. */
+/* Media types: the lists in Accept, the one in Content-Type. */
 #include "wire/http.h"
 
 #include <strings.h>
@@ -47,4 +47,12 @@ bool http_names_type(struct slice value, const char *type)
             return true;
     }
     return false;
+}
+
+bool http_type_is(struct slice value, const char *type)
+{
+    struct slice first;
+    size_t len = strlen(type);
+    return next_part(&value, ';', &first) && first.len == len &&
+           strncasecmp(first.p, type, len) == 0;
 }

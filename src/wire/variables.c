@@ -21,7 +21,7 @@ static const char *const of_firnd[] = {
     "FIRN_WORKER_ID", "FIRN_ACCEPT_CLOCK",
 };
 static const char *const sections[] = { "LISTEN_", "TICKETS_", "LEASES_", "CLUSTER_", "LIMITS_",
-                                        "LOG_",    "TLS_",     "AUTH_",   "RATE_" };
+                                        "LOG_",    "TLS_",     "AUTH_",   "RATE_",    "HTTP_" };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -161,7 +161,7 @@ def get(port, target, token=None, context=None, method="GET", body=None, authori
 
 
 def ask(c, target, token=None, method="GET", body=None, authorization=None, close=False):
-    headers = {}
+    headers = {"Content-Type": "application/json"} if body else {}
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
     if authorization is not None:
@@ -580,6 +580,33 @@ def case_tls_tokens_and_certificates_together():
                  path("billing.pem"), "--key", path("billing.key"), "--no-auth-warning", "-a", SHOP, "INCR", "orders"],
                 capture_output=True, text=True)
             expect("redis-cli --tls", done.stdout.strip(), "1")
+
+
+def case_health_of_a_full_server():
+    with Server(*tls_flags(), "--limits-connections", "3") as s:
+        s.ready(client())
+        c = client()
+        crowd = [connect(s.snowflake, c) for _ in range(3)]
+        for k in crowd:
+            k.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b" 200 " in k.recv(4096)
+        end = time.monotonic() + LIMIT
+        while get(s.home, "/v1/node", context=c)[0] != 503:
+            assert time.monotonic() < end, "never full"
+        for target in ("/healthz", "/readyz", "/metrics"):
+            expect(target, get(s.home, target, context=c)[0], 200)
+        expect("an ID", get(s.home, "/generate", context=c)[0], 503)
+        for k in crowd:
+            k.close()
+
+
+def case_names_do_not_count_over_tls():
+    with Server(*tls_flags()) as s:
+        s.ready(client())
+        k = connect(s.snowflake, client())
+        k.sendall(b"GET /generate HTTP/1.1\r\nHost: ids.example.com\r\n\r\n")
+        assert b" 200 " in k.recv(4096)  # a page with another name would need our certificate
+        k.close()
 
 
 def case_bad_files_stop_the_start():

@@ -93,7 +93,7 @@ class Http(Stream):
     """HTTP/1.1 with keep-alive."""
 
     def ask(self, path, method="GET", body=b"", fields=""):
-        head = f"{method} {path} HTTP/1.1\r\nHost: firn\r\n{fields}"
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{fields}"
         if method == "POST":
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         self.send(head.encode() + b"\r\n" + body)

@@ -281,6 +281,11 @@ T_TEST(config_bad_values)
         { "--loops=1_", FIRN_EFORMAT, "'1_'" },
         { "--loops=", FIRN_EFORMAT, "''" },
         { "--limits-connections=0", FIRN_ERANGE, "from 1 to 1000000" },
+        { "--http-hosts=http://a", FIRN_EFORMAT, "'http://a' is no host name" },
+        { "--http-hosts=a,,b", FIRN_EFORMAT, "an entry is empty" },
+        { "--http-hosts=a, ", FIRN_EFORMAT, "the list ends with a comma" },
+        { "--http-origins=app.example.com", FIRN_EFORMAT, "is no origin" },
+        { "--http-origins=https://app.example.com/", FIRN_EFORMAT, "is no origin" },
         { "--limits-connections=99999999999999999999999", FIRN_ERANGE, "out of bounds" },
         { "--tickets-default-start=18446744073709551615", FIRN_ERANGE, "9223372036854775807" },
         { "--limits-ids-per-request=0", FIRN_ERANGE, "from 1" },
@@ -384,7 +389,7 @@ T_TEST(config_bad_yaml)
         { "listen:\n  home: 127.0.0.1:1\n", FIRN_EFORMAT,
           "firnd.yaml:2: listen.home: this takes a list" },
         { "listen:\n  home: [[a]]\n", FIRN_EFORMAT, "each entry of the list is one value" },
-        { "listen:\n  home: [\"\"]\n", FIRN_EFORMAT, "an address is empty" },
+        { "listen:\n  home: [\"\"]\n", FIRN_EFORMAT, "an entry is empty" },
         { "listen:\n  home: [a:1, 9000]\n", FIRN_EFORMAT, "firnd.yaml:2: listen.home: '9000'" },
         { "name: \"a\\0b\"\n", FIRN_EFORMAT, "firnd.yaml:1: name: the value has a NUL" },
         { "name: \"\"\n", FIRN_EFORMAT, "firnd.yaml:1: name: the value is empty" },
@@ -490,7 +495,9 @@ T_TEST(config_yaml_values)
                        "log: { level: debug, format: json }\n"
                        "tls: { cert: /dev/null, key: '/dev/null', client_ca: \"/dev/null\" }\n"
                        "layout: twitter\n"
+                       "http: { hosts: [a.example, b], origins: ['*'] }\n"
                        "auth:\n"
+                       "  admins: [ops]\n"
                        "  tokens:\n"
                        "    - name: billing\n"
                        "      token_sha256: " SHA_OF_TEST "\n"
@@ -510,6 +517,12 @@ T_TEST(config_yaml_values)
     T_EQ(c.log.level, LOG_LEVEL_DEBUG);
     T_EQ(c.log.format, LOG_FORMAT_JSON);
     T_STR(c.tls.client_ca, "/dev/null");
+    T_EQ(c.http.hosts.n, 2);
+    T_STR(c.http.hosts.v[0], "a.example");
+    T_STR(c.http.hosts.v[1], "b");
+    T_EQ(c.http.origins.n, 1);
+    T_STR(c.http.origins.v[0], "*");
+    T_STR(c.auth.admins.v[0], "ops");
     T_EQ(c.auth.tokens.n, 2);
     const struct config_token *t = c.auth.tokens.v;
     T_STR(t[0].name, "billing");

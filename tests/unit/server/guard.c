@@ -428,3 +428,45 @@ T_TEST(rate_is_exact_across_threads)
     }
     T_EQ(passed, 1000);
 }
+
+/* Administration: a token, this machine, or a certificate in auth.admins, and no other one. */
+T_TEST(guard_operate)
+{
+    static char ops[] = "ops";
+    static char *admins[] = { ops };
+    world_make(&w, 0, 0, 100);
+    T_OK(!guard_on(&w.ctx.guard));
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_NOT_LOCAL);
+    w.http.cert_name = "ops";
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_NOT_LOCAL);
+    T_EQ(http(&w, ABSENT, GUARD_MINT_KIND, S("snowflake")), GUARD_FINE);
+    w.http.network.loopback = true;
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_FINE);
+    w.http.network.loopback = false;
+    w.config.auth.admins = (struct config_strings){ admins, 1 };
+    T_EQ(guard_reload(w.app.guard, &w.config), 0);
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_FINE);
+    w.http.cert_name = "opsx";
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_NOT_LOCAL);
+    w.http.cert_name = NULL;
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_NOT_LOCAL);
+
+    w.config.auth.tokens.n = 3; /* with tokens, this machine needs one too */
+    T_EQ(guard_reload(w.app.guard, &w.config), 0);
+    w.http.network.loopback = true;
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_NO_TOKEN);
+    T_EQ(http(&w, S("Bearer x"), GUARD_OPERATE, S("@cluster")), GUARD_BAD_TOKEN);
+    T_EQ(http(&w, S("Bearer shop-token"), GUARD_OPERATE, S("@cluster")), GUARD_NOT_ALLOWED);
+    T_EQ(http(&w, S("Bearer s3cret"), GUARD_OPERATE, S("@cluster")), GUARD_FINE);
+    w.http.cert_name = "ops";
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_FINE);
+    T_EQ(http(&w, S("Bearer x"), GUARD_OPERATE, S("@cluster")), GUARD_BAD_TOKEN);
+    T_EQ(http(&w, ABSENT, GUARD_MINT_KIND, S("snowflake")), GUARD_NO_TOKEN);
+    world_done(&w);
+
+    world_make(&w, 0, 1, 1); /* a rate alone */
+    w.http.network.loopback = true;
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_FINE);
+    T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_TOO_FAST);
+    world_done(&w);
+}

@@ -109,6 +109,8 @@ T_TEST(suggestions)
     }
 }
 
+#define JSON "Content-Type: application/json\r\n"
+
 T_TEST(statuses_and_words)
 {
     static const struct {
@@ -179,30 +181,42 @@ T_TEST(statuses_and_words)
         { "GET", "/v1/sequences?limit=1001", "", "", 400, "limit must be from 1 to 1000" },
         { "GET", "/v1/sequences?limit=x", "", "", 400, "limit must be from 1 to 1000" },
         { "GET", "/v1/sequences?after=a%20b", "", "", 400, "after must be a name" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"orders\"}", 201,
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"orders\"}", 201,
           "Location: /v1/sequences/orders" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"taken\"}", 200, "\"name\":\"taken\"" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"taken\",\"mode\":\"range\"}", 409,
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"taken\"}", 200, "\"name\":\"taken\"" },
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"taken\",\"mode\":\"range\"}", 409,
           "other settings" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"odd\",\"step\":2,\"offset\":1}", 201,
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"odd\",\"step\":2,\"offset\":1}", 201,
           "\"next\":\"1\"" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"odd\",\"step\":2,\"offset\":2}", 400,
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"odd\",\"step\":2,\"offset\":2}", 400,
           "below the step" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"d\",\"dated\":{\"reset\":\"month\"}}", 201,
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"d\",\"dated\":{\"reset\":\"month\"}}", 201,
           "\"digits\":6" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"d\",\"dated\":{\"reset\":\"week\"}}", 400,
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"d\",\"dated\":{\"reset\":\"week\"}}", 400,
           "day, month or year" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"d\",\"dated\":{}}", 400, "needs reset" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"a b\"}", 400, "A-Z" },
-        { "POST", "/v1/sequences", "", "{}", 400, "A-Z" },
-        { "POST", "/v1/sequences", "", "[]", 400, "an object" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"x\",\"name\":\"y\"}", 400, "twice" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"x\",\"strat\":1}", 400, "no member 'strat'" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"x\",\"start\":0}", 400, "at least 1" },
-        { "POST", "/v1/sequences", "", "{\"name\":\"x\",\"mode\":\"fast\"}", 400,
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"d\",\"dated\":{}}", 400, "needs reset" },
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"a b\"}", 400, "A-Z" },
+        { "POST", "/v1/sequences", JSON, "{}", 400, "A-Z" },
+        { "POST", "/v1/sequences", JSON, "[]", 400, "an object" },
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"x\",\"name\":\"y\"}", 400, "twice" },
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"x\",\"strat\":1}", 400, "no member 'strat'" },
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"x\",\"start\":0}", 400, "at least 1" },
+        { "POST", "/v1/sequences", JSON, "{\"name\":\"x\",\"mode\":\"fast\"}", 400,
           "gapless or range" },
         { "POST", "/v1/sequences", "", "", 400, "body is empty" },
         { "POST", "/v1/sequences", "Content-Type: text/xml\r\n", "<a/>", 415, "application/json" },
+        { "POST", "/v1/sequences", "", "{\"name\":\"orders\"}", 415, "curl --json" },
+        { "POST", "/v1/sequences", "Content-Type: text/plain\r\n", "{\"name\":\"a\"}", 415,
+          "--json" },
+        { "POST", "/v1/cluster", "Content-Type: text/plain\r\n", "{\"action\":\"transfer\"}", 415,
+          "--json" },
+        { "POST", "/v1/cluster", JSON, "{\"action\":\"transfer\"}", 403, "not-local" },
+        { "GET", "/generate", "Sec-Fetch-Site: cross-site\r\n", "", 403, "foreign-origin" },
+        { "GET", "/generate", "Sec-Fetch-Site: same-site\r\n", "", 403, "foreign-origin" },
+        { "GET", "/generate", "Sec-Fetch-Site: none\r\n", "", 200, "{\"id\":\"" },
+        { "GET", "/generate", "Origin: https://evil.example\r\n", "", 403, "https://evil.example" },
+        { "GET", "/v1/kinds", "Origin: https://evil.example\r\n", "", 200, "uuidv7" },
+        { "OPTIONS", "/generate", "Origin: https://evil.example\r\n", "", 405, "Allow: GET" },
         { "GET", "/v1/inspect/01ARZ3NDEKTSV4RRFFQ69G5FAV", "", "", 200, "\"kind\":\"ulid\"" },
         { "GET", "/v1/inspect/777378526356570112?kind=snowflake", "", "", 200, "\"node\"" },
         { "GET", "/v1/inspect/777378526356570112?layout=twitter", "", "", 200, "\"dc\"" },
@@ -406,5 +420,41 @@ T_TEST(refused_politely_when_too_many_wait)
     const char *a = get("/generate?seq=slow");
     T_EQ(status_of(a), 503);
     T_OK(strstr(a, "busy"));
+    world_end();
+}
+
+/* The name in Host counts on loopback without TLS, for every request of a connection. */
+T_TEST(names_of_this_server)
+{
+    struct peer *peer = &world.conn.peer;
+    world_start();
+    static const char *const evil[] = { "/generate", "/generate?n=2", "/v1/node", "/" };
+    for (size_t i = 0; i < T_LEN(evil); i++) {
+        char target[128];
+        snprintf(target, sizeof target, "http://evil.example:9000%s", evil[i]);
+        peer->network.loopback = true;
+        T_EQ(status_of(ask("GET", target, "", "", PORT_HOME)), 421, "%s", target);
+        T_EQ(status_of(ask("GET", evil[i], "", "", PORT_HOME)), 200, "%s", evil[i]);
+        peer->tls = true;
+        T_EQ(status_of(ask("GET", target, "", "", PORT_HOME)), 200, "%s over TLS", target);
+        peer->tls = peer->network.loopback = false;
+        T_EQ(status_of(ask("GET", target, "", "", PORT_HOME)), 200, "%s from outside", target);
+        world.app.browser.everywhere = true;
+        T_EQ(status_of(ask("GET", target, "", "", PORT_HOME)), 421, "%s with http.hosts", target);
+        world.app.browser.everywhere = false;
+    }
+    peer->network.loopback = true;
+    static const char *const health[] = { "/healthz", "/readyz", "/metrics" };
+    for (size_t i = 0; i < T_LEN(health); i++) {
+        char target[128];
+        snprintf(target, sizeof target, "http://evil.example%s", health[i]);
+        T_EQ(status_of(ask("GET", target, "", "", PORT_HOME)), 200, "%s", target);
+    }
+    static const char transfer[] = "{\"action\":\"transfer\"}";
+    T_EQ(status_of(ask("POST", "http://firn/v1/cluster", JSON, transfer, PORT_HOME)), 421);
+    T_EQ(status_of(ask("POST", "http://localhost/v1/cluster", JSON, transfer, PORT_HOME)), 404);
+    T_EQ(status_of(ask("POST", "http://localhost/v1/cluster", JSON "Sec-Fetch-Site: cross-site\r\n",
+                       transfer, PORT_HOME)),
+         403);
     world_end();
 }

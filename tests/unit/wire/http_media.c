@@ -48,3 +48,26 @@ T_TEST(media_types)
              some[i].value);
     T_OK(!http_names_type((struct slice){ NULL, 0 }, "text/plain"));
 }
+
+T_TEST(content_type)
+{
+    static const struct {
+        const char *value;
+        bool is;
+    } some[] = {
+        { "application/json", true },
+        { "Application/JSON; charset=utf-8", true },
+        { "application/json ;x=,y", true },
+        { "text/plain;a=,application/json", false }, /* what a page may send without asking */
+        { "text/plain, application/json", false },
+        { "application/json, text/plain", false },
+        { "application/jsonx", false },
+        { "application/json+x", false },
+        { ";application/json", false },
+        { "", false },
+    };
+    for (size_t i = 0; i < T_LEN(some); i++)
+        T_EQ(http_type_is(slice(some[i].value), "application/json"), some[i].is, "%s",
+             some[i].value);
+    T_OK(!http_type_is((struct slice){ NULL, 0 }, "application/json"));
+}

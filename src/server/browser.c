@@ -1,0 +1,170 @@
+/*
+ * Requests of web pages. The rule for a request that changes something is that of Sec-Fetch-Site
+ * where the browser sends it, else that of Origin: the same origin passes, any other must be in
+ * http.origins. The ports of one machine are one site but different origins, so "same-site" is
+ * foreign, too: any program may have a page on localhost.
+ */
+#include "server/browser.h"
+#include "id/diag.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char browser_preflight[] =
+    "Access-Control-Allow-Methods: GET, HEAD, POST, DELETE\r\n"
+    "Access-Control-Allow-Headers: Authorization, Content-Type, Idempotency-Key, *\r\n"
+    "Access-Control-Allow-Private-Network: true\r\n"
+    "Access-Control-Max-Age: 7200\r\n";
+
+#define EXPOSE "Access-Control-Expose-Headers: *\r\n"
+
+static bool add(struct config_strings *to, const char *text)
+{
+    char **grown = realloc(to->v, (to->n + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    to->v = grown;
+    to->v[to->n] = strdup(text);
+    return to->v[to->n] && ++to->n;
+}
+
+static char *fields_for(const char *origin)
+{
+    char *fields;
+    bool any = strcmp(origin, "*") == 0;
+    int n = asprintf(&fields, "Access-Control-Allow-Origin: %s\r\n%s" EXPOSE, origin,
+                     any ? "" : "Vary: Origin\r\n");
+    return n < 0 ? NULL : fields;
+}
+
+int browser_init(struct browser *b, const char *own, const struct config_strings *hosts,
+                 const struct config_strings *origins)
+{
+    *b = (struct browser){ .everywhere = hosts->n > 0 };
+    bool ok = !own[0] || add(&b->hosts, own);
+    for (size_t i = 0; i < hosts->n; i++)
+        ok = ok && add(&b->hosts, hosts->v[i]);
+    b->fields = calloc(origins->n + 1, sizeof *b->fields);
+    for (size_t i = 0; i < origins->n && ok; i++)
+        ok = b->fields && add(&b->origins, origins->v[i]) &&
+             (b->fields[i] = fields_for(origins->v[i]));
+    return ok && b->fields ? 0 : FIRN_ENOMEM;
+}
+
+void browser_done(struct browser *b)
+{
+    for (size_t i = 0; b->fields && i < b->origins.n; i++)
+        free(b->fields[i]);
+    free(b->fields);
+    config_strings_free(&b->origins);
+    config_strings_free(&b->hosts);
+    *b = (struct browser){ 0 };
+}
+
+static bool same(struct slice s, const char *text)
+{
+    return s.len == strlen(text) && strncasecmp(s.p, text, s.len) == 0;
+}
+
+static bool ends_with(struct slice s, const char *end)
+{
+    size_t n = strlen(end);
+    return s.len >= n && strncasecmp(s.p + s.len - n, end, n) == 0;
+}
+
+/* Without the port, and without the dot that ends a full name. */
+static struct slice name_of(struct slice host)
+{
+    const char *colon = memrchr(host.p, ':', host.len);
+    if (colon)
+        host.len = (size_t)(colon - host.p);
+    if (host.len > 1 && host.p[host.len - 1] == '.')
+        host.len--;
+    return host;
+}
+
+enum host_rank browser_host(const struct browser *b, struct slice host)
+{
+    if (host.len == 0 || host.p[0] == '[')
+        return HOST_OWN; /* every browser sends Host; IPv6 is no name that could change */
+    host = name_of(host);
+    bool number = true, dot = false;
+    for (size_t i = 0; i < host.len; i++) {
+        dot |= host.p[i] == '.';
+        number &= host.p[i] == '.' || isdigit((unsigned char)host.p[i]);
+    }
+    if (number || same(host, "localhost") || ends_with(host, ".localhost"))
+        return HOST_OWN;
+    for (size_t i = 0; i < b->hosts.n; i++)
+        if (same(host, b->hosts.v[i]))
+            return HOST_OWN;
+    return dot ? HOST_FOREIGN : HOST_SHORT;
+}
+
+const char *browser_allowed(const struct browser *b, struct slice origin)
+{
+    for (size_t i = 0; origin.p && i < b->origins.n; i++)
+        if (strcmp(b->origins.v[i], "*") == 0 || same(origin, b->origins.v[i]))
+            return b->fields[i];
+    return NULL;
+}
+
+const char *browser_others(const struct browser *b)
+{
+    return b->origins.n > 0 ? "Vary: Origin\r\n" : NULL;
+}
+
+/* The scheme does not count: a proxy in front may speak TLS for us. */
+static bool same_origin(struct slice origin, struct slice host)
+{
+    static const char *const schemes[] = { "http://", "https://" };
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(schemes[i]);
+        if (origin.len > n && strncasecmp(origin.p, schemes[i], n) == 0)
+            return host.len == origin.len - n && strncasecmp(origin.p + n, host.p, host.len) == 0;
+    }
+    return false; /* "null": a file, or a page in a sandbox */
+}
+
+bool browser_foreign(const struct browser *b, const struct http_request *req)
+{
+    struct slice site = req->fetch_site, origin = req->origin;
+    bool own = site.p     ? same(site, "same-origin") || same(site, "none")
+               : origin.p ? same_origin(origin, req->host)
+                          : true;
+    return !own && !browser_allowed(b, origin);
+}
+
+int browser_check_host(const char *value, struct firn_diag *why)
+{
+    char shown[CONFIG_SHOWN_BUF];
+    size_t n = strlen(value);
+    bool ok = n > 0 && n <= 253 && value[0] != '.' && value[n - 1] != '.';
+    for (size_t i = 0; i < n; i++)
+        ok &= isalnum((unsigned char)value[i]) || strchr("-_.", value[i]);
+    return ok ? 0
+              : firn__diag(why, FIRN_EFORMAT, 0,
+                           "'%s' is no host name; give it without scheme and port, as in "
+                           "ids.example.com",
+                           config_shown(value, shown));
+}
+
+int browser_check_origin(const char *value, struct firn_diag *why)
+{
+    char shown[CONFIG_SHOWN_BUF];
+    const char *host = strstr(value, "://");
+    bool ok = host && host > value && host[3];
+    for (const char *p = host ? host + 3 : ""; *p; p++)
+        ok &= isalnum((unsigned char)*p) || strchr("-_.:[]", *p);
+    for (const char *p = value; host && p < host; p++)
+        ok &= isalnum((unsigned char)*p) || strchr("+-.", *p);
+    return ok || strcmp(value, "*") == 0
+               ? 0
+               : firn__diag(why, FIRN_EFORMAT, 0,
+                            "'%s' is no origin; give scheme, host and port as the browser does, as "
+                            "in https://app.example.com or http://localhost:3000, or '*' for all",
+                            config_shown(value, shown));
+}
