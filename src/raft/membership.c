@@ -164,7 +164,7 @@ static void transfer(struct change *c, uint64_t to)
     struct node *n = c->node;
     firn_assert(!n->change.transferring);
     n->change.transfer.data = c;
-    n->change.transferring = true;
+    n->change.transferring = n->election.handing_over = true;
     int r = raft_transfer(&n->raft, &n->change.transfer, to, transferred);
     if (r == 0)
         return;

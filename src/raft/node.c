@@ -217,6 +217,7 @@ static void on_tick(uv_timer_t *t)
         return;
     check_indexes(n);
     watch_lead(n);
+    election_watch_lead(n);
     silent_leader_tick(n);
     status_note_heard(n);
     view_publish(n);
@@ -282,6 +283,7 @@ static int start_raft(struct node *n, struct firn_diag *d)
     n->raft.data = n;
     n->health.raft_open = true;
     uint32_t election = n->opts.election_ms ? n->opts.election_ms : ELECTION_MS;
+    election_begin(n, election);
     raft_set_election_timeout(&n->raft, election);
     raft_set_heartbeat_timeout(&n->raft, election / 5 ? election / 5 : 1);
     raft_set_pre_vote(&n->raft, true); /* a member that comes back does not depose the leader */

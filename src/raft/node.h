@@ -82,6 +82,8 @@ struct node_view {
     unsigned count[NODE_ROLES]; /* members, by role */
     /* Since the start. Entries and writes: proposed by this member; forwarded: [1] writes, [0]
      * other requests. */
+    uint64_t lead_lost;   /* times that it led and lost the lead */
+    unsigned election_ms; /* the time-out in use */
     uint64_t leader_changes, snapshots, entries, writes, forwarded[2];
     unsigned peers; /* the other members; on the leader only */
     struct node_peer peer[NODE_PEERS_MAX];

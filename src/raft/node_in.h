@@ -12,6 +12,7 @@
 #include "platform/assert.h"
 #include "raft/fsm.h"
 #include "raft/node.h"
+#include "raft/pace.h"
 #include "raft/shield/shield.h"
 #include "raft/write_turn.h"
 #include "raft/wire.h"
@@ -141,6 +142,11 @@ struct node_election {      /* the leader, as this member sees it */
     uint64_t changes;       /* of the leader, since the start */
     raft_term counted_term; /* with counted_id: the leader that was counted last */
     raft_id counted_id;
+    struct pace pace;       /* of the time-out */
+    uint64_t ticked_ms;     /* of uv_now(): libraft's last tick */
+    bool led, handing_over; /* at the last tick of the node */
+    raft_term led_term;
+    uint64_t lost; /* times that this member lost the lead, since the start */
 };
 
 struct node_forward { /* requests that the leader answers */
@@ -213,6 +219,13 @@ static inline struct node *node_of(struct raft_io *io)
 
 void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* ---- election.c ---- */
+
+void election_begin(struct node *n, uint32_t base_ms);
+void election_heard(struct node *n, const struct raft_message *m); /* before libraft sees it */
+void election_tick(struct node *n);                                /* before libraft's */
+void election_watch_lead(struct node *n);
 
 /* ---- request.c ---- */
 

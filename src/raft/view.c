@@ -66,6 +66,8 @@ void view_publish(struct node *n)
     v.has_leader = leader != 0;
     count_changes(n, leader);
     v.leader_changes = n->election.changes;
+    v.lead_lost = n->election.lost;
+    v.election_ms = n->raft.election_timeout;
     view_members(n, &v);
     firn_assert(v.count[NODE_VOTER] + v.count[NODE_STANDBY] + v.count[NODE_SPARE] ==
                 n->raft.configuration.n);

@@ -74,6 +74,12 @@ void metrics_cluster(struct node *n, struct buf *out)
     metric(out, "firn_raft_leader_changes_total",
            "Leaders, and terms of the same one, that this member saw begin.",
            (double)v.leader_changes);
+    metric(out, "firn_raft_leadership_lost_total",
+           "Times that this member led and lost the lead without handing it over.",
+           (double)v.lead_lost);
+    metric(out, "firn_raft_election_timeout_seconds",
+           "Shortest time without a leader before this member stands for election.",
+           v.election_ms / 1000.0);
     metric(out, "firn_raft_snapshots_total", "Snapshots that this member took or received.",
            (double)v.snapshots);
     metric(out, "firn_raft_entries_total",

@@ -93,6 +93,18 @@ def leaders_killed(t):
           f"{back[-1] * 1000:.0f} ms (longest)")
 
 
+def raft_metrics(c, i):
+    """firn_raft_* of member i."""
+    found = {}
+    for line in f.get(c.home[i], "/metrics")[1].splitlines():
+        if line.startswith("firn_raft_"):
+            name, value = line.rsplit(" ", 1)
+            if name in found:
+                raise f.NotThere(f"{name} is there twice")
+            found[name] = float(value)
+    return found
+
+
 def numbers_to_watch(t):
     """firn_raft_* at /metrics of each member."""
     with Cluster(t, "metrics", 3, "--cluster-snapshot-every=50", "--cluster-snapshot-keep=10") as c:
@@ -103,14 +115,7 @@ def numbers_to_watch(t):
         load.end()
 
         def of(i):
-            found = {}
-            for line in f.get(c.home[i], "/metrics")[1].splitlines():
-                if line.startswith("firn_raft_"):
-                    name, value = line.rsplit(" ", 1)
-                    if name in found:
-                        raise f.NotThere(f"{name} is there twice")
-                    found[name] = float(value)
-            return found
+            return raft_metrics(c, i)
 
         def settled():
             seen = [of(i) for i in range(3)]
@@ -127,6 +132,7 @@ def numbers_to_watch(t):
             t.equal((m['firn_raft_members{role="voter"}'], m['firn_raft_members{role="standby"}']), (3, 0), "members")
             t.check(m["firn_raft_last_index"] > 50 and m["firn_raft_snapshot_index"] > 0 and
                     m["firn_raft_snapshots_total"] > 0 and m["firn_raft_leader_changes_total"] >= 1 and
+                    m["firn_raft_election_timeout_seconds"] >= 0.15 and
                     m["firn_raft_registers"] > 1000, f"there are entries, registers and snapshots: {m}")
             lags = {n: v for n, v in m.items() if n.startswith("firn_raft_peer_lag")}
             t.equal(len(lags), 2 if leads else 0, f"the leader alone knows of two others: {lags}")
@@ -143,6 +149,29 @@ def numbers_to_watch(t):
         t.check(of(follower)["firn_raft_term"] > seen[follower]["firn_raft_term"], "and the term is another")
         f.wait_for("the lost one to be seen as lost", lambda: min(
             (v for n, v in of(c.leader()).items() if n.startswith("firn_raft_peer_seen")), default=1) == 0)
+
+
+def a_lost_lead(t):
+    """A leader that hears from no other member gives up the lead, and counts it; one that hands over does not."""
+    with Cluster(t, "lost-lead", 3) as c:
+        c.start()
+        lost = "firn_raft_leadership_lost_total"
+
+        def of(i):
+            return raft_metrics(c, i)
+        leader = c.leader()
+        before = [of(i)[lost] for i in range(3)]  # a machine that stalls may have lost some
+        t.equal(c.firn(leader, "transfer")[0], 0, "the lead is handed over")
+        f.wait_for("another leader", lambda: of(leader)["firn_raft_has_leader"] == 1 and of(leader)["firn_raft_is_leader"] == 0)
+        t.equal(of(leader)[lost], before[leader], "that is no loss")
+        leader = c.leader()
+        for i in range(3):
+            if i != leader:
+                c.pause(i)
+        f.wait_for("the loss to be counted", lambda: of(leader)[lost] > before[leader])
+        t.check("leadership_lost" in c.log(leader), "it is in the log")
+        c.resume()
+        f.wait_for("a leader again", lambda: all(of(i)["firn_raft_has_leader"] == 1 for i in range(3)))
 
 
 def minority_alone(t):
@@ -307,6 +336,6 @@ def refused(t):
 
 
 with f.Test("cluster") as test:
-    for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, minority_alone,
+    for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, a_lost_lead, minority_alone,
                  a_wiped_member, told_of_its_removal, restored, init_left):
         test.section(part)

@@ -91,6 +91,7 @@ void append_failure_hand_over(struct node *n)
         return;
     n->shield.failure.hand_over_ms = uv_now(&n->loop.uv) + HAND_OVER_EVERY_MS;
     n->shield.failure.transfer.data = n;
+    n->election.handing_over = true;
     n->change.transferring = raft_transfer(&n->raft, &n->shield.failure.transfer, 0, handed_over) ==
                              0;
 }

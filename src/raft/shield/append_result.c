@@ -21,6 +21,7 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
         shows = (struct match){ message->install_snapshot.term,
                                 message->install_snapshot.last_index };
     }
+    election_heard(n, message);
     firn_assert(n->shield.shown.term == 0, "a message inside another one");
     n->shield.shown = shows;
     n->shield.appended = false;
@@ -34,11 +35,19 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
     n->shield.shown = (struct match){ 0, 0 };
 }
 
+static void on_tick(struct raft_io *io)
+{
+    struct node *n = node_of(io);
+    election_tick(n);
+    n->shield.libraft.tick(io);
+}
+
 static int on_start(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv)
 {
     struct node *n = node_of(io);
     n->shield.libraft.recv = recv;
-    return n->shield.libraft.start(io, msecs, tick, on_recv);
+    n->shield.libraft.tick = tick;
+    return n->shield.libraft.start(io, msecs, on_tick, on_recv);
 }
 
 /* libraft has become a candidate while it stored something, and reads the leader's address from a

@@ -49,6 +49,7 @@ struct shield_io { /* what struct raft_io held before a file of the shield put i
                const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
     int (*send)(struct raft_io *io, struct raft_io_send *req, const struct raft_message *message,
                 raft_io_send_cb cb);
+    raft_io_tick_cb tick;
     int (*start)(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_io_recv_cb recv);
     raft_io_recv_cb recv;
 };
