@@ -32,9 +32,9 @@ extern "C" {
     992 /* what one refill leaves to hand out: 16 blocks less the next key */
 
 struct firn_rng {      /* all private: complete only so that it can live in your stack or struct */
-    uint32_t left_;    /* bytes at the end of pool_ that may be handed out at once */
-    uint32_t spare_;   /* bytes at its beginning that come after a look at the time */
-    uint32_t ration_;  /* how many of them moved to the end at the last look */
+    uint32_t left_;    /* bytes of pool_ before end_ that may be handed out at once */
+    uint32_t end_;     /* what lies behind it comes after a look at the time */
+    uint32_t ration_;  /* how many bytes the last look allowed */
     uint32_t refills_; /* since the seed */
     uint32_t source_;  /* 0 on a page wiped by fork(): the next refill seeds from the kernel */
     volatile uint32_t busy_; /* 1 during a draw: a draw in a signal handler then asks the kernel */

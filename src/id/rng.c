@@ -96,7 +96,7 @@ static void fill_pool(struct firn_rng *r)
     memcpy(r->key_, out, sizeof r->key_);
     memcpy(r->pool_, (const uint8_t *)out + sizeof r->key_, sizeof r->pool_);
     explicit_bzero(out, sizeof out);
-    r->spare_ = FIRN_RNG_POOL_BYTES;
+    r->end_ = 0;
     r->refills_++;
 }
 
@@ -116,18 +116,12 @@ static void seed(struct firn_rng *r, uint64_t era)
 
 /* Bytes that may be drawn until the next look at the time: one draw after a pause, then twice as
  * many at each look within the same few milliseconds. So a thread that draws rarely looks each
- * time, and a busy one once a pool. They move from the end of the spare bytes to the end of the
- * pool. */
+ * time, and a busy one twice a pool. */
 static void hand_out(struct firn_rng *r, size_t ration)
 {
-    if (ration > r->spare_)
-        ration = r->spare_;
-    uint8_t *end = r->pool_ + FIRN_RNG_POOL_BYTES, *from = r->pool_ + r->spare_ - ration;
-    memmove(end - ration, from, ration);
-    size_t gap = (size_t)(end - ration - from);
-    memset(from, 0, gap < ration ? gap : ration);
-    r->spare_ -= (uint32_t)ration;
-    r->left_ = r->ration_ = (uint32_t)ration;
+    size_t spare = FIRN_RNG_POOL_BYTES - r->end_;
+    r->left_ = r->ration_ = (uint32_t)(ration < spare ? ration : spare);
+    r->end_ += r->left_;
 }
 
 /* Called with busy_ set: at least `len` bytes are left afterwards. */
@@ -140,13 +134,13 @@ void firn__rng_refill(struct firn_rng *r, size_t len)
     }
     uint64_t era = firn__entropy_era();
     size_t ration = r->ration_ * 2;
-    memset(r->pool_ + FIRN_RNG_POOL_BYTES - r->left_, 0, r->left_); /* too few: they are dropped */
+    memset(r->pool_ + r->end_ - r->left_, 0, r->left_); /* too few: they are dropped */
     if (r->source_ != SOURCE_KERNEL || era != r->era_) {
         seed(r, era);
         ration = len;
     } else if (r->refills_ >= REFILLS_MAX) {
         seed(r, era);
-    } else if (r->spare_ < len) {
+    } else if (FIRN_RNG_POOL_BYTES - r->end_ < len) {
         fill_pool(r);
     }
     ration = ration < RATION_MAX ? ration : RATION_MAX;

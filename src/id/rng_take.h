@@ -39,7 +39,7 @@ static inline uint8_t *firn__rng_begin(struct firn_rng *r, size_t len)
     RNG_ORDER();
     if (__builtin_expect(r->left_ < len, 0))
         firn__rng_refill(r, len);
-    return r->pool_ + (FIRN_RNG_POOL_BYTES - r->left_);
+    return r->pool_ + (r->end_ - r->left_);
 }
 
 /* It ends. False: a signal handler called fork(), and this is the child, whose page was wiped after
@@ -49,7 +49,7 @@ static inline int firn__rng_end(struct firn_rng *r, size_t len)
     r->left_ -= (uint32_t)len;
     RNG_ORDER();
     if (__builtin_expect(r->busy_ == 0, 0)) {
-        r->left_ = 0;
+        memset(r, 0, sizeof *r); /* a refill may have gone on with what was the parent's */
         return 0;
     }
     r->busy_ = 0;

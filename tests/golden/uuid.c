@@ -27,6 +27,7 @@ static void rng_of(struct firn_rng *r, const void *bytes, size_t len)
     firn_rng_init(r, seed);
     memcpy(r->pool_ + FIRN_RNG_POOL_BYTES - len, bytes, len);
     r->left_ = (uint32_t)len;
+    r->end_ = FIRN_RNG_POOL_BYTES;
 }
 
 static void check_gregorian(const struct firn_uuid *id)

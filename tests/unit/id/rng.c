@@ -159,9 +159,9 @@ T_TEST(rng_hands_out_each_byte_once)
         v = firn_rng_u64(&r);
         T_OK(v != 0 && v != before);
         before = v;
-        T_OK(r.left_ + r.spare_ <= FIRN_RNG_POOL_BYTES);
-        for (size_t at = r.spare_; at < FIRN_RNG_POOL_BYTES - r.left_; at++)
-            T_EQ(r.pool_[at], 0, "at %zu, spare %u, left %u", at, r.spare_, r.left_);
+        T_OK(r.left_ <= r.end_ && r.end_ <= FIRN_RNG_POOL_BYTES);
+        for (size_t at = 0; at < r.end_ - r.left_; at++)
+            T_EQ(r.pool_[at], 0, "at %zu, end %u, left %u", at, r.end_, r.left_);
     }
 }
 
@@ -225,4 +225,26 @@ T_TEST(rng_inside_a_draw)
     T_OK(memcmp(r, &before, sizeof before) == 0); /* the interrupted draw finds all as it was */
     T_OK(memcmp(a, b, sizeof a) != 0);
     r->busy_ = 0;
+}
+
+/* A handler that forks returns, in the child, into a draw whose page was wiped. What the draw had
+ * read or made of the parent's key before must not be used. */
+T_TEST(rng_wiped_inside_a_draw)
+{
+    struct firn_rng r;
+    memset(&r, 0, sizeof r);
+    uint8_t *from = firn__rng_begin(&r, 16);
+    T_OK(from != NULL);
+    struct firn_rng parent = r;
+    memset(&r, 0, sizeof r);
+    memcpy(r.key_, parent.key_, sizeof r.key_); /* a refill that was under way writes it back */
+    r.source_ = parent.source_;
+    r.era_ = parent.era_;
+    r.left_ = 16;
+    T_EQ(firn__rng_end(&r, 16), 0);
+    T_EQ(r.source_, 0);
+    T_EQ(r.left_, 0);
+    parent.busy_ = 0;
+    uint64_t mine = firn_rng_u64(&r);
+    T_OK(mine != 0 && memcmp(r.key_, parent.key_, sizeof r.key_) != 0);
 }

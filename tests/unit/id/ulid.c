@@ -1,6 +1,7 @@
 #include "t.h"
 
 #include "firn/ulid.h"
+#include "id/ulid_text.h"
 
 #include <stdlib.h>
 
@@ -213,4 +214,30 @@ T_TEST(ulid_fill_and_nil)
     T_EQ(firn_ulid_is_nil(&ids[0]), 0);
     memset(&ids[0], 0, sizeof ids[0]);
     T_EQ(firn_ulid_is_nil(&ids[0]), 1);
+}
+
+/* Both paths, on every byte at every place, and on random ULIDs. */
+T_TEST(ulid_paths_agree)
+{
+    static const char text[] = "01ARZ3NDEKTSV4RRFFQ69g5fav";
+    for (size_t at = 0; at < FIRN_ULID_TEXT_LEN; at++)
+        for (int c = 0; c < 256; c++) {
+            struct firn_ulid a = { { 0 } }, b = { { 0 } };
+            char copy[sizeof text];
+            memcpy(copy, text, sizeof text);
+            copy[at] = (char)c;
+            T_EQ(firn_ulid_parse(copy, FIRN_ULID_TEXT_LEN, &a), firn__ulid_parse_portable(copy, &b),
+                 "byte %d at %zu", c, at);
+            T_EQ(firn_ulid_cmp(&a, &b), 0, "byte %d at %zu", c, at);
+        }
+    for (int i = 0; i < 10000; i++) {
+        struct firn_ulid id, back;
+        char a[FIRN_ULID_TEXT_BUF], b[FIRN_ULID_TEXT_BUF] = "";
+        t_random_bytes(id.b, sizeof id.b);
+        firn_ulid_format(&id, a);
+        firn__ulid_format_portable(&id, b);
+        T_STR(a, b);
+        T_EQ(firn_ulid_parse(a, FIRN_ULID_TEXT_LEN, &back), 0);
+        T_EQ(firn_ulid_cmp(&id, &back), 0);
+    }
 }

@@ -1,6 +1,7 @@
 #include "t.h"
 
 #include "firn/uuid.h"
+#include "id/uuid_text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -488,4 +489,29 @@ T_TEST(uuid_fill)
     firn_uuid_v4_fill(firn_rng_thread(), ids, T_LEN(ids));
     for (size_t i = 1; i < T_LEN(ids); i++)
         T_OK(firn_uuid_cmp(&ids[i - 1], &ids[i]) != 0 && firn_uuid_version(&ids[i]) == 4);
+}
+
+/* Both paths of the parser on every byte at every place, and on random texts. */
+T_TEST(uuid_parse_paths_agree)
+{
+    static const char text[] = "017f22E2-79b0-7Cc3-98c4-dc0c0c07398F";
+    for (size_t at = 0; at < FIRN_UUID_TEXT_LEN; at++)
+        for (int c = 0; c < 256; c++) {
+            struct firn_uuid a = { { 0 } }, b = { { 0 } };
+            char copy[sizeof text];
+            memcpy(copy, text, sizeof text);
+            copy[at] = (char)c;
+            T_EQ(firn_uuid_parse(copy, FIRN_UUID_TEXT_LEN, &a), firn__uuid_parse_portable(copy, &b),
+                 "byte %d at %zu", c, at);
+            T_EQ(firn_uuid_cmp(&a, &b), 0, "byte %d at %zu", c, at);
+        }
+    for (int i = 0; i < 10000; i++) {
+        struct firn_uuid id, a, b;
+        char out[FIRN_UUID_TEXT_BUF];
+        t_random_bytes(id.b, sizeof id.b);
+        firn_uuid_format(&id, out);
+        T_EQ(firn_uuid_parse(out, FIRN_UUID_TEXT_LEN, &a), 0);
+        T_EQ(firn__uuid_parse_portable(out, &b), 0);
+        T_OK(firn_uuid_cmp(&a, &id) == 0 && firn_uuid_cmp(&b, &id) == 0);
+    }
 }
