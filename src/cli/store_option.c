@@ -22,17 +22,30 @@ const char *store_option_url(const char *given)
     return NULL;
 }
 
-int store_option_open(const char *url, uint32_t timeout_ms, struct firn_store **out)
+typedef int open_fn(const char *url, uint32_t timeout_ms, struct firn_store **out,
+                    struct firn_diag *d);
+
+static int open_with(open_fn *open, const char *url, uint32_t timeout_ms, struct firn_store **out)
 {
     struct firn_diag d = { 0 };
     char shown[SAY_TEXT_BUF], redacted[SAY_TEXT_BUF];
     url = store_option_url(url);
     if (!url)
         return STATUS_TROUBLE;
-    int error = firn_store_open(url, timeout_ms, out, &d);
+    int error = open(url, timeout_ms, out, &d);
     if (error == 0)
         return -1;
     store_url_redact(url, redacted, sizeof redacted);
     return say_trouble("%s: %s", say_text(redacted, strlen(redacted), shown),
                        d.text[0] ? d.text : firn_error_message(error));
+}
+
+int store_option_open(const char *url, uint32_t timeout_ms, struct firn_store **out)
+{
+    return open_with(firn_store_open, url, timeout_ms, out);
+}
+
+int store_option_open_existing(const char *url, uint32_t timeout_ms, struct firn_store **out)
+{
+    return open_with(firn_store_open_existing, url, timeout_ms, out);
 }

@@ -20,4 +20,7 @@ const char *store_option_url(const char *given);
  * *out is open; otherwise the status to exit with, after an error message. */
 int store_option_open(const char *url, uint32_t timeout_ms, struct firn_store **out);
 
+/* The same for commands that only look at a store, or repair it: they never create one. */
+int store_option_open_existing(const char *url, uint32_t timeout_ms, struct firn_store **out);
+
 #endif

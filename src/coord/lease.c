@@ -211,12 +211,14 @@ void lease_view_node(struct lease_view *v, const struct slot_node *n, const stru
     }
 }
 
-enum lease_gate lease_gate_of(bool sound, enum slot_state state, int error)
+enum lease_gate lease_gate_of(bool sound, bool held, enum slot_state state, int error)
 {
     if (state == SLOT_HALTED) /* the end of the ticks is no fault of the store */
-        return sound && error == FIRN_EEXHAUSTED ? LEASE_GATE_OPEN : LEASE_GATE_SHUT;
+        return sound && !held && error == FIRN_EEXHAUSTED ? LEASE_GATE_OPEN : LEASE_GATE_SHUT;
     if (!sound)
         return LEASE_GATE_WAIT;
+    if (held)
+        return LEASE_GATE_SHUT;
     if (state == SLOT_REGRESSED)
         return error == FIRN_ESTORE ? LEASE_GATE_SHUT : LEASE_GATE_WAIT;
     return LEASE_GATE_OPEN;

@@ -66,6 +66,7 @@ struct lease_view {        /* published to the generators; a copy after each ste
     uint64_t fenced_count, twin_count, store_errors; /* for metrics */
     uint64_t fences; /* of fenced_count: this process fenced the store, a copy or a restored one */
     enum lease_gate gate;
+    bool held;            /* the gate is shut for sequences alone: they may have gone back */
     bool ready;           /* false from a quarter of the window left, or without any */
     uint64_t ready_until; /* and from this tick on, unless a step runs earlier */
 };
@@ -107,8 +108,9 @@ void lease_view_clock(struct lease_view *v, struct clock_f *c, int64_t mono_ns);
 void lease_view_node(struct lease_view *v, const struct slot_node *n, const struct slot_now *now,
                      bool running);
 
-/* The gate. `sound`: the store was looked at and is the one that it should be; `state`, `error`: of
- * the view. Sequences need no clock: they are open while only that is missing. */
-enum lease_gate lease_gate_of(bool sound, enum slot_state state, int error);
+/* The gate. `sound`: the store was looked at and is the one that it should be; `held`: its
+ * sequences may have gone back; `state`, `error`: of the view. Sequences need no clock: they are
+ * open while only that is missing. */
+enum lease_gate lease_gate_of(bool sound, bool held, enum slot_state state, int error);
 
 #endif

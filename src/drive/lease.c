@@ -10,6 +10,7 @@
  * simulator.
  */
 #include "drive/lease.h"
+#include "drive/hold.h"
 #include "drive/real.h"
 #include "drive/setup.h"
 #include "id/diag.h"
@@ -245,7 +246,11 @@ static int check_meta(struct lease *l, struct firn_diag *d)
                                    "the store belongs to another cluster now: correct its address, "
                                    "or restart to join that one"));
     char id[STORE_ID_TEXT_BUF];
-    int r = firn_store_identity(l->store, id, d);
+    int r = is_shared(l) ? 0 : firn_store_check(l->store, d); /* a shared one says it by ESTORE */
+    if (r == FIRN_ESTORE)
+        return stuck(l, r);
+    if (r == 0)
+        r = firn_store_identity(l->store, id, d);
     if (r != 0)
         return r;
     bool known = file_identity_same(m->store_inc, id);
@@ -305,7 +310,7 @@ static bool is_sound(struct lease *l, bool gone)
     if (gone)
         return !is_shared(l) && !l->born_;
     return !l->changed_ && !l->born_ && firn_store_identity(l->store, id, NULL) == 0 &&
-           strcmp(id, l->meta.store_inc) == 0;
+           file_identity_same(l->meta.store_inc, id) && firn_store_check(l->store, NULL) == 0;
 }
 
 /* 0: there is a node to run. */
@@ -522,9 +527,19 @@ static void publish(struct lease *l, uint64_t last)
     lease_view_clock(&l->view, &l->clock, reading.mono);
     if (l->born_)
         lease_view_node(&l->view, &l->node, &now, running);
-    l->view.gate = lease_gate_of(running || l->sound_, l->view.state, l->view.error);
+    bool sound = running || l->sound_;
+    l->view.gate = lease_gate_of(sound, l->held_, l->view.state, l->view.error);
+    l->view.held = sound && l->held_;
     if (l->born_ && running && l->node.grant.gen != 0)
         l->highest_until_ = max64(l->highest_until_, l->node.grant.until);
+}
+
+/* A restored backup's sequences are held until an operator lifts that. */
+static void look_at_hold(struct lease *l)
+{
+    if (l->held_ && (l->phase_ == LEASE_RUN || l->sound_) &&
+        hold_read(l->store, &l->held_, NULL) != 0)
+        l->held_ = true; /* in doubt */
 }
 
 /* Now and then a shared store's meta: for its clock, and for a floor that a FENCE has raised. */
@@ -546,6 +561,7 @@ int lease_open(struct lease *l, struct firn_store *store, const struct lease_par
                const struct lease_world *w, struct firn_diag *d)
 {
     memset(l, 0, sizeof *l);
+    l->held_ = true; /* until it was looked up */
     l->world = *w;
     l->store = store;
     l->locked_ = UINT32_MAX;
@@ -586,6 +602,7 @@ uint64_t lease_step(struct lease *l, uint64_t last)
                 read_now(l, last, &reading); /* the store may have blocked for long */
                 update_clock(l, &reading, l->highest_until_);
             }
+            look_at_hold(l);
             publish(l, last);
             if (l->view.state == SLOT_HALTED && is_shared(l))
                 next = now.mono_ms + HALTED_MS; /* an operator is needed: many nodes may wait */
@@ -597,6 +614,7 @@ uint64_t lease_step(struct lease *l, uint64_t last)
     read_now(l, last, &reading);
     update_clock(l, &reading, l->highest_until_);
     uint64_t due = run_node(l, last, &l->view.diag);
+    look_at_hold(l);
     publish(l, last);
     next = now.mono_ms + CLOCK_EVERY_MS;
     return due < next ? due : next;

@@ -44,6 +44,7 @@ struct lease {
     enum { LEASE_META, LEASE_RUN } phase_; /* looks at the store as a whole; runs the node */
     bool born_;                            /* there is a node */
     bool changed_;    /* the store said that it is another one: fence it, whatever its identity */
+    bool held_;       /* sequences are held, as far as known (hold.h) */
     bool sound_;      /* the clock alone is missing; the store is the one that it should be */
     uint32_t locked_; /* slot whose lock byte is held, or UINT32_MAX */
     uint64_t highest_until_;

@@ -1,5 +1,6 @@
 /* Readiness, as both protocols report it. Tested in tests/unit/server/http.c. */
 #include "server/app.h"
+#include "drive/hold.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,10 @@ bool app_ready(struct app *app, const char **why)
                : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed now"
                                           : "ready";
         return true;
+    }
+    if (v.gate == LEASE_GATE_SHUT && v.held) {
+        *why = HOLD_TEXT;
+        return false;
     }
     static const char *const reasons[] = {
         [SLOT_START] = "starting: no slot yet",

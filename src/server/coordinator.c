@@ -5,6 +5,7 @@
  */
 #include "server/coordinator_in.h"
 #include "daemon/log.h"
+#include "drive/hold.h"
 #include "store/slotlock.h"
 #include "platform/mono.h"
 
@@ -173,6 +174,13 @@ static void log_changes(struct coordinator *c)
             "the store is a copy, was restored, or lost writes: IDs go on above all it may have granted; "
             "check its sequences, they may have gone back");
         c->fences_logged = v->fences;
+    }
+    if (v->held != c->held_logged) {
+        if (v->held)
+            log_warn("sequences_held", "cause=%s", HOLD_TEXT);
+        else
+            log_info("sequences_released", "by=operator");
+        c->held_logged = v->held;
     }
     if (v->error != c->error_logged ||
         (v->error == FIRN_ENOSLOT && strcmp(v->diag.text, c->no_slot_logged) != 0)) {

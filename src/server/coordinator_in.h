@@ -52,6 +52,7 @@ struct coordinator {
     uint64_t steps_logged; /* of the system clock */
     char no_slot_logged[sizeof((struct firn_diag *)0)->text];
     int error_logged;
+    bool held_logged;
     uint64_t fences_logged;
     uint64_t failures, failure_logged_ms; /* commits that failed since one did not */
     uint64_t failing_since_ms;            /* the first of them */

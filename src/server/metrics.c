@@ -109,6 +109,9 @@ static void lease(struct app *app, struct buf *out)
            (double)v.fenced_count);
     metric(out, "firn_twin_total", "Times that a copy of this process was seen.",
            (double)v.twin_count);
+    metric(out, "firn_sequences_open",
+           "1 while the state of the store allows tickets; 0: halted, held or looked at.",
+           v.gate == LEASE_GATE_OPEN);
     metric(out, "firn_store_errors_total", "Store calls that failed.", (double)v.store_errors);
 }
 

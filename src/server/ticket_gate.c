@@ -6,6 +6,7 @@
  */
 #include "server/coordinator_in.h"
 #include "daemon/log.h"
+#include "drive/hold.h"
 #include "drive/setup.h"
 #include "id/diag.h"
 
@@ -29,7 +30,9 @@ static bool uses_sequences(enum job_what what)
 
 static void refuse(struct job *j, const struct lease_view *v)
 {
-    const char *why = v->diag.text[0] ? v->diag.text : "the store is looked at: ask again";
+    const char *why = v->held           ? HOLD_TEXT
+                      : v->diag.text[0] ? v->diag.text
+                                        : "the store is looked at: ask again";
     if (v->gate == LEASE_GATE_SHUT) {
         firn__diag(&j->diag, FIRN_ESTORE, 0, "halted: %.180s", why);
         job_return(j, FIRN_ESTORE);

@@ -87,7 +87,7 @@ int firn_store_url_check(const char *url, struct firn_diag *d)
     return check(url, &e, &u, d);
 }
 
-int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **out,
+static int open_url(const char *url, uint32_t timeout_ms, bool existing, struct firn_store **out,
                     struct firn_diag *d)
 {
     const struct engine *e;
@@ -95,13 +95,27 @@ int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **ou
     int r = check(url, &e, &u, d);
     if (r != 0)
         return r;
+    u.existing = existing;
     if (e)
         return e->open(&u, timeout_ms ? timeout_ms : TIMEOUT_MS_DEFAULT, out, d);
     if (url[0] == 'm')
         return firn_store_memory_new(out);
     if (url[0] == 'q')
-        return firn_store_quorum_open(url + 7, timeout_ms, out, d);
-    return firn_store_sqlite_open(url + 7, timeout_ms, out, d);
+        return firn_store_quorum_open(url + 7, timeout_ms, existing, out, d);
+    return existing ? firn_store_sqlite_open_existing(url + 7, timeout_ms, out, d)
+                    : firn_store_sqlite_open(url + 7, timeout_ms, out, d);
+}
+
+int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **out,
+                    struct firn_diag *d)
+{
+    return open_url(url, timeout_ms, false, out, d);
+}
+
+int firn_store_open_existing(const char *url, uint32_t timeout_ms, struct firn_store **out,
+                             struct firn_diag *d)
+{
+    return open_url(url, timeout_ms, true, out, d);
 }
 
 struct behind { /* of a store that only scans from the first register on */

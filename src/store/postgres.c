@@ -720,6 +720,8 @@ static int set_up(struct postgres *s, struct firn_diag *d)
     r = look_now(s, until, s->id, d);
     if (r != FIRN_ENOENT)
         return r;
+    if (s->url.existing)
+        return firn__diag(d, r, 0, STORE_NONE_TEXT, s->table);
     int made = create_table(s, until, &why);
     if (made != 0)
         r = connected(s, until, d);

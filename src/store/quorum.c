@@ -638,7 +638,8 @@ int firn_store_quorum_check(const char *urls, struct firn_diag *d)
     return r;
 }
 
-static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, struct firn_diag *d)
+static int begin(const char *urls, uint32_t timeout_ms, bool existing, struct quorum **out,
+                 struct firn_diag *d)
 {
     struct quorum *q = calloc(1, sizeof *q);
     const char *url[QUORUM_STORES_MAX];
@@ -672,6 +673,7 @@ static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, str
         a->place = place_of(url, n, i);
         firn_assert(a->place >= 1 && a->place <= n, "place=%u n=%u", a->place, n);
         a->acceptors = n;
+        a->open = existing ? firn_store_open_existing : firn_store_open;
         a->restart_ok = restart_ok;
         a->timeout_ms = q->timeout_ms;
         a->inbox = &q->inbox;
@@ -685,11 +687,11 @@ static int begin(const char *urls, uint32_t timeout_ms, struct quorum **out, str
     return 0;
 }
 
-int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, struct firn_store **out,
-                           struct firn_diag *d)
+int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, bool existing,
+                           struct firn_store **out, struct firn_diag *d)
 {
     struct quorum *q;
-    int r = begin(urls, timeout_ms, &q, d);
+    int r = begin(urls, timeout_ms, existing, &q, d);
     if (r != 0)
         return r;
     r = gather(q, d);
@@ -705,7 +707,7 @@ int firn_quorum_examine(const char *urls, uint32_t timeout_ms, struct firn_quoru
 {
     struct quorum *q;
     *out_n = 0;
-    int r = begin(urls, timeout_ms, &q, d);
+    int r = begin(urls, timeout_ms, true, &q, d);
     if (r != 0)
         return r;
     r = gather(q, d);

@@ -12,7 +12,8 @@
 
 #include "store/store.h"
 
-FIRN_MUSTUSE int firn_store_quorum_open(const char *urls, uint32_t timeout_ms,
+/* `existing`: nothing is created, as firn_store_open_existing(). */
+FIRN_MUSTUSE int firn_store_quorum_open(const char *urls, uint32_t timeout_ms, bool existing,
                                         struct firn_store **out, struct firn_diag *d);
 
 /* Check the text behind "quorum:". */

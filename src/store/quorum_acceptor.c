@@ -198,6 +198,27 @@ static void leave(struct acceptor *a, int error, const struct firn_diag *why)
 
 static void replaced(struct acceptor *a, const struct firn_diag *why);
 
+/* A store that says itself that it forgot confirmed writes (a file without its log): its record
+ * shall say so from now on, as look() has it written for one that was seen to forget. */
+static int remember_loss(struct acceptor *a, struct firn_diag *d)
+{
+    struct firn_slice key = firn_slice(QUORUM_MEMBER_KEY, strlen(QUORUM_MEMBER_KEY));
+    struct acceptor_own *o = a->own;
+    char text[MEMBER_TEXT_MAX];
+    struct firn_record rec;
+    struct quorum_member m;
+    int r = firn_store_accept(o->store, false, d);
+    if (r == 0)
+        r = firn_store_read(o->store, key, true, &rec, d);
+    if (r == 0 && quorum_member_parse(rec.value, rec.len, &m, NULL) == 0) {
+        memcpy(m.store, "forgot", sizeof "forgot");
+        struct firn_cas cas = { key, firn_slice(rec.value, rec.len),
+                                firn_slice(text, quorum_member_encode(&m, text)) };
+        r = firn_store_cas(o->store, &cas, d);
+    }
+    return r == 0 || r == FIRN_ENOENT ? firn_store_accept(o->store, true, d) : r;
+}
+
 /* Open the store if it is not, and see whether it is a member. */
 static void attend(struct acceptor *a)
 {
@@ -210,9 +231,11 @@ static void attend(struct acceptor *a)
     o->look_ms = mono_now_ms() + REOPEN_MS;
     for (size_t i = 0; i < SEEN; i++)
         o->seen[i].used = false;
-    int r = o->store ? 0 : firn_store_open(a->url, a->timeout_ms, &o->store, &d);
+    int r = o->store ? 0 : a->open(a->url, a->timeout_ms, &o->store, &d);
     if (r != 0)
         o->store = NULL;
+    else if (firn_store_check(o->store, &d) == FIRN_ESTORE)
+        r = remember_loss(a, &d);
     if (r != 0 || !look(a, &d))
         leave(a, r, &d);
 }

@@ -121,6 +121,8 @@ struct acceptor {
     unsigned place; /* in the quorum's URL, from 1, for messages */
     uint32_t timeout_ms;
     uint64_t acceptors;
+    int (*open)(const char *url, uint32_t timeout_ms, struct firn_store **out,
+                struct firn_diag *d); /* firn_store_open, or one that creates nothing */
     bool restart_ok;
     unsigned index;
     struct inbox *inbox;

@@ -8,10 +8,12 @@
  * every write the path must still lead to the file that is open. And after a failed fsync or a full
  * disk it is unknown what reached the disk: the answer is FIRN_EUNKNOWN and the connection is
  * opened anew. The old connection is closed only after the new one is there: until then the kernel
- * cannot give its inode number to another file, so comparing numbers is sound.
+ * cannot give its inode number to another file, so comparing numbers is sound. A lost -wal file is
+ * noticed by sqlite_wal.c.
  */
 #include "store/check.h"
 #include "store/machine.h"
+#include "store/sqlite_wal.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 
@@ -55,6 +57,7 @@ struct sqlite {
     sqlite3_stmt *statement[STATEMENTS];
     dev_t dev; /* the file that was opened first; no other is ever taken for it */
     ino_t ino;
+    struct wal_guard wal;
     bool broken; /* open anew before the next call */
     uint32_t busy_ms;
     char path[];
@@ -213,6 +216,9 @@ static int connect_file(struct sqlite *s, int flags, struct firn_diag *d)
                        s->path);
         goto close_db;
     }
+    r = wal_guard_connected(&s->wal, db, d);
+    if (r != 0)
+        goto close_db;
     if (s->db)
         finish(s->db, s->statement);
     s->db = db;
@@ -232,12 +238,12 @@ static int usable(struct sqlite *s, struct firn_diag *d)
     return s->broken ? connect_file(s, SQLITE_OPEN_READWRITE, d) : 0;
 }
 
-static int same_file(const struct sqlite *s, struct firn_diag *d)
+static int same_file(struct sqlite *s, struct firn_diag *d)
 {
     struct stat st;
     bool there = stat(s->path, &st) == 0;
     if (there && st.st_dev == s->dev && st.st_ino == s->ino)
-        return 0;
+        return wal_guard_check(&s->wal, s->db, d);
     return firn__diag(d, FIRN_ESTORE, 0, "%.120s was %s: restart to use what is there now", s->path,
                       there ? "replaced" : "deleted or moved");
 }
@@ -332,6 +338,8 @@ static int sqlite_cas_many(struct firn_store *base, const struct firn_cas *want,
     if (run(s, changes ? COMMIT : ROLLBACK) != SQLITE_DONE)
         return failed(s, changes ? FIRN_EUNKNOWN : FIRN_EIO, "write", d);
     firn_assert(sqlite3_get_autocommit(s->db)); /* COMMIT or ROLLBACK ended it */
+    if (changes && wal_guard_committed(&s->wal, s->db) != SQLITE_OK)
+        return failed(s, FIRN_EUNKNOWN, "write", d);
     firn_assert(changes <= count, "changes=%zu count=%zu", changes, count);
     for (size_t i = 0; i < count; i++)
         result[i] = done[i / 64] >> i % 64 & 1 ? 0 : FIRN_ECONFLICT;
@@ -397,7 +405,44 @@ static void sqlite_close(struct firn_store *base)
     struct sqlite *s = (struct sqlite *)base;
     atomic_fetch_sub(&open_here, 1);
     finish(s->db, s->statement);
+    wal_guard_done(&s->wal);
     free(s);
+}
+
+static int sqlite_accept(struct firn_store *base, bool forever, struct firn_diag *d)
+{
+    struct sqlite *s = (struct sqlite *)base;
+    int r = usable(s, d);
+    return r ? r : wal_guard_accept(&s->wal, s->db, forever, d);
+}
+
+static int sqlite_backup(struct firn_store *base, const char *path, struct firn_diag *d)
+{
+    struct sqlite *s = (struct sqlite *)base;
+    sqlite3_stmt *st = NULL;
+    int r = usable(s, d);
+    if (r != 0)
+        return r;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* VACUUM wants it empty */
+    if (fd < 0)
+        return firn__diag(d, errno == EEXIST ? FIRN_ECONFLICT : FIRN_EIO, 0,
+                          "cannot create %.100s: %s", path, strerror(errno));
+    int rc = sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(st, 1, path, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc != SQLITE_DONE)
+        r = explain(s, s->db, FIRN_EIO, "copy", d);
+    else if (fsync(fd) != 0)
+        r = firn__diag(d, FIRN_EIO, 0, "cannot write %.100s: %s", path, strerror(errno));
+    sqlite3_finalize(st);
+    close(fd);
+    if (r != 0)
+        unlink(path);
+    else
+        sync_directory(path);
+    return r;
 }
 
 static const struct firn_store_ops ops = {
@@ -409,6 +454,8 @@ static const struct firn_store_ops ops = {
     .identity = sqlite_identity,
     .close = sqlite_close,
     .check = sqlite_check,
+    .accept = sqlite_accept,
+    .backup = sqlite_backup,
 };
 
 /* SQLite remembers the locks of this process, and a child of fork() inherits that memory without
@@ -425,8 +472,8 @@ static int not_forked(struct firn_diag *d)
                       "after fork(), or take a store that machines share");
 }
 
-int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store **out,
-                           struct firn_diag *d)
+static int open_file(const char *path, uint32_t busy_ms, int flags, struct firn_store **out,
+                     struct firn_diag *d)
 {
     if (!path || path[0] == '\0' || !out)
         return firn__diag(d, FIRN_EINVAL, 0, "the store needs a path");
@@ -440,8 +487,11 @@ int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store
     s->base.ops = &ops;
     s->busy_ms = busy_ms ? busy_ms : BUSY_MS_DEFAULT;
     memcpy(s->path, path, len + 1);
-    r = connect_file(s, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, d);
+    r = wal_guard_init(&s->wal, path, d);
+    if (r == 0)
+        r = connect_file(s, SQLITE_OPEN_READWRITE | flags, d);
     if (r != 0) {
+        wal_guard_done(&s->wal);
         free(s);
         return r;
     }
@@ -449,4 +499,23 @@ int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store
     sync_directory(path);
     *out = &s->base;
     return 0;
+}
+
+int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store **out,
+                           struct firn_diag *d)
+{
+    /* SQLite would let the umask decide; the files beside it get the mode of the database. */
+    int fd = path && path[0] ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0)
+        close(fd);
+    return open_file(path, busy_ms, SQLITE_OPEN_CREATE, out, d);
+}
+
+int firn_store_sqlite_open_existing(const char *path, uint32_t busy_ms, struct firn_store **out,
+                                    struct firn_diag *d)
+{
+    struct stat st;
+    if (path && path[0] && stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        return firn__diag(d, FIRN_ENOENT, 0, STORE_NONE_TEXT, path);
+    return open_file(path, busy_ms, 0, out, d);
 }

@@ -103,6 +103,15 @@ struct firn_store_ops {
      * keys). NULL in wrappers that have scan: then all are scanned. */
     int (*scan_after)(struct firn_store *s, struct firn_slice prefix, struct firn_slice after,
                       firn_record_fn *each, void *user, struct firn_diag *d);
+
+    /* An operator knows that the store forgot writes that it had confirmed, and goes on with what
+     * is there: this handle may write; with `forever` the store takes it for whole from now on.
+     * NULL where a store does not notice that by itself. */
+    int (*accept)(struct firn_store *s, bool forever, struct firn_diag *d);
+
+    /* A consistent copy in a new file, while the store is in use, on disk when it answers.
+     * FIRN_ECONFLICT: there is a file of that name. NULL where the engine's own tools do that. */
+    int (*backup)(struct firn_store *s, const char *path, struct firn_diag *d);
 };
 
 struct firn_store { /* every backend's struct begins with it */
@@ -121,6 +130,10 @@ FIRN_MUSTUSE int firn_store_memory_new(struct firn_store **out);
 FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, struct firn_store **out,
                                         struct firn_diag *d);
 
+/* The same, of a file that is there. FIRN_ENOENT: it is not. */
+FIRN_MUSTUSE int firn_store_sqlite_open_existing(const char *path, uint32_t busy_ms,
+                                                 struct firn_store **out, struct firn_diag *d);
+
 /*
  * Open a store by its URL; `timeout_ms` bounds each call, 0 means 2000 (5000 for SQLite). The text
  * is copied.
@@ -137,6 +150,13 @@ FIRN_MUSTUSE int firn_store_sqlite_open(const char *path, uint32_t busy_ms, stru
  */
 FIRN_MUSTUSE int firn_store_open(const char *url, uint32_t timeout_ms, struct firn_store **out,
                                  struct firn_diag *d);
+
+/* The same for programs that only look: it creates neither file nor table nor node. FIRN_ENOENT:
+ * there is no store. Engines whose stores need no such thing open as always; whether there are
+ * records is for the caller to see. */
+FIRN_MUSTUSE int firn_store_open_existing(const char *url, uint32_t timeout_ms,
+                                          struct firn_store **out, struct firn_diag *d);
+#define STORE_NONE_TEXT "there is no store at %.100s: `firn admin init` makes one"
 
 /* Whether the URL is of a store for many machines (ops->shared), without opening it. */
 bool firn_store_url_shared(const char *url);
@@ -194,6 +214,12 @@ FIRN_MUSTUSE int firn_store_wait(struct firn_store *s, struct firn_slice key, st
 FIRN_MUSTUSE static inline int firn_store_check(struct firn_store *s, struct firn_diag *d)
 {
     return s->ops->check ? s->ops->check(s, d) : 0;
+}
+
+FIRN_MUSTUSE static inline int firn_store_accept(struct firn_store *s, bool forever,
+                                                 struct firn_diag *d)
+{
+    return s->ops->accept ? s->ops->accept(s, forever, d) : 0;
 }
 
 static inline void firn_store_close(struct firn_store *s)

@@ -6,6 +6,7 @@
 #ifndef FIRN_STORE_URL_H
 #define FIRN_STORE_URL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct store_url {
         char name[24], value[256];
     } param[STORE_PARAMS_MAX];
     size_t param_n;
+    bool existing; /* not of the text: open what is there, and create nothing (store.h) */
 };
 
 /* `params` lists the parameters allowed behind the '?', separated by spaces. FIRN_EFORMAT:

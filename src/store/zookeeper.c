@@ -630,6 +630,7 @@ int firn_store_zookeeper_open(const struct store_url *u, uint32_t timeout_ms,
     zk_init(s);
     s->base.ops = &ops;
     s->timeout_ms = timeout_ms;
+    s->existing = u->existing;
     unsigned connection;
     int r = take_url(s, u);
     zk_begin(s);

@@ -221,6 +221,8 @@ bool zk_lost(int rc)
 
 int zk_explain(const struct zk *s, int error, int rc, struct firn_diag *d)
 {
+    if (rc == ZNONODE && s->existing)
+        return firn__diag(d, FIRN_ENOENT, 0, STORE_NONE_TEXT, s->root);
     if (rc == ZNOAUTH)
         return firn__diag(d, error, 0, "ZooKeeper refuses access to %.80s: %s", s->root,
                           s->auth ? "another user or password is needed"
@@ -336,7 +338,7 @@ static int inspect(struct zk *s)
     rc = rc == ZNONODE ? ZOK : rc; /* the root: seen below */
     rc = rc ? rc : rc_a ? rc_a : rc_b ? rc_b : rc_c;
     if (rc == ZOK && l->root.czxid == 0 && root.czxid == 0) {
-        rc = zk_ensure(s, s->root, 0);
+        rc = s->existing ? ZNONODE : zk_ensure(s, s->root, 0);
         rc = rc ? rc : settle_stat(zk_send_get(s, s->root), &root);
     }
     if (rc != ZOK)

@@ -53,6 +53,7 @@ struct zk_lineage {   /* what tells this store from another, or from its own pas
 struct zk { /* start from zero, with zk_init() */
     struct firn_store base;
     uint32_t timeout_ms;
+    bool existing;                         /* the root is not created */
     char root[ZK_ROOT_BUF], *hosts, *auth; /* auth NULL: any client may do everything */
     zhandle_t *zh;
     int64_t tried_at;      /* when it last was connected, or new; zk_boot_ms() */

@@ -7,6 +7,7 @@
 #include "cli/store_option.h"
 #include "cli/when.h"
 
+#include "drive/hold.h"
 #include "drive/lease.h"
 #include "drive/ticket.h"
 #include "drive/setup.h"
@@ -16,6 +17,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     TRIES_MAX = 20, /* an operation is repeated when an answer is lost */
@@ -24,7 +26,7 @@ enum {
 
 struct admin {
     const char *store, *layout;
-    uint64_t slots, slot_lo, window, drift, skew;
+    uint64_t slots, slot_lo, window, drift, skew, skip;
     bool fresh, recover, force, all, json, as_is;
 };
 
@@ -52,6 +54,8 @@ static const struct opt opts[] = {
     FLAG("fresh", fresh, "init: this ID space was never used: timestamps begin now"),
     FLAG("recover", recover, "init: repair a damaged store; all its users must be stopped"),
     FLAG("force", force, "retire: also a slot that is held"),
+    { "skip", 0, OPT_NUMBER, offsetof(struct admin, skip), "N", NULL, 0, SEQ_NUMBER_MAX,
+      "fence: also pass over the next N numbers of every sequence; 0: none was lost" },
     FLAG("all", all, "slots: free ones, too"),
     FLAG("as-is", as_is, "admit: the store lost nothing, it was only restarted or moved"),
     OPT_JSON(struct admin, json),
@@ -66,11 +70,13 @@ const struct usage admin_usage = {
         "  firn admin doctor --store raft://10.0.0.1:9003,10.0.0.2:9003/\n"
         "  firn admin slots                    the slots and their owners (FIRN_STORE is set)\n"
         "  firn admin doctor                   problems, and what to do about them\n"
-        "  firn admin fence                    after any restore of the store\n",
+        "  firn admin fence --skip 5000        after any restore of the store\n"
+        "  firn admin backup /backup/firn-1.db --store sqlite:/var/lib/firn/firn.db\n",
     .synopsis = "firn admin init [--fresh | --recover] [OPTIONS]\n"
                 "       firn admin slots [--all]\n"
                 "       firn admin doctor\n"
-                "       firn admin fence\n"
+                "       firn admin fence [--skip N]\n"
+                "       firn admin backup FILE\n"
                 "       firn admin skip N [SEQUENCE]\n"
                 "       firn admin retire SLOT [--force]\n"
                 "       firn admin admit URL [--as-is]",
@@ -81,6 +87,11 @@ const struct usage admin_usage = {
         "sqlite: 8s). --fresh says that no ID was made in this space before: they begin now.\n"
         "fence raises every slot above all that may have been granted: needed after the store\n"
         "was restored from a backup, copied, or failed over with loss. Stop the old one first.\n"
+        "--skip N passes over N numbers of every sequence, too: as many as may have been issued\n"
+        "since. A store that knows that it lost numbers (a restored backup, a file without its\n"
+        "-wal) refuses to give any until it is fenced with --skip.\n"
+        "backup copies a sqlite: store into a new file while it is in use. Put in the place of\n"
+        "the store, the copy fences itself and gives no tickets until it is fenced with --skip.\n"
         "skip passes over the next N numbers of a sequence, or of all: after a restore, so that\n"
         "numbers issued since the backup are not issued again.\n"
         "retire takes a slot out of use permanently, such as one that a wrong clock set in the\n"
@@ -89,7 +100,7 @@ const struct usage admin_usage = {
         "majority of the other stores gives it all registers first. Stop the processes that\n"
         "still use its old data.\n"
         "The exit status of doctor is 1 when a check fails.\n",
-    .operands = "init slots doctor fence skip retire admit",
+    .operands = "init slots doctor fence backup skip retire admit",
     .opts = opts,
 };
 
@@ -198,25 +209,6 @@ static int known(struct firn_store *store, struct setup *e, struct meta_record *
     return -1;
 }
 
-static int fence(struct firn_store *store)
-{
-    struct setup e;
-    struct meta_record m;
-    struct firn_diag d = { 0 };
-    int r = known(store, &e, &m);
-    if (r >= 0)
-        return r;
-    for (int i = 0; passing(r = setup_fence(&e, m.floor, NULL, &d)) && i < TRIES_MAX; i++)
-        ;
-    if (r)
-        return said(r, &d);
-    say_warning("sequences are unchanged: if the store lost writes, numbers will repeat; `firn "
-                "admin skip N` skips as many as may have been issued since");
-    printf("fenced: all %" PRIu64 " slots now begin above all that may have been granted\n",
-           m.slot_hi - m.slot_lo);
-    return output_finish(STATUS_OK);
-}
-
 struct names {        /* of sequences: the scan ends before anything is written */
     const char *only; /* NULL: all */
     char (*name)[RECORD_NAME_MAX + 1];
@@ -260,28 +252,133 @@ static int skip_one(struct tickets *t, const char *name, uint64_t n, struct firn
     return r;
 }
 
-static int skip(struct firn_store *store, const char *text, const char *only)
+static int skip_all(struct firn_store *store, uint64_t n, const char *only, size_t *out_found,
+                    struct firn_diag *d)
 {
     struct tickets t;
-    struct firn_diag d = { 0 };
     struct names s = { .only = only };
+    int r = tickets_init(&t, store, NULL, NULL);
+    if (r)
+        return r;
+    r = ticket_list(&t, keep_name, &s, d);
+    for (size_t i = 0; r == 0 && i < s.n; i++)
+        r = skip_one(&t, s.name[i], n, d);
+    tickets_done(&t);
+    free(s.name);
+    *out_found = s.n;
+    return r;
+}
+
+static int skip(struct firn_store *store, const char *text, const char *only)
+{
+    struct firn_diag d = { 0 };
+    size_t found = 0;
     uint64_t n;
     if (!options_number(text, false, &n) || n == 0 || n > SEQ_NUMBER_MAX)
         return say_trouble("'%s' is not a count of numbers to skip: give 1 or more", text);
-    int r = tickets_init(&t, store, NULL, NULL);
+    int r = skip_all(store, n, only, &found, &d);
     if (r)
         return said(r, &d);
-    r = ticket_list(&t, keep_name, &s, &d);
-    for (size_t i = 0; r == 0 && i < s.n; i++)
-        r = skip_one(&t, s.name[i], n, &d);
-    tickets_done(&t);
-    free(s.name);
-    if (r)
-        return said(r, &d);
-    if (s.n == 0 && only)
+    if (found == 0 && only)
         return say_failed("there is no sequence '%s'", only);
-    if (s.n == 0)
+    if (found == 0)
         say_note("there are no sequences");
+    return output_finish(STATUS_OK);
+}
+
+/* The slots, then the sequences; what made the store refuse is lifted last, so that an interrupted
+ * fence is begun again. */
+static int fence_all(struct firn_store *store, const struct setup *e, const struct meta_record *m,
+                     uint64_t numbers, struct firn_diag *d)
+{
+    bool skips = numbers != OPT_NOT_GIVEN;
+    size_t found = 0;
+    int r = skips ? firn_store_accept(store, false, d) : 0;
+    for (int i = 0; r == 0 && passing(r = setup_fence(e, m->floor, NULL, d)) && i < TRIES_MAX; i++)
+        r = 0;
+    if (r == 0 && skips && numbers > 0)
+        r = skip_all(store, numbers, NULL, &found, d);
+    for (int i = 0; r == 0 && skips && passing(r = hold_lift(store, d)) && i < TRIES_MAX; i++)
+        r = 0;
+    return r == 0 && skips ? firn_store_accept(store, true, d) : r;
+}
+
+static int fence(struct firn_store *store, uint64_t numbers)
+{
+    struct setup e;
+    struct meta_record m;
+    struct firn_diag d = { 0 };
+    bool held = false, lost = firn_store_check(store, &d) == FIRN_ESTORE;
+    struct firn_record rec;
+    if (lost && setup_read_meta(store, &m, &rec, &d) == FIRN_ENOENT)
+        return say_failed("all records of the store are lost: put back its -wal file or a backup; "
+                          "or remove it with its -wal, -shm and .mark files, begin anew with `firn "
+                          "admin init`, and create its sequences above the numbers used");
+    int r = known(store, &e, &m);
+    if (r >= 0)
+        return r;
+    r = hold_read(store, &held, &d);
+    if (r)
+        return said(r, &d);
+    if ((held || lost) && numbers == OPT_NOT_GIVEN)
+        return say_failed("the store %s, so its sequences went back, too: add --skip N, as many "
+                          "numbers as may have been issued since (0: none)",
+                          held ? "is a restored backup" : "lost commits");
+    r = fence_all(store, &e, &m, numbers, &d);
+    if (r)
+        return said(r, &d);
+    if (numbers == OPT_NOT_GIVEN)
+        say_warning("sequences are unchanged: if the store lost writes, numbers will repeat; `firn "
+                    "admin fence --skip N` skips as many as may have been issued since");
+    printf("fenced: all %" PRIu64 " slots now begin above all that may have been granted\n",
+           m.slot_hi - m.slot_lo);
+    if (lost)
+        say_note("restart the servers that halted on this store");
+    return output_finish(STATUS_OK);
+}
+
+/* ---- backup ---- */
+
+static int backup(struct firn_store *store, const char *path)
+{
+    static const struct {
+        const char *scheme, *tool;
+    } tools[] = {
+        { "etcd", "etcdctl snapshot save" },
+        { "postgres", "pg_basebackup or pg_dump" },
+        { "redis", "a copy of its RDB or AOF file after BGSAVE" },
+        { "zookeeper", "a copy of its snapshot and log directories" },
+        { "raft", "a copy of a stopped member's directory (docs/cluster.md)" },
+        { "quorum", "a backup of each of its stores" },
+    };
+    char url[4096], mark[4096];
+    struct firn_diag d = { 0 };
+    struct firn_store *copy = NULL;
+    int n = snprintf(url, sizeof url, "sqlite:%s", path);
+    for (size_t i = 0; !store->ops->backup && i < sizeof tools / sizeof tools[0]; i++)
+        if (strcmp(store->ops->scheme, tools[i].scheme) == 0)
+            return say_failed("firn copies sqlite: stores alone: use %s; after a restore, `firn "
+                              "admin fence --skip N`",
+                              tools[i].tool);
+    if (!store->ops->backup || n < 0 || (size_t)n >= sizeof url - sizeof ".mark")
+        return say_failed("this store cannot be copied");
+    snprintf(mark, sizeof mark, "%s.mark", path);
+    int r = firn_store_check(store, &d);
+    if (r == 0)
+        r = store->ops->backup(store, path, &d);
+    if (r)
+        return said(r, &d);
+    r = firn_store_open_existing(url, 0, &copy, &d);
+    struct setup e = { .store = copy, .random = entropy };
+    if (r == 0)
+        r = hold_backup(&e, &d);
+    firn_store_close(copy);
+    unlink(mark); /* of the store that the copy was for a moment */
+    if (r) {
+        unlink(path);
+        return said(r, &d);
+    }
+    printf("%s: restored, it fences itself; tickets then need `firn admin fence --skip N`\n", path);
     return output_finish(STATUS_OK);
 }
 
@@ -313,7 +410,7 @@ static int admit(const char *store_url, const char *url, bool as_is)
     if (as_is) {
         r = firn_quorum_admit_as_is(url, 0, &d);
     } else {
-        r = store_option_open(store_url, 0, &store);
+        r = store_option_open_existing(store_url, 0, &store);
         if (r >= 0 && admin_quorum_urls(store_url))
             say_failed(
                 "admitting a store needs a majority of the other stores: `firn admin doctor` shows "
@@ -334,7 +431,7 @@ static int admit(const char *store_url, const char *url, bool as_is)
 
 int cmd_admin(int argc, char **argv)
 {
-    struct admin a = { 0 };
+    struct admin a = { .skip = OPT_NOT_GIVEN };
     struct firn_store *store;
     int operands, r = options_parse(&admin_usage, argc, argv, &a, &operands);
     if (r >= 0)
@@ -344,19 +441,20 @@ int cmd_admin(int argc, char **argv)
     static const struct {
         const char *word;
         int least, most; /* operands, with the subcommand */
-    } whats[] = { { "init", 1, 1 }, { "slots", 1, 1 },  { "doctor", 1, 1 }, { "fence", 1, 1 },
-                  { "skip", 2, 3 }, { "retire", 2, 2 }, { "admit", 2, 2 } };
+    } whats[] = { { "init", 1, 1 },   { "slots", 1, 1 }, { "doctor", 1, 1 }, { "fence", 1, 1 },
+                  { "backup", 2, 2 }, { "skip", 2, 3 },  { "retire", 2, 2 }, { "admit", 2, 2 } };
     bool fits = false;
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++)
         fits |= strcmp(what, whats[i].word) == 0 && operands >= whats[i].least &&
                 operands <= whats[i].most;
     if (!fits)
         return say_trouble(
-            "missing or wrong subcommand: init, slots, doctor, fence, skip N, retire SLOT or "
+            "missing or wrong subcommand: init, slots, doctor, fence, backup FILE, skip N, retire SLOT or "
             "admit URL; see firn admin --help");
     if (admits)
         return admit(a.store, argv[2], a.as_is);
-    r = store_option_open(a.store, 0, &store);
+    r = strcmp(what, "init") == 0 ? store_option_open(a.store, 0, &store)
+                                  : store_option_open_existing(a.store, 0, &store);
     if (r >= 0)
         return strcmp(what, "doctor") == 0 ? admin_doctor_outside(a.store, a.json, r) : r;
     if (strcmp(what, "init") == 0)
@@ -366,7 +464,9 @@ int cmd_admin(int argc, char **argv)
     else if (strcmp(what, "doctor") == 0)
         r = admin_doctor(store, a.json);
     else if (strcmp(what, "fence") == 0)
-        r = fence(store);
+        r = fence(store, a.skip);
+    else if (strcmp(what, "backup") == 0)
+        r = backup(store, argv[2]);
     else if (strcmp(what, "skip") == 0)
         r = skip(store, argv[2], operands > 2 ? argv[3] : NULL);
     else

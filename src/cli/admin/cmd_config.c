@@ -268,7 +268,8 @@ int cmd_config(int argc, char **argv)
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(argv[1], verbs[i].name) != 0)
             continue;
-        r = store_option_open(c.store, 0, &store);
+        r = verbs[i].run == set ? store_option_open(c.store, 0, &store)
+                                : store_option_open_existing(c.store, 0, &store);
         if (r < 0)
             r = verbs[i].run(&c, store, argv + 2, operands - 1);
         firn_store_close(store);

@@ -254,7 +254,7 @@ int cmd_nodes(int argc, char **argv)
         return say_trouble("out of memory");
     w->n = &n;
     member_world_real(&w->world);
-    r = store_option_open(url, 0, &w->store);
+    r = store_option_open_existing(url, 0, &w->store);
     if (r < 0) {
         do {
             r = look(w);

@@ -194,6 +194,9 @@ T_TEST(lease_gate_of_sequences)
         { false, SLOT_HALTED, FIRN_EIO, LEASE_GATE_SHUT },
     };
     for (size_t i = 0; i < T_LEN(rows); i++)
-        T_EQ(lease_gate_of(rows[i].sound, rows[i].state, rows[i].error), rows[i].gate, "row %zu",
-             i);
+        T_EQ(lease_gate_of(rows[i].sound, false, rows[i].state, rows[i].error), rows[i].gate,
+             "row %zu", i);
+    T_EQ(lease_gate_of(true, true, SLOT_ACTIVE, 0), LEASE_GATE_SHUT);
+    T_EQ(lease_gate_of(false, true, SLOT_START, 0), LEASE_GATE_WAIT);
+    T_EQ(lease_gate_of(true, true, SLOT_HALTED, FIRN_EEXHAUSTED), LEASE_GATE_SHUT);
 }

@@ -1,0 +1,317 @@
+/* Notices that an SQLite database has lost its write-ahead log (sqlite_wal.h has the argument).
+ * Tests: tests/unit/store/sqlite_wal.c, tests/integration/wal.py. */
+#include "store/sqlite_wal.h"
+#include "id/diag.h"
+#include "id/fnv.h"
+#include "platform/assert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    CHECKPOINT_PAGES = 1000, /* SQLite's own default */
+    WAL_HEADER = 32,
+    WAL_SALT_AT = 16,
+    PLACE = 512, /* of one of the mark's two texts: no write tears both */
+    TEXT_MAX = 160,
+    STAMPS_MAX = 8, /* in one write */
+};
+
+/* --- the mark --- */
+
+struct mark {
+    uint64_t stamp;
+    uint64_t ino, born_s; /* of the database that it is about */
+    uint32_t born_ns;
+};
+
+static bool file_of(const char *path, struct mark *m)
+{
+    struct statx x;
+    if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &x) != 0)
+        return false;
+    bool born = x.stx_mask & STATX_BTIME;
+    m->ino = x.stx_ino;
+    m->born_s = born ? (uint64_t)x.stx_btime.tv_sec : 0;
+    m->born_ns = born ? x.stx_btime.tv_nsec : 0;
+    return true;
+}
+
+static bool same_database(const struct mark *a, const struct mark *b)
+{
+    return a->ino == b->ino && a->born_s == b->born_s && a->born_ns == b->born_ns;
+}
+
+static int encode(const struct mark *m, char out[PLACE])
+{
+    memset(out, 0, PLACE);
+    int n = snprintf(out, TEXT_MAX,
+                     "firn=mark 1 stamp=%" PRIu64 " ino=%" PRIu64 " born=%" PRIu64 ".%09" PRIu32,
+                     m->stamp, m->ino, m->born_s, m->born_ns);
+    return n + snprintf(out + n, TEXT_MAX, " sum=%016" PRIx64 "\n", fnv(FNV_BEGIN, out, (size_t)n));
+}
+
+/* There is one text for a mark: what does not encode to the same bytes is torn or no mark. */
+static bool decode(const char text[PLACE], struct mark *out)
+{
+    char again[PLACE], copy[PLACE + 1];
+    struct mark m;
+    memcpy(copy, text, PLACE);
+    copy[PLACE] = '\0';
+    if (sscanf(copy, "firn=mark 1 stamp=%" SCNu64 " ino=%" SCNu64 " born=%" SCNu64 ".%" SCNu32,
+               &m.stamp, &m.ino, &m.born_s, &m.born_ns) != 4)
+        return false;
+    encode(&m, again);
+    if (memcmp(again, text, PLACE) != 0)
+        return false;
+    *out = m;
+    return true;
+}
+
+/* The higher of the two texts; false: there is none. *out_place: where the next one goes. */
+static bool read_mark(int fd, struct mark *out, int *out_place)
+{
+    char text[PLACE];
+    bool found = false;
+    *out_place = 0;
+    for (int i = 0; i < 2; i++) {
+        struct mark m;
+        if (pread(fd, text, PLACE, (off_t)i * PLACE) != PLACE || !decode(text, &m) ||
+            (found && m.stamp < out->stamp))
+            continue;
+        found = true;
+        *out = m;
+        *out_place = 1 - i;
+    }
+    return found;
+}
+
+static int open_mark(const char *path, int flags)
+{
+    char name[4096];
+    int n = snprintf(name, sizeof name, "%s.mark", path);
+    if (n < 0 || (size_t)n >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(name, flags | O_CLOEXEC, 0600);
+}
+
+/* Raise the mark of this database to `stamp`. Several processes may do so at once: the highest
+ * stays. 0, or -1 with errno. */
+static int raise_mark(const char *path, uint64_t stamp)
+{
+    struct mark mine = { .stamp = stamp }, old;
+    char text[PLACE];
+    int place, r = -1, fd = open_mark(path, O_RDWR | O_CREAT);
+    if (fd < 0)
+        return -1;
+    if (!file_of(path, &mine) || flock(fd, LOCK_EX) != 0)
+        goto done;
+    if (read_mark(fd, &old, &place) && same_database(&old, &mine) && old.stamp >= stamp) {
+        r = 0;
+        goto done;
+    }
+    encode(&mine, text);
+    if (pwrite(fd, text, PLACE, (off_t)place * PLACE) == PLACE && fsync(fd) == 0)
+        r = 0;
+done:
+    close(fd); /* and with it the lock */
+    return r;
+}
+
+/* The mark's stamp, if there is one of this database; else 0. */
+static uint64_t marked(const char *path)
+{
+    struct mark mine = { 0 }, m;
+    int place, fd = open_mark(path, O_RDONLY);
+    if (fd < 0)
+        return 0;
+    bool found = flock(fd, LOCK_SH) == 0 && read_mark(fd, &m, &place) && file_of(path, &mine) &&
+                 same_database(&m, &mine);
+    close(fd);
+    return found ? m.stamp : 0;
+}
+
+/* --- the stamp --- */
+
+/* SQLITE_OK with the stamp; 0 in a database that has none yet. */
+static int read_stamp(sqlite3 *db, uint64_t *out)
+{
+    sqlite3_stmt *st;
+    *out = 0;
+    int rc = sqlite3_prepare_v2(
+        db, "SELECT count(*) FROM sqlite_schema WHERE name = 'stamp' AND type = 'table'", -1, &st,
+        NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = sqlite3_step(st);
+    bool has = rc == SQLITE_ROW && sqlite3_column_int(st, 0) == 1;
+    sqlite3_finalize(st);
+    if (rc != SQLITE_ROW || !has)
+        return rc == SQLITE_ROW ? SQLITE_OK : rc;
+    rc = sqlite3_prepare_v2(db, "SELECT coalesce(max(n), 0) FROM stamp", -1, &st, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *out = (uint64_t)sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+/* In one commit: the stamp becomes one more, or more than `above`. */
+static int raise_stamp(sqlite3 *db, uint64_t above, uint64_t *out)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS stamp(n INTEGER NOT NULL) STRICT;"
+             "INSERT INTO stamp SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM stamp);"
+             "UPDATE stamp SET n = max(n, %" PRIu64 ") + 1; COMMIT",
+             above);
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        return read_stamp(db, out); /* another process may have raised it since: as good */
+    if (!sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+/* --- the log --- */
+
+/* The salts of the log that this connection writes, also when its name is gone.
+ * SQLITE_IOERR_SHORT_READ: it is empty. */
+static int read_salt(sqlite3 *db, uint8_t out[8])
+{
+    sqlite3_file *f = NULL;
+    uint8_t header[WAL_HEADER] = { 0 };
+    int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, (void *)&f);
+    if (rc == SQLITE_OK)
+        rc = f && f->pMethods ? f->pMethods->xRead(f, header, sizeof header, 0) : SQLITE_IOERR;
+    memcpy(out, header + WAL_SALT_AT, 8);
+    return rc;
+}
+
+static int on_commit(void *user, sqlite3 *db, const char *name, int pages)
+{
+    struct wal_guard *g = user;
+    if (pages >= CHECKPOINT_PAGES) {
+        (void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        g->stamped = false;
+    }
+    return SQLITE_OK;
+}
+
+static bool look(const struct wal_guard *g, const char *suffix, struct stat *out)
+{
+    char name[4096];
+    int n = snprintf(name, sizeof name, "%s%s", g->path, suffix);
+    return n > 0 && (size_t)n < sizeof name && stat(name, out) == 0;
+}
+
+static bool same_files(const struct wal_guard *g)
+{
+    struct stat wal, shm;
+    return look(g, "-wal", &wal) && look(g, "-shm", &shm) && wal.st_dev == g->dev &&
+           wal.st_ino == g->wal && shm.st_ino == g->shm;
+}
+
+static int say_gone(const struct wal_guard *g, struct firn_diag *d)
+{
+    return firn__diag(d, FIRN_ESTORE, 0,
+                      "%.70s-wal or -shm was removed or replaced while it was open: stop all users "
+                      "of the store with SIGTERM, then start them",
+                      g->path);
+}
+
+int wal_guard_init(struct wal_guard *g, const char *path, struct firn_diag *d)
+{
+    *g = (struct wal_guard){ .path = strdup(path) };
+    return g->path ? 0 : firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+}
+
+void wal_guard_done(struct wal_guard *g)
+{
+    free(g->path);
+    g->path = NULL;
+}
+
+int wal_guard_connected(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
+{
+    struct stat wal, shm;
+    uint64_t stamp;
+    if (g->known)
+        return same_files(g) ? 0 : say_gone(g, d);
+    uint64_t mark = marked(g->path); /* first: a stamp may be raised meanwhile, and then its mark */
+    if (read_stamp(db, &stamp) != SQLITE_OK)
+        return firn__diag(d, FIRN_EIO, 0, "cannot read %.70s: %.60s", g->path, sqlite3_errmsg(db));
+    g->lost = mark > stamp;
+    if (look(g, "-wal", &wal) && look(g, "-shm", &shm)) {
+        g->known = true;
+        g->dev = wal.st_dev;
+        g->wal = wal.st_ino;
+        g->shm = shm.st_ino;
+    }
+    g->stamped = false;
+    sqlite3_wal_hook(db, on_commit, g);
+    return 0;
+}
+
+int wal_guard_check(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
+{
+    if (g->lost)
+        return firn__diag(d, FIRN_ESTORE, 0,
+                          "%.60s lost commits, its -wal file is missing or older: restore it, or "
+                          "`firn admin fence --skip N`",
+                          g->path);
+    if (!g->gone && (!g->known || same_files(g)))
+        return 0;
+    if (!g->gone) /* all that was committed is still in the open log: save it, once */
+        (void)sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    g->gone = true;
+    return say_gone(g, d);
+}
+
+static int stamp_and_mark(struct wal_guard *g, sqlite3 *db, uint64_t above)
+{
+    uint64_t stamp;
+    int rc = raise_stamp(db, above, &stamp);
+    if (rc != SQLITE_OK)
+        return rc;
+    firn_assert(stamp > above, "stamp=%" PRIu64 " above=%" PRIu64, stamp, above);
+    return raise_mark(g->path, stamp) == 0 ? SQLITE_OK : SQLITE_IOERR;
+}
+
+int wal_guard_committed(struct wal_guard *g, sqlite3 *db)
+{
+    uint8_t salt[8];
+    int rc = g->accepted ? SQLITE_IOERR_SHORT_READ : read_salt(db, salt);
+    /* A log may be begun anew between two commits: the stamp must be in the one that is left. */
+    for (int i = 0; i < STAMPS_MAX && rc == SQLITE_OK; i++) {
+        if (g->stamped && memcmp(salt, g->salt, sizeof salt) == 0)
+            return SQLITE_OK;
+        memcpy(g->salt, salt, sizeof salt);
+        g->stamped = true; /* the hook takes it back if it runs a checkpoint */
+        rc = stamp_and_mark(g, db, 0);
+        if (rc == SQLITE_OK)
+            rc = read_salt(db, salt);
+    }
+    g->stamped = false; /* with the next write: it failed, or others checkpoint all the time */
+    return rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc; /* an empty log holds nothing to lose */
+}
+
+int wal_guard_accept(struct wal_guard *g, sqlite3 *db, bool forever, struct firn_diag *d)
+{
+    g->accepted = !forever && (g->accepted || g->lost);
+    g->lost = false;
+    if (!forever || stamp_and_mark(g, db, marked(g->path)) == SQLITE_OK)
+        return 0;
+    return firn__diag(d, FIRN_EIO, 0, "cannot write %.100s: %.60s", g->path, sqlite3_errmsg(db));
+}
