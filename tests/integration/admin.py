@@ -37,7 +37,7 @@ def set_up(t):
     os.mkdir(state)
     store = f"sqlite:{state}/firn.db"
     status, _, said = admin(t, store, "slots")
-    t.check(status == 1 and "firn admin init" in said, f"an empty store says what to do: {said}")
+    t.check(status == 2 and "there is no store" in said and "firn admin init" in said, f"an empty store says what to do: {said}")
     t.equal(admin(t, store, "init", "--slots", "4", "--window", "6s", "--fresh")[0], 0, "init")
     status, _, said = admin(t, store, "init")
     t.check(status == 1 and "already" in said, f"but once: {said}")
