@@ -5,6 +5,7 @@
  * tests/property/drive/keyed_world.c; the simulator runs it with faults.
  */
 #include "coord/batch.h"
+#include "id/diag.h"
 #include "platform/assert.h"
 
 #include <inttypes.h>
@@ -65,6 +66,13 @@ void batch_return(struct batch_table *t, const char *name, size_t len, struct se
         rest.count += e->left.count;          /* the other half of the same grant */
     if (joined || e->left.count < rest.count) /* one piece is kept; a smaller one is a hole */
         e->left = rest;
+}
+
+void batch_forget(struct batch_table *t, const char *name, size_t len)
+{
+    struct ticket_entry *e = batch_entry(t, name, len);
+    e->left.count = 0;
+    e->op.base_len = 0; /* its writes whose outcome is open stay known */
 }
 
 /* Numbers in hand go back into the record, if nothing was taken from it since, or are given up: a
@@ -211,11 +219,17 @@ static bool list_joins(struct batch *b)
 }
 
 /* What the job in hand takes from its sequence. False: nothing. */
-static bool takes_something(struct batch *b)
+static bool takes_something(struct batch *b, struct firn_diag *d)
 {
     struct ticket_job *job = &b->job_[b->i_];
     if (!wants_plain(job) && b->asks_ == 0)
         return false;
+    if (seq_deleted(&b->e_->op.base)) { /* it may be created again: look at it anew then */
+        firn__diag(d, FIRN_ENOENT, 0, "the sequence was deleted");
+        fail(job, FIRN_ENOENT);
+        batch_forget(b->table_, job->name, job->name_len);
+        return false;
+    }
     put_left_back(b->e_);
     b->want_ = wants_plain(job) ? job->want : 0;
     if (b->want_ > 0 && seq_left(&b->e_->op.base) < job->least) { /* the rest is of no use */
@@ -368,7 +382,7 @@ enum batch_do batch_next(struct batch *b, int *out_result, struct firn_diag *d)
                 b->client_key = &job->keyed[b->k_]->ask.key;
                 return BATCH_READ_KEY;
             }
-            if (!takes_something(b)) {
+            if (!takes_something(b, d)) {
                 next_job(b);
                 break;
             }

@@ -54,6 +54,9 @@ struct ticket_entry *batch_entry(struct batch_table *t, const char *name, size_t
  * unless another process has taken higher ones by then. */
 void batch_return(struct batch_table *t, const char *name, size_t len, struct seq_range rest);
 
+/* Read the record anew, and give no number that is in hand: it was deleted. */
+void batch_forget(struct batch_table *t, const char *name, size_t len);
+
 enum batch_do {
     BATCH_READ,      /* the register `key`, fresh: a sequence's record -> batch_read_done */
     BATCH_READ_KEY,  /* the register of *client_key, fresh -> batch_key_done */

@@ -83,6 +83,48 @@ bool seq_skip(struct seq_record *r, uint64_t n, const struct nonce *req)
     return true;
 }
 
+void seq_delete(struct seq_record *r, const struct nonce *req)
+{
+    r->max = 0;
+    r->req = *req;
+    firn_assert(seq_left(r) == 0);
+}
+
+int seq_renew(const struct seq_record *deleted, const struct seq_spec *spec,
+              const struct nonce *req, struct seq_record *out, struct firn_diag *d)
+{
+    struct seq_record fresh;
+    firn_assert(seq_deleted(deleted));
+    int r = seq_new(spec, req, &fresh, d);
+    if (r != 0)
+        return r;
+    if (fresh.mode != deleted->mode || fresh.step != deleted->step ||
+        fresh.offset != deleted->offset || strcmp(fresh.note, deleted->note) != 0)
+        return firn__diag(d, FIRN_ECONFLICT, 0,
+                          "it was deleted: create it again with the same mode, step, offset and "
+                          "dates, or choose another name");
+    if (spec->resume && fresh.next < deleted->next)
+        fresh.next = deleted->next;
+    if (fresh.next < deleted->next)
+        return firn__diag(d, FIRN_ECONFLICT, 0,
+                          "it was deleted, and numbers below %" PRIu64
+                          " may have been given: create it again with a start of %" PRIu64
+                          " or more",
+                          deleted->next, deleted->next);
+    if (fresh.next > fresh.max && !spec->resume)
+        return firn__diag(d, FIRN_ECONFLICT, 0, "no number fits between start and max");
+    struct seq_record renewed = *deleted; /* with its writers: one may still look for its write */
+    renewed.start = fresh.start;
+    renewed.max = fresh.max;
+    renewed.next = fresh.next;
+    renewed.req = *req;
+    firn_assert(renewed.next >= deleted->next && renewed.next >= renewed.start &&
+                    renewed.next % renewed.step == renewed.offset,
+                "next %" PRIu64 " after %" PRIu64, renewed.next, deleted->next);
+    *out = renewed;
+    return 0;
+}
+
 /* ---- one write in flight ---- */
 
 void seq_op_init(struct seq_op *op)

@@ -37,6 +37,7 @@ struct seq_spec { /* zero means the default */
     uint64_t offset; /* numbers are offset modulo step */
     uint64_t max;    /* default SEQ_NUMBER_MAX */
     const char *note;
+    bool resume; /* where it was deleted: go on above its numbers, wherever start is */
 };
 
 /* The record of a new sequence; FIRN_EINVAL with the cause in `d`. */
@@ -52,6 +53,21 @@ uint64_t seq_left(const struct seq_record *r);
 
 /* Pass over the next n numbers, or over all that are left. False: there is nothing to pass over. */
 FIRN_MUSTUSE bool seq_skip(struct seq_record *r, uint64_t n, const struct nonce *req);
+
+/* A deleted sequence keeps its record, so that none of its numbers comes again: only `max` becomes
+ * 0, which no other record has. Every reader then finds no number left in it. */
+static inline bool seq_deleted(const struct seq_record *r)
+{
+    return r->max == 0;
+}
+
+void seq_delete(struct seq_record *r, const struct nonce *req);
+
+/* The record of a deleted sequence that is created again. What servers may have kept of it must
+ * stay the same: mode, step, offset and note. FIRN_ECONFLICT: they differ, or the first number
+ * would be one that may have been given; the cause is in `d`. */
+FIRN_MUSTUSE int seq_renew(const struct seq_record *deleted, const struct seq_spec *spec,
+                           const struct nonce *req, struct seq_record *out, struct firn_diag *d);
 
 #define SEQ_MINE 16
 

@@ -116,6 +116,84 @@ void ticket_return(struct tickets *t, const char *name, size_t name_len, struct 
     batch_return(&t->table, name, name_len, rest);
 }
 
+/* Replaces a record that was read by `next`. FIRN_EAGAIN: another process wrote, or the outcome is
+ * open: read again. */
+static int replace(struct tickets *t, const char *name, size_t name_len,
+                   const struct firn_record *rec, const struct seq_record *next,
+                   struct firn_diag *d)
+{
+    char key[RECORD_KEY_BUF], text[RECORD_TEXT_MAX];
+    struct firn_cas cas = { firn_slice(key, seq_key(name, name_len, key)),
+                            firn_slice(rec->value, rec->len),
+                            firn_slice(text, seq_encode(next, text)) };
+    int r = firn_store_cas(t->store, &cas, d);
+    if (r == 0)
+        batch_forget(&t->table, name, name_len);
+    return r == FIRN_ECONFLICT || r == FIRN_EUNKNOWN ? FIRN_EAGAIN : r;
+}
+
+static int busy(struct firn_diag *d)
+{
+    return firn__diag(d, FIRN_EAGAIN, 0, "other processes keep taking numbers: try again");
+}
+
+/* Create a deleted sequence again. */
+static int renew(struct tickets *t, const char *name, size_t name_len, const struct seq_spec *spec,
+                 struct seq_record *out, struct firn_diag *d)
+{
+    struct firn_record rec;
+    struct seq_record there, next;
+    struct seq_keys keys;
+    struct nonce req;
+    draw(t, &req);
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        int r = read_sequence(t, name, name_len, &rec, &there, &keys, d);
+        if (r != 0)
+            return r;
+        if (out)
+            *out = there;
+        if (!seq_deleted(&there))
+            return nonce_eq(&there.req, &req)
+                       ? 0
+                       : firn__diag(d, FIRN_ECONFLICT, 0, "the sequence '%.*s' exists",
+                                    (int)name_len, name);
+        r = seq_renew(&there, spec, &req, &next, d);
+        if (r == 0)
+            r = replace(t, name, name_len, &rec, &next, d);
+        if (r == 0 && out)
+            *out = next;
+        if (r != FIRN_EAGAIN)
+            return r;
+    }
+    return busy(d);
+}
+
+int ticket_delete(struct tickets *t, const char *name, size_t name_len, struct seq_record *out,
+                  struct firn_diag *d)
+{
+    struct firn_record rec;
+    struct seq_keys keys;
+    struct nonce req;
+    bool sent = false;
+    draw(t, &req);
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        *out = (struct seq_record){ .step = 0 };
+        int r = read_sequence(t, name, name_len, &rec, out, &keys, d);
+        if (r == 0 && seq_deleted(out))
+            return sent && nonce_eq(&out->req, &req) ? 0 : FIRN_ENOENT;
+        if (r == 0)
+            r = keyed_flush(t->store, out, &keys, keyed_period(name, name_len), d);
+        if (r != 0)
+            return r;
+        seq_delete(out, &req);
+        sent = true;
+        r = replace(t, name, name_len, &rec, out, d);
+        if (r != FIRN_EAGAIN)
+            return r;
+    }
+    return busy(d);
+}
+
 int ticket_create(struct tickets *t, const char *name, size_t name_len, const struct seq_spec *spec,
                   struct seq_record *out, struct firn_diag *d)
 {
@@ -140,6 +218,8 @@ int ticket_create(struct tickets *t, const char *name, size_t name_len, const st
             return got == FIRN_ENOENT ? r : got;
         r = nonce_eq(&there.req, &req) ? 0 : FIRN_ECONFLICT;
         made = there;
+        if (seq_deleted(&there))
+            return renew(t, name, name_len, spec, out, d);
     }
     if (out && (r == 0 || r == FIRN_ECONFLICT))
         *out = made;
@@ -179,7 +259,7 @@ int ticket_skip(struct tickets *t, const char *name, size_t name_len, uint64_t n
         if (r != FIRN_ECONFLICT)
             return r;
     }
-    return firn__diag(d, FIRN_EAGAIN, 0, "other processes keep taking numbers: try again");
+    return busy(d);
 }
 
 struct listing {
@@ -243,6 +323,8 @@ static int page_one(void *user, struct firn_slice key, struct firn_slice value)
     if (inner)
         return PAGE_ENDS;
     p->at[len] = '\0';
+    if (seq_deleted(&r))
+        return 0;
     p->left--;
     return p->listing.each(p->listing.user, name, len, &r);
 }

@@ -35,11 +35,17 @@ FIRN_MUSTUSE int ticket_flush(struct tickets *t, const char *name, size_t name_l
 /* Numbers of a grant that no request took: batch_return(). */
 void ticket_return(struct tickets *t, const char *name, size_t name_len, struct seq_range rest);
 
-/* FIRN_ECONFLICT: it exists (then *out, if not NULL, is the existing one). */
+/* FIRN_ECONFLICT: it exists (then *out, if not NULL, is the existing one), or it was deleted and
+ * cannot be created again like this (seq_deleted(out)). */
 FIRN_MUSTUSE int ticket_create(struct tickets *t, const char *name, size_t name_len,
                                const struct seq_spec *spec, struct seq_record *out,
                                struct firn_diag *d);
-/* FIRN_ENOENT. */
+/* The record stays, marked (seq_delete). FIRN_ENOENT: there is none, or it is deleted: then *out is
+ * its record, else *out has step 0. FIRN_EUNKNOWN: done, or not. */
+FIRN_MUSTUSE int ticket_delete(struct tickets *t, const char *name, size_t name_len,
+                               struct seq_record *out, struct firn_diag *d);
+
+/* FIRN_ENOENT. The record may be a deleted one's. */
 FIRN_MUSTUSE int ticket_describe(struct tickets *t, const char *name, size_t name_len,
                                  struct seq_record *out, struct firn_diag *d);
 
@@ -55,7 +61,7 @@ FIRN_MUSTUSE int ticket_list(struct tickets *t, ticket_each_fn *each, void *user
                              struct firn_diag *d);
 
 /* A page of the sequences that were created, by name: up to `max` of those behind the cursor `at`
- * ("" for the first page). The counters of a dated sequence's periods are passed over, all of them
+ * ("" for the first page). Deleted ones and the counters of a dated sequence's periods are passed over, all of them
  * at once. The work is bounded whatever there is: TICKET_PAGE_LOOKS registers, TICKET_PAGE_JUMPS
  * scans. *out_more: `at` is the cursor for more; a page may be shorter than `max`. */
 #define TICKET_CURSOR_MAX (RECORD_NAME_MAX + 2)

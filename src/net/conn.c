@@ -528,7 +528,8 @@ void conn_settle(struct conn *c)
     bool progress = c->first && c->first->done;
     todo_remove(c);
     conn_collect(c);
-    firn_assert((c->waiting > 0) == (c->first != NULL) && c->waiting <= DEFERRED_PER_CONN,
+    firn_assert((c->waiting > 0) == (c->first != NULL) &&
+                    c->waiting <= DEFERRED_PER_CONN + REPLIES_MORE_MAX,
                 "waiting=%u", c->waiting);
     conn_send(c);
     if (c->state == CONN_WAITING && !c->first)

@@ -14,8 +14,8 @@ enum {
     READ_BYTES = 32 * 1024, /* most that one read takes; libuv does up to 32 in a row */
     IN_BYTES_MAX = READ_BYTES + 128 * 1024, /* behind the longest unfinished request */
     REQUESTS_PER_WAKE = 2048,               /* then other connections have their turn */
-    DEFERRED_PER_CONN = 1024,               /* replies that wait on one connection */
-    LINGER_MS = 2000, /* for the peer to read our last words before we close */
+    DEFERRED_PER_CONN = 1024, /* replies that wait on one connection; reply_more() adds to them */
+    LINGER_MS = 2000,         /* for the peer to read our last words before we close */
 };
 
 _Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)HTTP_REQUEST_BYTES_MAX, "");

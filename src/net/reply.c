@@ -17,7 +17,7 @@ enum {
 struct reply *reply_new(struct conn *c)
 {
     struct loop *l = c->loop;
-    if (c->waiting >= DEFERRED_PER_CONN)
+    if (c->waiting >= DEFERRED_PER_CONN + REPLIES_MORE_MAX)
         return NULL;
     firn_assert(c->state == CONN_READING && (c->waiting > 0) == (c->first != NULL),
                 "state=%d waiting=%u", c->state, c->waiting);
@@ -77,6 +77,28 @@ struct reply *reply_defer(struct reply *r, enum defer_mode mode)
     q->serial = mode == DEFER_SERIAL;
     q->deferred = r->deferred = true;
     return q;
+}
+
+struct reply *reply_more(struct reply *r, struct reply *spot)
+{
+    struct conn *c = peer_conn(r->peer);
+    struct reply *m = spot;
+    firn_assert(!r->done);
+    if (c->first)
+        m = reply_new(c);
+    else
+        *spot = (struct reply){ .out = &c->loop->out, .peer = &c->peer, .loop = c->loop };
+    if (m)
+        m->keep_alive = true;
+    return m;
+}
+
+void reply_more_done(struct reply *r, struct reply *more)
+{
+    if (more->out == &more->own && !more->deferred)
+        reply_done(more);
+    if (r->out != &r->own) /* the rest of this answer stands in the queue */
+        r->deferred = peer_conn(r->peer)->first != NULL;
 }
 
 void reply_expect(struct reply *r, size_t len)

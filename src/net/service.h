@@ -110,6 +110,13 @@ static inline bool reply_behind(const struct reply *r)
     return r->out == &r->own;
 }
 
+/* For RESP, an array whose elements are answered one by one: append its head to `r`, then for each
+ * element call reply_more(), answer or defer what it returns (`spot`, or a reply behind those that
+ * wait), and call reply_more_done(). At most REPLIES_MORE_MAX elements. NULL: no memory. */
+enum { REPLIES_MORE_MAX = 1024 };
+struct reply *reply_more(struct reply *r, struct reply *spot);
+void reply_more_done(struct reply *r, struct reply *more);
+
 enum defer_mode {
     DEFER_PIPELINED, /* the connection's next requests may be handed over meanwhile */
     DEFER_SERIAL,    /* nothing more of this connection before reply_done() */

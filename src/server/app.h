@@ -80,6 +80,7 @@ struct service_ctx {
 void http_handle(struct service_ctx *ctx, const struct http_request *req, struct reply *r);
 void resp_handle(struct service_ctx *ctx, const struct resp_request *req, struct reply *r);
 bool resp_is_command(const char *p, size_t len);
+void resp_session_free(struct peer *p); /* when the connection is gone */
 
 void resp_waits_free(struct service_ctx *ctx);
 

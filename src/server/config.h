@@ -10,6 +10,7 @@ struct config_token {
     char *name;                             /* for logs and metrics, never secret */
     uint8_t sha256[32];                     /* of the token's bytes */
     struct config_strings kinds, sequences; /* it may mint these: config_scope_allows() */
+    bool admin;                             /* it may delete these sequences */
 };
 
 struct config_tokens {
@@ -49,7 +50,7 @@ struct config {
         char *tls_cert, *tls_key, *tls_ca; /* paths, or NULL */
     } cluster;                             /* for the store raft: */
     struct {
-        uint64_t connections, connections_per_address, ids_per_request;
+        uint64_t connections, connections_per_address, ids_per_request, sequences;
         uint64_t header_ms, idle_ms, notice_ms, drain_ms;
     } limits;
     struct {

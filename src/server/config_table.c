@@ -230,6 +230,8 @@ static const struct setting settings[] = {
           "open connections from one address (IPv6: from one /64); 0: no limit, nor on loopback" },
     { "limits.ids_per_request", SETTING_UINT, 0, AT(limits.ids_per_request), "100000",
       RANGE(1, 10000000), .help = "largest n= or COUNT" },
+    { "limits.sequences", SETTING_UINT, 0, AT(limits.sequences), "1000000", RANGE(0, UINT32_MAX),
+      .help = "sequences in the store; at so many none is created any more; 0: no limit" },
     { "limits.header_ms", SETTING_UINT, 0, AT(limits.header_ms), "10000", RANGE(10, YEAR_MS),
       .help = "time for a request to arrive, from its first byte on" },
     { "limits.idle_ms", SETTING_UINT, 0, AT(limits.idle_ms), "60000", RANGE(10, YEAR_MS),

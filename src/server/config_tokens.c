@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_NAME, KEY_SHA256, KEY_KINDS, KEY_SEQUENCES };
+enum { KEY_NAME, KEY_SHA256, KEY_KINDS, KEY_SEQUENCES, KEY_ADMIN };
 
 static int hex_digit(char c)
 {
@@ -92,6 +92,10 @@ static int add_token(void *at, size_t n, const struct config_strings *values, st
     int e = check_scope(name, &values[KEY_KINDS], &values[KEY_SEQUENCES], why);
     if (e)
         return e;
+    const char *admin = values[KEY_ADMIN].n ? values[KEY_ADMIN].v[0] : "false";
+    token.admin = strcmp(admin, "true") == 0;
+    if (!token.admin && strcmp(admin, "false") != 0)
+        return firn__diag(why, FIRN_EFORMAT, 0, "token '%.40s': admin is true or false", name);
     struct config_token *grown = realloc(to->v, (to->n + 1) * sizeof *grown);
     if (!grown)
         return firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
@@ -130,6 +134,8 @@ static void write_tokens(const void *at, FILE *out)
         fputc('"', out);
         write_scope("kinds", &t->v[i].kinds, out);
         write_scope("sequences", &t->v[i].sequences, out);
+        if (t->v[i].admin)
+            fputs(", admin: true", out);
         fputs(" }", out);
     }
     fputc(']', out);
@@ -148,11 +154,12 @@ static void free_tokens(void *at)
 }
 
 const struct setting_entries config_tokens_type = {
-    .keys_n = 4,
+    .keys_n = 5,
     .keys = { [KEY_NAME] = { "name", false },
               [KEY_SHA256] = { "token_sha256", false },
               [KEY_KINDS] = { "kinds", true },
-              [KEY_SEQUENCES] = { "sequences", true } },
+              [KEY_SEQUENCES] = { "sequences", true },
+              [KEY_ADMIN] = { "admin", false } },
     .add = add_token,
     .write = write_tokens,
     .free = free_tokens,

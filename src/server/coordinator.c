@@ -4,6 +4,7 @@
  * (outbox.c).
  */
 #include "server/coordinator_in.h"
+#include "firn/dated.h"
 #include "daemon/log.h"
 #include "drive/hold.h"
 #include "store/slotlock.h"
@@ -49,30 +50,104 @@ static void run_list(struct coordinator *c, struct job *j)
     j->list = NULL;
 }
 
+static int create(struct coordinator *c, struct job *j, const struct seq_spec *spec,
+                  struct seq_record *out)
+{
+    uint64_t n = atomic_load_explicit(&c->stats.sequences, memory_order_relaxed);
+    if (c->opts.sequences_max && n >= c->opts.sequences_max) {
+        *out = (struct seq_record){ .step = 0 };
+        if (ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag) == 0 &&
+            !seq_deleted(out))
+            return FIRN_ECONFLICT;
+        snprintf(j->diag.text, sizeof j->diag.text,
+                 "there are %" PRIu64 " sequences, and limits.sequences allows no more: delete "
+                 "some, or raise it",
+                 n);
+        return FIRN_ENOSPC;
+    }
+    int r = ticket_gate_create(c, &j->diag);
+    if (r == 0)
+        r = ticket_create(&c->tickets, j->name, j->name_len, spec, out, &j->diag);
+    if (r != 0)
+        return r;
+    census_changed(&c->census, 1, &c->stats.sequences);
+    log_info("sequence_created", "name=%s mode=%s", j->name,
+             out->mode == SEQ_RANGE ? "range" : "gapless");
+    return 0;
+}
+
+static int refuse_deleted(struct job *j, const struct seq_record *r)
+{
+    snprintf(
+        j->diag.text, sizeof j->diag.text,
+        "sequence %s was deleted: POST /v1/sequences creates it again, with a start of %" PRIu64
+        " or more",
+        j->name, r->next);
+    return FIRN_ENOENT;
+}
+
 /* A sequence's record; the default one is created when it is first asked for. */
 int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record *out)
 {
     int r = ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag);
+    if (r == 0 && seq_deleted(out))
+        return refuse_deleted(j, out);
     if (r != FIRN_ENOENT)
         return r;
-    bool create = j->create || strcmp(j->name, DEFAULT_SEQUENCE) == 0;
-    int gate = create ? ticket_gate_create(c, &j->diag) : 0;
-    if (gate)
-        return gate;
-    if (strcmp(j->name, DEFAULT_SEQUENCE) == 0) {
-        r = ticket_create(&c->tickets, j->name, j->name_len, &c->opts.first, out, &j->diag);
-    } else if (j->create) {
-        struct seq_spec spec = { .mode = SEQ_RANGE };
-        r = ticket_create(&c->tickets, j->name, j->name_len, &spec, out, &j->diag);
-    } else {
+    struct seq_spec range = { .mode = SEQ_RANGE };
+    bool first = strcmp(j->name, DEFAULT_SEQUENCE) == 0;
+    if (!first && !j->create) {
         snprintf(j->diag.text, sizeof j->diag.text,
                  "there is no sequence %s: create it with POST /v1/sequences", j->name);
         return r;
     }
-    if (r == 0)
-        log_info("sequence_created", "name=%s mode=%s", j->name,
-                 out->mode == SEQ_RANGE ? "range" : "gapless");
+    r = create(c, j, first ? &c->opts.first : &range, out);
+    if (r == FIRN_ECONFLICT && seq_deleted(out))
+        return refuse_deleted(j, out);
     return r == FIRN_ECONFLICT ? 0 : r; /* another process was faster: *out is what it made */
+}
+
+/* The counter of the current period, which other servers may be counting in. They look at the
+ * sequence again when it refuses them, and whenever they enter another period. */
+static int delete_period(struct coordinator *c, struct job *j)
+{
+    uint32_t reset, digits, period;
+    struct seq_record r;
+    char name[sizeof j->name + 16];
+    if (dated_note_parse(j->record.note, &reset, &digits) != 0)
+        return 0;
+    int64_t now_s = clock_f_at(&c->lease->clock, (int64_t)mono_ns()) / 1000000000;
+    if (c->lease->clock.state == CLOCK_WAIT || firn_dated_period(reset, now_s, &period) != 0)
+        return FIRN_ECLOCK;
+    int n = snprintf(name, sizeof name, "%s%c%u", j->name, RECORD_INNER, period);
+    int e = n > RECORD_NAME_MAX ? 0 : ticket_delete(&c->tickets, name, (size_t)n, &r, &j->diag);
+    return e == FIRN_ENOENT ? 0 : e;
+}
+
+static int run_delete(struct coordinator *c, struct job *j)
+{
+    int r = ticket_gate_create(c, &j->diag); /* another store's sequences are not ours to delete */
+    if (r == 0)
+        r = ticket_delete(&c->tickets, j->name, j->name_len, &j->record, &j->diag);
+    bool gone = r == 0 || (r == FIRN_ENOENT && j->record.step > 0);
+    int period = gone ? delete_period(c, j) : 0;
+    if (gone)
+        coordinator_forget(c, j->name, j->name_len);
+    if (r == FIRN_ENOENT)
+        snprintf(j->diag.text, sizeof j->diag.text, "there is no sequence %s", j->name);
+    if (r != 0)
+        return r;
+    census_changed(&c->census, -1, &c->stats.sequences);
+    log_info("sequence_deleted", "name=%s next=%" PRIu64, j->name, j->record.next);
+    return period;
+}
+
+void coordinator_forget(struct coordinator *c, const char *name, size_t len)
+{
+    struct known *k = &c->known[record_name_hash(name, len) % KNOWN_MAX];
+    if (strlen(k->name) == len && memcmp(k->name, name, len) == 0)
+        *k = (struct known){ .dated = false };
+    ranges_close(&c->ranges, name, len);
 }
 
 static void lease_done(struct lease_ask *a, int result)
@@ -100,10 +175,11 @@ bool coordinator_run_other(struct coordinator *c, struct job *j)
         run_list(c, j);
     else if (j->what == JOB_NODES)
         j->result = nodes_list(c->nodes, c->store, &j->nodes, &j->list_n, &j->diag);
-    else if (j->what == JOB_CREATE && (j->result = ticket_gate_create(c, &j->diag)) == 0)
-        j->result = ticket_create(&c->tickets, j->name, j->name_len, &j->spec, &j->record,
-                                  &j->diag);
-    else if (j->what != JOB_CREATE)
+    else if (j->what == JOB_CREATE)
+        j->result = create(c, j, &j->spec, &j->record);
+    else if (j->what == JOB_DELETE)
+        j->result = run_delete(c, j);
+    else
         j->result = coordinator_describe(c, j, &j->record);
     return true;
 }
@@ -308,11 +384,12 @@ static void *run(void *arg)
         if (!wait_for_work(c, mono_ms() + REOPEN_MS, &jobs))
             goto stop;
     uint64_t due_ms = step(c), sweep_ms = mono_ms(), nodes_ms = sweep_ms, leases_ms = sweep_ms;
-    uint64_t watch_ms = UINT64_MAX;
+    uint64_t watch_ms = UINT64_MAX, census_ms = sweep_ms;
     bool passed = serve(c, jobs);
-    while (wait_for_work(
-        c, earliest(earliest(earliest(due_ms, leases_ms), watch_ms), earliest(sweep_ms, nodes_ms)),
-        &jobs)) {
+    while (wait_for_work(c,
+                         earliest(earliest(earliest(due_ms, leases_ms), watch_ms),
+                                  earliest(earliest(sweep_ms, nodes_ms), census_ms)),
+                         &jobs)) {
         passed = serve(c, jobs);
         if (jobs || mono_ms() >= leases_ms) /* a job may have left a request that waits */
             leases_ms = leases_step(c->leases, c->store);
@@ -323,6 +400,8 @@ static void *run(void *arg)
                                                               : mono_ms() + RETRY_MS * 20;
         if (mono_ms() >= nodes_ms)
             nodes_ms = nodes_step(c->nodes, c->store, c->lease);
+        if (mono_ms() >= census_ms)
+            census_ms = census_step(&c->census, &c->tickets, mono_ms(), &c->stats.sequences);
         watch_ms = ticket_gate_watch(c, !jobs);
         if (!passed || (jobs && c->failed)) /* what failed was put back: give the store a moment */
             usleep(RETRY_MS * 1000);

@@ -24,6 +24,7 @@ enum job_what {
     JOB_KEEP,     /* the IDs in keyed->idem, under their key */
     JOB_FETCH,    /* the next block of a range sequence, ahead of need */
     JOB_CREATE,   /* a sequence as `spec` says */
+    JOB_DELETE,   /* a sequence */
     JOB_DESCRIBE, /* the record of a sequence */
     JOB_LIST,     /* up to `want` sequences behind the cursor */
     JOB_NODES,    /* all members of the store */
@@ -60,7 +61,7 @@ struct job {
     struct firn_diag diag;
     struct seq_range range;   /* JOB_TAKE */
     bool more;                /* JOB_TAKE: fewer than `want`, but the sequence has more; JOB_LIST */
-    struct seq_record record; /* JOB_TAKE, _CREATE, _DESCRIBE */
+    struct seq_record record; /* JOB_TAKE, _CREATE, _DESCRIBE, _DELETE */
     uint32_t period;          /* of a dated sequence: 20261116 */
     struct job_listed *list;  /* JOB_LIST: malloc'd, the receiver frees it */
     struct node_listed *nodes; /* JOB_NODES: the same */
@@ -86,11 +87,12 @@ struct coordinator_opts {
                       struct firn_diag *d);
     void *open_user;
     struct lease_params lease;
-    const char *addresses; /* of the ports, for the other nodes; borrowed for the call */
-    struct seq_spec first; /* DEFAULT_SEQUENCE, made when it is first asked for */
-    uint64_t retention_s;  /* how long a key is kept */
-    uint32_t leases_max;   /* slots lent to clients */
-    uint64_t wait_ms;      /* how long a ticket waits for a store that fails; default 5,000 */
+    const char *addresses;  /* of the ports, for the other nodes; borrowed for the call */
+    struct seq_spec first;  /* DEFAULT_SEQUENCE, made when it is first asked for */
+    uint64_t retention_s;   /* how long a key is kept */
+    uint64_t sequences_max; /* 0: no limit */
+    uint32_t leases_max;    /* slots lent to clients */
+    uint64_t wait_ms;       /* how long a ticket waits for a store that fails; default 5,000 */
     _Atomic uint64_t *const *last; /* highest tick (lease ticks) stamped, one for each loop */
     size_t last_n;
 };
@@ -99,6 +101,7 @@ struct coordinator_stats {
     _Atomic uint64_t commits, commit_errors, conflicts, tickets, steps;
     _Atomic bool tickets_failing; /* for a second or longer no number could be committed */
     _Atomic uint64_t keys_kept, keys_replayed, keys_removed;
+    _Atomic uint64_t sequences; /* that there are, as census.h counts them */
 };
 
 /* Opens the store and starts the thread. `board` is borrowed. FIRN_EIO, FIRN_EINVAL ...: diag. A

@@ -7,6 +7,7 @@
 
 #include "platform/assert.h"
 #include "platform/mono.h"
+#include "server/census.h"
 #include "server/coordinator.h"
 
 enum { KNOWN_MAX = 1024 };
@@ -32,6 +33,7 @@ struct coordinator {
     struct lease *lease;
     struct nodes *nodes;
     struct leases *leases;
+    struct census census;
     struct lease_world world;
     struct slot_lock slots;
     struct coordinator_stats stats;
@@ -72,6 +74,9 @@ void job_hand_back(struct job *j);
 
 /* A sequence's record; the default one is created when it is first asked for. */
 FIRN_MUSTUSE int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record *out);
+
+/* A sequence was deleted: nothing that is remembered of it counts any more. */
+void coordinator_forget(struct coordinator *c, const char *name, size_t len);
 
 /* A job that neither takes numbers nor keeps a key. False: it hands itself back later. */
 bool coordinator_run_other(struct coordinator *c, struct job *j);

@@ -46,6 +46,13 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
     int r = firn_dated_period(k->reset, now_s(c), &period);
     if (r || period <= k->period)
         return r;
+    struct seq_record now;
+    if (k->period && (r = ticket_describe(&c->tickets, k->name, strlen(k->name), &now, d)) != 0)
+        return r;
+    if (k->period && seq_deleted(&now)) {
+        snprintf(d->text, sizeof d->text, "the sequence was deleted");
+        return FIRN_ENOENT;
+    }
     char name[sizeof k->name + 16];
     int n = snprintf(name, sizeof name, "%s%c%u", k->name, RECORD_INNER, period);
     if (n > RECORD_NAME_MAX) {
@@ -57,7 +64,8 @@ static int enter_period(struct coordinator *c, struct known *k, struct firn_diag
                              .step = k->record.step,
                              .offset = k->record.offset,
                              .max = k->record.max,
-                             .note = "" };
+                             .note = "",
+                             .resume = true };
     r = ticket_gate_create(c, d);
     if (r == 0)
         r = ticket_create(&c->tickets, name, (size_t)n, &spec, NULL, d);
@@ -127,6 +135,8 @@ static bool hopeless(const struct coordinator *c, int error, uint64_t now)
 static void put_back(struct coordinator *c, struct job *j, int error, const struct firn_diag *d)
 {
     uint64_t now = mono_ms();
+    if (error == FIRN_ENOENT && j)
+        coordinator_forget(c, j->name, j->name_len);
     firn_assert(error < 0 && jobs_linked(&c->again, c->again_tail), "error=%d", error);
     while (j) {
         struct job *next = j->next;

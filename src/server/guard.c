@@ -30,6 +30,7 @@ struct guard_token {
     uint64_t client; /* in the rates */
     char *name;
     struct config_strings kinds, sequences;
+    bool admin;
 };
 
 struct guard_table { /* constant but for refs */
@@ -137,6 +138,7 @@ static struct guard_table *table_new(struct guard *g, const struct config *c)
         struct guard_token *k = &t->token[t->n++];
         memcpy(k->sha256, from->v[i].sha256, SHA256_BYTES);
         k->name = strdup(from->v[i].name);
+        k->admin = from->v[i].admin;
         if (!strings_copy(&k->kinds, &from->v[i].kinds) ||
             !strings_copy(&k->sequences, &from->v[i].sequences) || !k->name) {
             table_unref(t);
@@ -323,7 +325,7 @@ int guard_check_at(struct guard_view *v, struct peer *peer, struct slice authori
                    enum guard_what what, struct slice name, uint64_t now_ns,
                    struct guard_refusal *why)
 {
-    bool on = guard_on(v), operates = what == GUARD_OPERATE;
+    bool on = guard_on(v), operates = what == GUARD_OPERATE || what == GUARD_DELETE;
     if (!on && !operates)
         return 0;
     enum guard_reason reason = GUARD_FINE;
@@ -340,6 +342,8 @@ int guard_check_at(struct guard_view *v, struct peer *peer, struct slice authori
         !config_scope_allows(what == GUARD_MINT_KIND ? &who->kinds : &who->sequences, name.p,
                              name.len))
         reason = GUARD_NOT_ALLOWED;
+    if (reason == GUARD_FINE && what == GUARD_DELETE && who && !who->admin)
+        reason = GUARD_NOT_ADMIN;
     if (reason == GUARD_FINE)
         return 0;
     *why = (struct guard_refusal){ .reason = reason, .token = who ? who->name : NULL };
@@ -377,7 +381,7 @@ int guard_check(struct service_ctx *ctx, struct peer *peer, struct slice authori
                 enum guard_what what, struct slice name, struct guard_refusal *why)
 {
     struct guard_view *v = &ctx->guard;
-    if (!guard_on(v) && what != GUARD_OPERATE)
+    if (!guard_on(v) && what != GUARD_OPERATE && what != GUARD_DELETE)
         return 0;
     uint64_t now = v->active ? now_ns(v) : 0;
     return guard_check_at(v, peer, authorization, what, name, now, why);
@@ -422,6 +426,7 @@ static void log_refusal(const struct reply *r, const struct guard_refusal *why)
                                          [GUARD_BAD_TOKEN] = "unknown token",
                                          [GUARD_NOT_ALLOWED] = "not in scope",
                                          [GUARD_NOT_LOCAL] = "not local",
+                                         [GUARD_NOT_ADMIN] = "not an admin",
                                          [GUARD_TOO_FAST] = "too fast" };
     char address[PEER_ADDRESS_BUF];
     if (!log_wants(LOG_LEVEL_WARN))
@@ -436,6 +441,9 @@ static int shown(struct slice name)
 {
     return (int)(name.len < SHOWN_BYTES_MAX ? name.len : SHOWN_BYTES_MAX);
 }
+
+static const char not_admin[] =
+    "to delete a sequence takes a token with admin: true in auth.tokens";
 
 void guard_refuse_http(struct reply *r, const struct guard_refusal *why, struct slice name)
 {
@@ -466,6 +474,9 @@ void guard_refuse_http(struct reply *r, const struct guard_refusal *why, struct 
             "with a client certificate named in auth.admins",
             shown(name), name.p);
         return;
+    case GUARD_NOT_ADMIN:
+        problem_reply(r, PROBLEM_NOT_ALLOWED, "", "%s", not_admin);
+        return;
     case GUARD_TOO_FAST:
         snprintf(fields, sizeof fields, "Retry-After: %u\r\n", why->retry_after_s);
         problem_reply(r, PROBLEM_TOO_FAST, fields,
@@ -494,6 +505,9 @@ void guard_refuse_resp(struct reply *r, const struct guard_refusal *why, struct 
     case GUARD_NOT_LOCAL:
         resp_errorf(r->out, "NOPERM '%.*s' is administered from this machine or with a token",
                     shown(name), name.p);
+        return;
+    case GUARD_NOT_ADMIN:
+        resp_errorf(r->out, "NOPERM %s", not_admin);
         return;
     case GUARD_TOO_FAST:
         resp_errorf(r->out, "ERR rate limit: this client may come again in %u s",

@@ -55,6 +55,7 @@ enum guard_what {
     GUARD_SEQUENCE,  /* numbers of the sequence `name`, or a look at it */
     GUARD_ADMIN,     /* create the sequence `name` */
     GUARD_OPERATE,   /* change the cluster; `name` is in a token's list of sequences */
+    GUARD_DELETE,    /* the same for deleting the sequence `name`, and the token says admin */
     GUARD_LIST,      /* see which sequences there are: any token will do */
 };
 
@@ -64,6 +65,7 @@ enum guard_reason {
     GUARD_BAD_TOKEN,
     GUARD_NOT_ALLOWED,
     GUARD_NOT_LOCAL, /* to administer without tokens: not this machine nor one of auth.admins */
+    GUARD_NOT_ADMIN, /* to delete: the token does not say so */
     GUARD_TOO_FAST
 };
 

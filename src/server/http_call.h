@@ -135,6 +135,7 @@ void route_sequence_next(struct call *c);
 void route_sequences(struct call *c);
 void route_sequence_create(struct call *c);
 void route_sequence(struct call *c);
+void route_sequence_delete(struct call *c);
 
 /* http_leases.c */
 void route_lease_take(struct call *c);

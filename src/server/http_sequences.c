@@ -157,6 +157,38 @@ void route_sequence(struct call *c)
     http_wait_submit(c, w, described);
 }
 
+/* --- delete --- */
+
+static void deleted(struct http_wait *w)
+{
+    const struct job *j = &w->ticket.job;
+    if (j->result) {
+        http_wait_fail(w, w->reply);
+    } else {
+        struct buf *b = w->reply->out;
+        reply_begin(w->reply, 200, JSON_FIELDS);
+        buf_add(b, "{", 1);
+        json_text(b, "name", j->name);
+        json_text(b, "state", "deleted");
+        json_id(b, "next", j->record.next);
+        buf_add(b, "}\n", 2);
+        reply_end(w->reply);
+    }
+    http_wait_done(w);
+}
+
+void route_sequence_delete(struct call *c)
+{
+    if (!check_name(c, PROBLEM_PARAMETER, c->arg, c->arg_len) ||
+        !call_allowed(c, GUARD_DELETE, c->arg, c->arg_len))
+        return;
+    struct http_wait *w = http_wait_new(c, c->arg, c->arg_len);
+    if (!w)
+        return;
+    w->ticket.job.what = JOB_DELETE;
+    http_wait_submit(c, w, deleted);
+}
+
 /* --- create --- */
 
 struct wanted {
@@ -275,6 +307,9 @@ static void created(struct http_wait *w)
         reply_sequence(w, 201);
     } else if (j->result != FIRN_ECONFLICT) {
         http_wait_fail(w, w->reply);
+    } else if (seq_deleted(&j->record)) {
+        call_count_error(w->ctx, w->route);
+        problem_reply(w->reply, PROBLEM_DELETED, "", "%s: %s", j->name, j->diag.text);
     } else if (same_settings(&j->record, &w->want)) {
         reply_sequence(w, 200);
     } else {

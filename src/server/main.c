@@ -51,7 +51,7 @@ static void on_turn(struct service_ctx *ctx)
 static void on_closed(struct service_ctx *ctx, struct peer *p)
 {
     (void)ctx;
-    free(p->user); /* the name that CLIENT SETNAME gave it */
+    resp_session_free(p);
 }
 
 static void *run_loop(void *arg)
@@ -276,6 +276,7 @@ static int start_coordinator(struct firn_diag *d)
                                   .last_n = 1 };
     o.leases_max = (uint32_t)c->leases.max;
     o.retention_s = c->tickets.idem_retention_s;
+    o.sequences_max = c->limits.sequences;
     o.first.start = c->tickets.default_start;
     o.first.mode = c->tickets.default_mode == CONFIG_TICKET_RANGE ? SEQ_RANGE : SEQ_GAPLESS;
     snprintf(store, sizeof store, "%s", c->store); /* settings may be freed by a reload */

@@ -120,6 +120,10 @@ static void tickets(struct app *app, struct buf *out)
     const struct coordinator_stats *s = coordinator_stats(app->coordinator);
     metric(out, "firn_tickets_committed_total", "Ticket numbers committed to the store.",
            (double)atomic_load(&s->tickets));
+    metric(out, "firn_sequences", "Sequences in the store, counted every five minutes.",
+           (double)atomic_load(&s->sequences));
+    metric(out, "firn_sequences_limit", "limits.sequences; 0: no limit.",
+           (double)app->config.limits.sequences);
     metric(out, "firn_commits_total", "Group commits.", (double)atomic_load(&s->commits));
     metric(out, "firn_commit_errors_total", "Sequences of a commit that failed.",
            (double)atomic_load(&s->commit_errors));

@@ -59,6 +59,8 @@ static const struct {
           "Number") ",\"max\":" REF("Number") ",\"dated\":" REF("Dated") "}}" },
     { "Number", "{\"description\":\"A whole number, bare or as a string of digits.\",\"oneOf\":["
                 "{\"type\":\"integer\",\"minimum\":0}," DIGITS "]}" },
+    { "SequenceDeleted", OBJECT("\"name\",\"state\",\"next\"",
+                                "\"name\":" STRING ",\"state\":" STRING ",\"next\":" DIGITS) },
     { "Sequences",
       OBJECT("\"sequences\"", "\"sequences\":" LIST(REF("Sequence")) ",\"next\":" STRING) },
     { "Reading",

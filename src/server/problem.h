@@ -24,6 +24,8 @@
     X(CLUSTER, 404, "no-such-cluster", "There is no such cluster or member")      \
     X(METHOD, 405, "method-not-allowed", "The path is right, the method is not")  \
     X(ACCEPT, 406, "not-acceptable", "These IDs cannot be written that way")      \
+    X(DELETED, 409, "sequence-deleted", "The sequence was deleted")               \
+    X(SEQUENCES, 409, "too-many-sequences", "No more sequences are allowed")      \
     X(EXISTS, 409, "sequence-exists", "The sequence exists with other settings")  \
     X(MEMBERS, 409, "members-conflict", "The members cannot change that way")     \
     X(EXHAUSTED, 409, "exhausted", "There is no number left")                     \

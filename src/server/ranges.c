@@ -61,6 +61,15 @@ int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out)
     return error;
 }
 
+void ranges_close(struct ranges *r, const char *name, size_t len)
+{
+    pthread_mutex_lock(&r->mutex);
+    struct range_entry *e = find(r, name, len);
+    if (e)
+        *e = (struct range_entry){ .name_len = 0 };
+    pthread_mutex_unlock(&r->mutex);
+}
+
 bool ranges_asked(struct ranges *r, const char *name, size_t len)
 {
     pthread_mutex_lock(&r->mutex);

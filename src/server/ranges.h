@@ -39,6 +39,9 @@ FIRN_MUSTUSE int ranges_take(struct ranges *r, const char *name, size_t len, uin
 /* The next number that would be given, without taking it. FIRN_ENOENT: none is in hand. */
 int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out);
 
+/* By the coordinator: the sequence is not open here any more; numbers in hand become a gap. */
+void ranges_close(struct ranges *r, const char *name, size_t len);
+
 /* By the coordinator: whether a block is still to be fetched ahead; another may have come since. */
 bool ranges_asked(struct ranges *r, const char *name, size_t len);
 

@@ -10,8 +10,39 @@
 
 typedef void resp_handler(struct service_ctx *ctx, const struct resp_request *q, struct reply *r);
 
-resp_handler run_incr, run_incrby, run_get; /* resp_tickets.c */
-resp_handler run_next, run_inspect;         /* resp_ids.c */
+resp_handler run_incr, run_incrby, run_get;                            /* resp_tickets.c */
+resp_handler run_next, run_inspect;                                    /* resp_ids.c */
+resp_handler run_exists, run_del, run_ttl, run_expire, run_setnx;      /* resp_keys.c */
+resp_handler run_multi, run_exec, run_discard, run_watch, run_unwatch; /* resp_multi.c */
+resp_handler run_client, run_info, run_config, run_time, run_dbsize;   /* resp_server.c */
+
+/* Runs a command that is known and has the right number of arguments, or answers that it has not.
+ * resp_handle() queues it instead while the connection is in MULTI. */
+void resp_run(struct service_ctx *ctx, const struct resp_request *q, struct reply *r);
+
+struct resp_session { /* of a connection that needs one: peer->user */
+    char *name;       /* as CLIENT SETNAME says; or NULL */
+    struct buf queue; /* between MULTI and EXEC: the commands, as arrays */
+    uint32_t queued;
+    bool multi; /* between them */
+    bool dirty; /* one of them was refused: EXEC will be, too */
+};
+
+struct resp_session *resp_session(struct peer *p); /* NULL: no memory */
+
+static inline bool resp_in_multi(const struct peer *p)
+{
+    const struct resp_session *s = p ? p->user : NULL;
+    return s && s->multi;
+}
+
+/* While the connection is in MULTI: keep the command for EXEC. */
+void resp_multi_queue(const struct resp_request *q, struct reply *r);
+void resp_multi_spoil(struct reply *r); /* a command was refused; also outside MULTI */
+
+/* Names the connection; "" removes its name. False: the name is invalid, and that is answered. */
+bool resp_set_name(struct reply *r, struct slice name);
+bool resp_name_ok(struct slice name, struct reply *r); /* of a sequence; if not, that is answered */
 
 #define NEXT_USAGE "FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e] [KEY k]"
 

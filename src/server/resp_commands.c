@@ -6,26 +6,22 @@
  */
 #include "server/resp_call.h"
 
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
-#include <unistd.h>
+
 struct command {
     const char *name; /* lower case, as COMMAND lists them */
     int arity;        /* as Redis counts: the command included; negative: at least */
     resp_handler *run;
+    int when;         /* AT_ONCE: also between MULTI and EXEC */
     const char *flag; /* readonly, write or fast */
     const char *group, *summary;
 };
 
+enum { AT_ONCE = 1 };
+
 static const struct command *find_command(const char *p, size_t len);
-static bool arg_equals(struct slice arg, const char *word)
-{
-    return arg.len == strlen(word) && strncasecmp(arg.p, word, arg.len) == 0;
-}
 
 bool resp_allowed(struct service_ctx *ctx, struct reply *r, enum guard_what what, struct slice name)
 {
@@ -66,10 +62,11 @@ static void run_quit(struct service_ctx *ctx, const struct resp_request *q, stru
 static void run_select(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     (void)ctx;
-    if (arg_equals(q->argv[1], "0"))
+    if (resp_is(q, 1, "0"))
         resp_simple(r->out, "OK");
     else
-        resp_error(r->out, "ERR DB index is out of range");
+        resp_error(r->out, "ERR DB index is out of range: firn has database 0 only; give each "
+                           "application a prefix for its names instead");
 }
 
 static void run_auth(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
@@ -93,28 +90,12 @@ static void run_auth(struct service_ctx *ctx, const struct resp_request *q, stru
                    "user. Are you sure your configuration is correct?");
 }
 
-/* Names the connection; "" removes its name. False: the name is invalid, and that is answered. */
-static bool set_name(struct reply *r, struct slice name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (name.p[i] < '!' || name.p[i] > '~') {
-            resp_error(r->out,
-                       "ERR Client names cannot contain spaces, newlines or special characters.");
-            return false;
-        }
-    if (r->peer) {
-        free(r->peer->user);
-        r->peer->user = name.len ? strndup(name.p, name.len) : NULL;
-    }
-    return true;
-}
-
 static void run_hello(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     size_t at = 1, auth = 0, name = 0;
     int version = resp_proto(r);
     if (q->argc > 1) {
-        if (!arg_equals(q->argv[1], "2") && !arg_equals(q->argv[1], "3")) {
+        if (!resp_is(q, 1, "2") && !resp_is(q, 1, "3")) {
             resp_error(r->out, "NOPROTO unsupported protocol version");
             return;
         }
@@ -122,9 +103,9 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
         at = 2;
     }
     for (; at < q->argc; at++) {
-        if (arg_equals(q->argv[at], "setname") && at + 1 < q->argc) {
+        if (resp_is(q, at, "setname") && at + 1 < q->argc) {
             name = ++at;
-        } else if (arg_equals(q->argv[at], "auth") && at + 2 < q->argc) {
+        } else if (resp_is(q, at, "auth") && at + 2 < q->argc) {
             auth = at + 1;
             at += 2;
         } else {
@@ -138,7 +119,7 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
         guard_refuse_resp(r, &why, q->argv[auth]);
         return;
     }
-    if (name && !set_name(r, q->argv[name]))
+    if (name && !resp_set_name(r, q->argv[name]))
         return;
     if (r->peer)
         r->peer->proto = (uint8_t)version;
@@ -159,113 +140,50 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
     resp_array(r->out, 0);
 }
 
-static void run_client(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
-{
-    (void)ctx;
-    struct slice sub = q->argv[1];
-    if (arg_equals(sub, "id")) {
-        resp_int(r->out, r->peer ? (int64_t)r->peer->id : 0);
-    } else if (arg_equals(sub, "getname")) {
-        const char *name = r->peer ? r->peer->user : NULL;
-        if (name)
-            resp_bulk_str(r->out, name);
-        else
-            resp_null(r->out, resp_proto(r));
-    } else if (arg_equals(sub, "setname") && q->argc == 3) {
-        if (set_name(r, q->argv[2]))
-            resp_simple(r->out, "OK");
-    } else if (arg_equals(sub, "setinfo") || arg_equals(sub, "no-evict") ||
-               arg_equals(sub, "no-touch")) {
-        resp_simple(r->out, "OK");
-    } else {
-        resp_errorf(r->out,
-                    "ERR unknown subcommand '%.*s'. Try CLIENT ID, GETNAME, SETNAME or SETINFO.",
-                    (int)(sub.len < 64 ? sub.len : 64), sub.p);
-    }
-}
-
-/* Settings that tools ask for before they start; redis-benchmark warns without the first two. */
-static void run_config(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
-{
-    static const char *const told[][2] = { { "save", "" },
-                                           { "appendonly", "yes" },
-                                           { "databases", "1" } };
-    enum { TOLD = sizeof told / sizeof told[0] };
-    (void)ctx;
-    if (!arg_equals(q->argv[1], "get") || q->argc < 3) {
-        resp_error(r->out,
-                   "ERR only CONFIG GET is supported; firnd's settings are in firnd.yaml(5)");
-        return;
-    }
-    bool wanted[TOLD] = { false };
-    size_t n = 0;
-    for (size_t i = 2; i < q->argc; i++)
-        for (size_t k = 0; k < TOLD; k++)
-            if (arg_equals(q->argv[i], told[k][0]) && !wanted[k]) {
-                wanted[k] = true;
-                n++;
-            }
-    resp_map(r->out, resp_proto(r), n);
-    for (size_t k = 0; k < TOLD; k++)
-        if (wanted[k]) {
-            resp_bulk_str(r->out, told[k][0]);
-            resp_bulk_str(r->out, told[k][1]);
-        }
-}
-
-static void run_info(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
-{
-    (void)q;
-    struct app *app = ctx->app;
-    struct lease_view v;
-    struct timespec now;
-    const char *why;
-    char text[1024];
-    uint64_t ids = 0;
-    size_t kinds;
-    firn_kinds(&kinds);
-    for (size_t i = 0; i < app->loops; i++)
-        for (size_t k = 0; k < kinds; k++)
-            ids += minter_counted(app->ctx[i].minter, k);
-    clock_gettime(CLOCK_REALTIME, &now);
-    board_copy(&app->board, &v);
-    bool ready = app_ready(app, &why);
-    int n = snprintf(text, sizeof text,
-                     "# Server\r\nredis_version:7.0.0\r\nfirn_version:" FIRN_VERSION
-                     "\r\nprocess_id:%d\r\nuptime_in_seconds:%llu\r\n"
-                     "# Clients\r\nconnected_clients:%u\r\n"
-                     "# Stats\r\nids_total:%llu\r\ntickets_total:%llu\r\n"
-                     "# Firn\r\nready:%d\r\nready_reason:%s\r\nslot:%u\r\nslot_state:%s\r\n",
-                     (int)getpid(),
-                     (unsigned long long)((uint64_t)now.tv_sec - app->started_ms / 1000),
-                     (unsigned)atomic_load(&app->places.open), (unsigned long long)ids,
-                     (unsigned long long)atomic_load(&coordinator_stats(app->coordinator)->tickets),
-                     ready, why, v.grant.slot, slot_state_name(v.state));
-    resp_verbatim(r->out, resp_proto(r), "txt", text, (size_t)n);
-}
-
 /* --- the table --- */
 
 static resp_handler run_command;
 
+/* Those that are sent most come first, because the table is searched from there. */
 static const struct command commands[] = {
-    { "auth", -2, run_auth, "fast", "connection", "Show a token" },
-    { "client", -2, run_client, "fast", "connection", "Name and number of this connection" },
-    { "command", -1, run_command, "readonly", "server", "Lists the commands" },
-    { "config", -2, run_config, "readonly", "server",
-      "Settings that tools ask for: CONFIG GET name" },
-    { "echo", 2, run_echo, "fast", "connection", "Say it again" },
-    { "firn.inspect", 2, run_inspect, "readonly", "firn", "What an ID says" },
-    { "firn.next", -2, run_next, "write", "firn",
+    { "incr", 2, run_incr, 0, "write", "string", "Take the next number of a sequence" },
+    { "firn.next", -2, run_next, 0, "write", "firn",
       "Mint: " NEXT_USAGE "; a retry with the same key gets the same again" },
-    { "get", 2, run_get, "readonly", "string", "The next number of a sequence, not taken" },
-    { "hello", -1, run_hello, "fast", "connection", "Choose the protocol's version" },
-    { "incr", 2, run_incr, "write", "string", "Take the next number of a sequence" },
-    { "incrby", 3, run_incrby, "write", "string", "Take n numbers; the answer is the last" },
-    { "info", -1, run_info, "readonly", "server", "The state of this server" },
-    { "ping", -1, run_ping, "fast", "connection", "Answers PONG" },
-    { "quit", -1, run_quit, "fast", "connection", "Close the connection" },
-    { "select", 2, run_select, "fast", "connection", "Only database 0 exists" },
+    { "incrby", 3, run_incrby, 0, "write", "string", "Take n numbers; the answer is the last" },
+    { "get", 2, run_get, 0, "readonly", "string", "The next number of a sequence, not taken" },
+    { "ping", -1, run_ping, 0, "fast", "connection", "Answers PONG" },
+    { "auth", -2, run_auth, 0, "fast", "connection", "Show a token" },
+    { "client", -2, run_client, 0, "fast", "connection", "Name and number of this connection" },
+    { "command", -1, run_command, 0, "readonly", "server", "Lists the commands" },
+    { "config", -2, run_config, 0, "readonly", "server",
+      "Settings that tools ask for: CONFIG GET name" },
+    { "dbsize", 1, run_dbsize, 0, "readonly", "server", "How many sequences there are, about" },
+    { "del", -2, run_del, 0, "write", "generic",
+      "Delete sequences; their numbers never come again" },
+    { "discard", 1, run_discard, AT_ONCE, "fast", "transactions",
+      "Forget the commands since MULTI" },
+    { "echo", 2, run_echo, 0, "fast", "connection", "Say it again" },
+    { "exec", 1, run_exec, AT_ONCE, "write", "transactions", "Run the commands since MULTI" },
+    { "exists", -2, run_exists, 0, "readonly", "generic", "How many of these sequences there are" },
+    { "expire", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
+    { "expireat", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
+    { "firn.inspect", 2, run_inspect, 0, "readonly", "firn", "What an ID says" },
+    { "hello", -1, run_hello, 0, "fast", "connection", "Choose the protocol's version" },
+    { "info", -1, run_info, 0, "readonly", "server", "The state of this server" },
+    { "multi", 1, run_multi, AT_ONCE, "fast", "transactions", "Keep commands until EXEC" },
+    { "pexpire", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
+    { "pexpireat", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
+    { "pttl", 2, run_ttl, 0, "readonly", "generic", "-1, or -2 if there is no such sequence" },
+    { "quit", -1, run_quit, AT_ONCE, "fast", "connection", "Close the connection" },
+    { "select", 2, run_select, 0, "fast", "connection", "Only database 0 exists" },
+    { "setnx", 3, run_setnx, 0, "write", "string",
+      "Create a sequence that INCR continues behind the value" },
+    { "time", 1, run_time, 0, "fast", "server", "The time of this server" },
+    { "ttl", 2, run_ttl, 0, "readonly", "generic", "-1, or -2 if there is no such sequence" },
+    { "unlink", -2, run_del, 0, "write", "generic", "As DEL" },
+    { "unwatch", 1, run_unwatch, 0, "fast", "transactions", "Nothing is ever watched" },
+    { "watch", -2, run_watch, AT_ONCE, "fast", "transactions",
+      "Refused: INCR is atomic without it" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -288,14 +206,14 @@ bool resp_is_command(const char *p, size_t len)
 /* An entry of COMMAND INFO: name, arity, flags, first key, last key, step, and four more. */
 static void write_command(struct reply *r, const struct command *c)
 {
-    int key = strcmp(c->group, "string") == 0;
+    bool keys = strcmp(c->group, "generic") == 0, key = keys || strcmp(c->group, "string") == 0;
     resp_array(r->out, 10);
     resp_bulk_str(r->out, c->name);
     resp_int(r->out, c->arity);
     resp_set(r->out, resp_proto(r), 1);
     resp_simple(r->out, c->flag);
     resp_int(r->out, key);
-    resp_int(r->out, key);
+    resp_int(r->out, keys && c->arity == -2 ? -1 : key);
     resp_int(r->out, key);
     for (int i = 0; i < 4; i++)
         resp_array(r->out, 0);
@@ -370,17 +288,35 @@ static void unknown(const struct resp_request *q, struct reply *r)
                 (int)(q->argv[0].len < 128 ? q->argv[0].len : 128), q->argv[0].p, args);
 }
 
-void resp_handle(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
+/* NULL: there is no such command, or it has another number of arguments; that is answered. */
+static const struct command *known(const struct resp_request *q, struct reply *r)
 {
     const struct command *c = find_command(q->argv[0].p, q->argv[0].len);
-    if (!c) {
+    size_t least = !c ? 0 : (size_t)(c->arity < 0 ? -c->arity : c->arity);
+    if (c && q->argc >= least && (c->arity < 0 || q->argc == least))
+        return c;
+    if (!c)
         unknown(q, r);
-        return;
-    }
-    size_t least = (size_t)(c->arity < 0 ? -c->arity : c->arity);
-    if (q->argc < least || (c->arity > 0 && q->argc > least)) {
+    else
         resp_errorf(r->out, "ERR wrong number of arguments for '%s' command", c->name);
+    resp_multi_spoil(r);
+    return NULL;
+}
+
+void resp_run(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
+{
+    const struct command *c = known(q, r);
+    if (c)
+        c->run(ctx, q, r);
+}
+
+void resp_handle(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
+{
+    const struct command *c = known(q, r);
+    if (!c)
         return;
-    }
-    c->run(ctx, q, r);
+    if (resp_in_multi(r->peer) && c->when != AT_ONCE)
+        resp_multi_queue(q, r);
+    else
+        c->run(ctx, q, r);
 }

@@ -129,7 +129,7 @@ static void described(struct job *j)
     resp_wait_free(w);
 }
 
-static bool name_ok(struct slice name, struct reply *r)
+bool resp_name_ok(struct slice name, struct reply *r)
 {
     if (record_user_name_ok(name.p, name.len))
         return true;
@@ -164,7 +164,7 @@ struct keyed *resp_key(struct service_ctx *ctx, struct reply *r, struct slice ke
 
 bool resp_may_take(struct service_ctx *ctx, struct reply *r, struct slice name)
 {
-    return name_ok(name, r) && resp_allowed(ctx, r, GUARD_SEQUENCE, name);
+    return resp_name_ok(name, r) && resp_allowed(ctx, r, GUARD_SEQUENCE, name);
 }
 
 void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
@@ -261,7 +261,7 @@ void run_incrby(struct service_ctx *ctx, const struct resp_request *q, struct re
 void run_get(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     struct slice name = q->argv[1];
-    if (!name_ok(name, r) || !resp_allowed(ctx, r, GUARD_SEQUENCE, name))
+    if (!resp_name_ok(name, r) || !resp_allowed(ctx, r, GUARD_SEQUENCE, name))
         return;
     uint64_t next;
     if (ranges_peek(coordinator_ranges(ctx->app->coordinator), name.p, name.len, &next) == 0) {

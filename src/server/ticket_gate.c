@@ -21,10 +21,9 @@ enum {
 
 static bool uses_sequences(enum job_what what)
 {
-    static const bool uses[] = {
-        [JOB_TAKE] = true,     [JOB_KEEP] = true,  [JOB_FETCH] = true,  [JOB_CREATE] = true,
-        [JOB_DESCRIBE] = true, [JOB_LIST] = false, [JOB_NODES] = false, [JOB_LEASE] = false
-    };
+    static const bool uses[] = { [JOB_TAKE] = true,   [JOB_KEEP] = true,   [JOB_FETCH] = true,
+                                 [JOB_CREATE] = true, [JOB_DELETE] = true, [JOB_DESCRIBE] = true,
+                                 [JOB_LIST] = false,  [JOB_NODES] = false, [JOB_LEASE] = false };
     return uses[what];
 }
 

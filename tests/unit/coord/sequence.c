@@ -89,6 +89,43 @@ T_TEST(sequence_ends)
     T_EQ(seq_take(&r, 1, &req, &r, &got), FIRN_EOVERFLOW);
 }
 
+/* A deleted sequence gives no number, and begins again only above all that it gave, with what
+ * servers may have kept of it unchanged. */
+T_TEST(sequence_deleted_and_renewed)
+{
+    struct seq_spec spec = { .mode = SEQ_RANGE, .start = 1, .step = 5, .offset = 3, .note = "n" };
+    struct seq_record r = make(spec), next;
+    struct seq_range got;
+    struct nonce req = fresh();
+    struct firn_diag d = { 0 };
+    char text[RECORD_TEXT_MAX];
+    T_EQ(seq_take(&r, 4, &req, &r, &got), 0);
+    T_EQ(r.next, 23);
+    T_OK(!seq_deleted(&r));
+    req = fresh();
+    seq_delete(&r, &req);
+    T_OK(seq_deleted(&r) && seq_left(&r) == 0 && r.next == 23);
+    T_EQ(seq_take(&r, 1, &req, &next, &got), FIRN_EOVERFLOW);  /* also for who does not know */
+    T_EQ(seq_parse(text, seq_encode(&r, text), &next, &d), 0); /* it is a record as any other */
+    T_OK(seq_deleted(&next) && next.next == 23);
+    T_EQ(seq_renew(&r, &spec, &req, &next, &d), FIRN_ECONFLICT);
+    T_OK(strstr(d.text, "23 or more"), "%s", d.text);
+    spec.start = 19; /* the lowest that fits is 23 */
+    T_EQ(seq_renew(&r, &spec, &req, &next, &d), 0);
+    T_OK(next.next == 23 && !seq_deleted(&next) && nonce_eq(&next.req, &req));
+    spec.start = 1;
+    spec.resume = true;
+    T_EQ(seq_renew(&r, &spec, &req, &next, &d), 0);
+    T_OK(next.next == 23 && next.start == 1);
+    struct seq_spec other[] = { spec, spec, spec, spec };
+    other[0].mode = SEQ_GAPLESS;
+    other[1].step = 10;
+    other[2].offset = 4;
+    other[3].note = "";
+    for (size_t i = 0; i < T_LEN(other); i++)
+        T_EQ(seq_renew(&r, &other[i], &req, &next, &d), FIRN_ECONFLICT, "%zu", i);
+}
+
 T_TEST(sequence_op_outcomes)
 {
     struct seq_record r = make((struct seq_spec){ .start = 1 });

@@ -409,6 +409,55 @@ T_TEST(ticket_pages_cost_what_they_show)
     teardown();
 }
 
+/* Deleted: this process, and another that knows the record, find no number; created again, it goes
+ * on above all that were given, whatever answers get lost. */
+T_TEST(ticket_deleted)
+{
+    struct seq_spec spec = { .mode = SEQ_GAPLESS };
+    struct seq_record r;
+    struct firn_diag d = { 0 };
+    struct tickets other;
+    for (int lost = 0; lost < 4; lost++) {
+        setup();
+        T_EQ(tickets_init(&other, flaky.inner, NULL, NULL), 0);
+        create("a", spec);
+        struct ticket_job j = job_of("a", 3), k = job_of("a", 2);
+        T_EQ(ticket_commit(&tk, &j, 1, &d), 0);
+        T_EQ(ticket_commit(&other, &k, 1, &d), 0);
+        T_EQ(k.range.first, 4);
+        flaky.lose_answers = lost & 1;
+        flaky.lose_requests = lost >> 1;
+        T_EQ(ticket_delete(&tk, "a", 1, &r, &d), 0);
+        T_OK(seq_deleted(&r) && r.next == 6);
+        T_EQ(ticket_delete(&tk, "a", 1, &r, &d), FIRN_ENOENT);
+        T_EQ(r.next, 6);
+        T_EQ(ticket_delete(&tk, "b", 1, &r, &d), FIRN_ENOENT);
+        T_EQ(r.step, 0);
+        j = job_of("a", 1);
+        k = job_of("a", 1);
+        T_EQ(ticket_commit(&tk, &j, 1, &d), FIRN_ENOENT);
+        T_EQ(ticket_commit(&other, &k, 1, &d), FIRN_ENOENT);
+        spec.start = 5;
+        T_EQ(ticket_create(&tk, "a", 1, &spec, &r, &d), FIRN_ECONFLICT);
+        T_OK(seq_deleted(&r));
+        spec.start = 6;
+        flaky.lose_answers = lost & 1 ? 2 : 0;
+        T_EQ(ticket_create(&tk, "a", 1, &spec, &r, &d), 0);
+        T_OK(!seq_deleted(&r));
+        T_EQ(ticket_create(&other, "a", 1, &spec, &r, &d), FIRN_ECONFLICT); /* it exists */
+        T_OK(!seq_deleted(&r));
+        k = job_of("a", 1); /* both notice that it is there again */
+        T_EQ(ticket_commit(&other, &k, 1, &d), 0);
+        T_EQ(k.range.first, 6);
+        j = job_of("a", 1);
+        T_EQ(ticket_commit(&tk, &j, 1, &d), 0);
+        T_EQ(j.range.first, 7);
+        spec.start = 0;
+        tickets_done(&other);
+        teardown();
+    }
+}
+
 T_TEST(ticket_exhausted)
 {
     setup();

@@ -118,6 +118,7 @@ T_TEST(config_defaults)
     T_EQ(c.tickets.idem_retention_s, 86400);
     T_EQ(c.limits.connections, 10000);
     T_EQ(c.limits.ids_per_request, 100000);
+    T_EQ(c.limits.sequences, 1000000);
     T_EQ(c.limits.header_ms, 10000);
     T_EQ(c.limits.idle_ms, 60000);
     T_EQ(c.limits.notice_ms, 0);

@@ -36,7 +36,7 @@ static void teardown(void)
     free(c);
 }
 
-enum { N = 8 };
+enum { N = 9 };
 
 /* One job of each kind, in the order of enum job_what. */
 static struct job *one_of_each(struct job j[N])
@@ -60,7 +60,7 @@ T_TEST(ticket_gate_shut_refuses_with_the_cause)
     struct job j[N], *jobs = one_of_each(j);
     setup(LEASE_GATE_SHUT, "make it with `firn admin init`");
     T_OK(ticket_gate(c, &jobs));
-    T_EQ(returned.n, 5);
+    T_EQ(returned.n, 6);
     for (int i = JOB_TAKE; i <= JOB_DESCRIBE; i++) {
         T_EQ(j[i].result, FIRN_ESTORE);
         T_STR(j[i].diag.text, "halted: make it with `firn admin init`");
