@@ -73,6 +73,8 @@ static int on_snapshot(struct raft_fsm *f, struct raft_buffer *bufs[], unsigned 
     struct node *n = f->data;
     if (n->applied.failed) /* libraft takes one even so, of a state that may have half an entry */
         return RAFT_CORRUPT;
+    if (n->raft.configuration_uncommitted_index != 0) /* libraft would put the change into it */
+        return RAFT_BUSY;
     struct raft_buffer *b = raft_malloc(sizeof *b);
     if (!b)
         return RAFT_NOMEM;
@@ -349,6 +351,7 @@ static void node_free(struct node *n)
         close(n->self.lock_fd);
     fsm_done(&n->fsm);
     tls_context_free(n->net.tls);
+    configuration_done(n);
     pthread_mutex_destroy(&n->inbox.mutex);
     pthread_mutex_destroy(&n->published.mutex);
     free(n->self.address);

@@ -20,6 +20,7 @@ struct append {
     struct raft_io_append req;
     struct raft_io_append *theirs;
     struct node *node;
+    raft_index last; /* of its entries */
 };
 
 void log_failed(struct node *n, const char *why, const char *cure)
@@ -45,7 +46,7 @@ static void appended(struct raft_io_append *req, int status)
     if (status != 0 && status != RAFT_CANCELED)
         stall(n, status);
     if (!n->health.stalled || status == RAFT_CANCELED)
-        a->theirs->cb(a->theirs, status);
+        leader_commit_append(n, a->last, a->theirs, status);
     free(a);
 }
 
@@ -58,7 +59,9 @@ static int on_append(struct raft_io *io, struct raft_io_append *req,
     req->cb = cb;
     n->shield.appended = true;
     if (a) {
-        *a = (struct append){ .req.data = a, .theirs = req, .node = n };
+        *a = (struct append){
+            .req.data = a, .theirs = req, .node = n, .last = raft_last_index(&n->raft)
+        };
         int r = n->shield.libraft.append(io, &a->req, entries, count, appended);
         if (r == 0)
             return 0;

@@ -16,12 +16,16 @@ static void on_recv(struct raft_io *io, struct raft_message *message)
     if (append) {
         struct raft_append_entries *a = &message->append_entries;
         committed_prefix_drop(n, a);
+        configuration_recv(n, a);
         shows = (struct match){ a->term, a->prev_log_index + a->n_entries };
     } else if (message->type == RAFT_IO_INSTALL_SNAPSHOT) {
         shows = (struct match){ message->install_snapshot.term,
                                 message->install_snapshot.last_index };
     }
     election_heard(n, message);
+    if (message->type == RAFT_IO_REQUEST_VOTE &&
+        configuration_votes_again(n, &message->request_vote))
+        return;
     firn_assert(n->shield.shown.term == 0, "a message inside another one");
     n->shield.shown = shows;
     n->shield.appended = false;
@@ -47,6 +51,7 @@ static int on_start(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, ra
     struct node *n = node_of(io);
     n->shield.libraft.recv = recv;
     n->shield.libraft.tick = tick;
+    configuration_loaded(n);
     return n->shield.libraft.start(io, msecs, on_tick, on_recv);
 }
 

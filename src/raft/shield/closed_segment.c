@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,16 @@ static int remove_one(const char *dir, const struct closed_segment *c, struct fi
     return 0;
 }
 
+/* So that what is noted afterwards does not outlive the removal. */
+static int sync_folder(const char *dir, struct firn_diag *d)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok ? 0 : firn__diag(d, FIRN_EIO, 0, "cannot sync %.150s: %s", dir, strerror(errno));
+}
+
 int closed_remove(const char *dir, const struct closed_segment *list, size_t n, uint64_t from,
                   uint64_t to, struct firn_diag *d)
 {
@@ -84,7 +95,7 @@ int closed_remove(const char *dir, const struct closed_segment *list, size_t n, 
     for (size_t i = n; i-- > 0 && r == 0;)
         if (list[i].first >= from && list[i].last <= to)
             r = remove_one(dir, &list[i], d);
-    return r;
+    return r ? r : sync_folder(dir, d);
 }
 
 /* ---- after a truncation ---- */
@@ -118,7 +129,7 @@ int closed_repair(const char *dir, struct firn_diag *d)
         kept = stays ? kept : i;
     }
     free(list);
-    return r;
+    return r ? r : sync_folder(dir, d);
 }
 
 /* ---- after a snapshot ---- */

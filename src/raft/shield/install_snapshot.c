@@ -21,6 +21,8 @@ static void stored(struct raft_io_snapshot_put *req, int status)
     if (status == 0)
         match_show(&n->shield.match, n->shield.install.shown.term, n->shield.install.shown.index);
     theirs->cb(theirs, status);
+    if (status == 0) /* libraft still thinks of a change that the snapshot has replaced */
+        n->raft.configuration_uncommitted_index = 0;
     unsigned *timeout = &n->raft.follower_state.randomized_election_timeout;
     if (raft_state(&n->raft) == RAFT_FOLLOWER && *timeout == UINT_MAX) {
         int least = (int)n->raft.election_timeout;
@@ -33,13 +35,16 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
                   const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb)
 {
     struct node *n = node_of(io);
+    int r = configuration_save(n, snapshot);
+    if (r != 0)
+        return r;
     if (trailing != 0 || n->shield.install.theirs) /* this member's own: entries stay behind it */
         return n->shield.libraft.put(io, trailing, req, snapshot, cb);
     req->cb = cb;
     n->shield.install.req.data = n;
     n->shield.install.theirs = req;
     n->shield.install.shown = n->shield.shown;
-    int r = n->shield.libraft.put(io, trailing, &n->shield.install.req, snapshot, stored);
+    r = n->shield.libraft.put(io, trailing, &n->shield.install.req, snapshot, stored);
     if (r != 0)
         n->shield.install.theirs = NULL;
     else if (raft_state(&n->raft) == RAFT_FOLLOWER)

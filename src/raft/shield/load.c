@@ -55,13 +55,20 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
     /* Without a copy of ours the member must be new; clusters begin with term 1. */
     bool good = r == FIRN_ENOENT ? *term <= 1 : r == 0 && vote_follows(&ours, &n->shield.vote.last);
     n->shield.vote.damaged = !good;
-    if (good && in_place(*entries, *n_entries, *start_index)) {
+    /* From the first start on: a crash between libraft's next term and our copy of it must not
+     * look like a lost copy. */
+    bool kept = r != FIRN_ENOENT || !good ||
+                vote_write(n->shield.vote.path, &n->shield.vote.last) == 0;
+    kept = kept && (!*snapshot || configuration_save(n, *snapshot) == 0);
+    if (good && kept && in_place(*entries, *n_entries, *start_index)) {
         firn_assert(*start_index > 0 || *n_entries == 0, "entries=%zu", *n_entries);
         io_order_start(n, *start_index + *n_entries);
         return 0;
     }
     snprintf(io->errmsg, sizeof io->errmsg, "%s",
-             good ? "entries are not in their places" : "term and vote");
+             !good  ? "term and vote"
+             : kept ? "entries are not in their places"
+                    : "the vote cannot be written, or there is no memory");
     for (size_t i = 0; i < *n_entries; i++) /* as libraft's own loading does when it fails */
         if (i == 0 || (*entries)[i].batch != (*entries)[i - 1].batch)
             raft_free((*entries)[i].batch);
@@ -75,7 +82,7 @@ static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for,
         raft_free(*snapshot);
         *snapshot = NULL;
     }
-    return RAFT_CORRUPT;
+    return good && !kept ? RAFT_IOERR : RAFT_CORRUPT;
 }
 
 void load_watch(struct node *n)

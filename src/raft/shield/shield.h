@@ -80,6 +80,10 @@ struct shield {
         raft_term term;   /* the last term that this member led in, */
         raft_index first; /* and the index of its first entry of that term */
     } lead;
+    struct {              /* configuration.c: the members as of the last snapshot */
+        raft_index index; /* of their entry; 0: there is no snapshot */
+        struct raft_configuration configuration;
+    } saved;
     struct {         /* silent_leader.c */
         bool spoke;  /* the leader, since the last tick */
         bool silent; /* the leader has not spoken for seconds */
@@ -116,6 +120,16 @@ void committed_prefix_drop(const struct node *n, struct raft_append_entries *a);
 /* leader_commit.c */
 void leader_commit_note(struct node *n); /* before anything is appended in a new term */
 void leader_commit_recv(struct node *n, struct raft_message *message); /* hands it to libraft */
+/* Its own entries up to `last` are on the disk: tells libraft. */
+void leader_commit_append(struct node *n, raft_index last, struct raft_io_append *req, int status);
+
+/* configuration.c */
+FIRN_MUSTUSE int configuration_save(struct node *n, const struct raft_snapshot *s); /* RAFT_NOMEM */
+void configuration_loaded(struct node *n); /* once, before libraft starts: which change is open */
+void configuration_recv(struct node *n, struct raft_append_entries *a); /* before libraft gets it */
+/* Would libraft give this candidate a second vote in one term? (One whom it handed the lead to.) */
+bool configuration_votes_again(const struct node *n, const struct raft_request_vote *v);
+void configuration_done(struct node *n);
 
 /* silent_leader.c */
 void silent_leader_tick(struct node *n);

@@ -15,6 +15,7 @@ static struct {
 
 static struct node node;
 static struct raft_io_snapshot_put theirs;
+static const struct raft_snapshot taken; /* without members */
 
 void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
 {
@@ -69,7 +70,7 @@ static void receive(void)
         (struct raft_io){ .snapshot_put = fake_put, .random = fake_random, .time = fake_time };
     install_snapshot_watch(&node);
     node.shield.shown = (struct match){ 4, 90 };
-    T_EQ(node.io.snapshot_put(&node.io, 0, &theirs, NULL, told), 0);
+    T_EQ(node.io.snapshot_put(&node.io, 0, &theirs, &taken, told), 0);
     node.shield.shown = (struct match){ 5, 200 }; /* of another message */
 }
 
@@ -123,7 +124,7 @@ T_TEST(its_own_snapshot_is_libraft_s_affair)
 {
     receive();
     stores(0);
-    T_EQ(node.io.snapshot_put(&node.io, 2048, &theirs, NULL, told), 0);
+    T_EQ(node.io.snapshot_put(&node.io, 2048, &theirs, &taken, told), 0);
     T_OK(world.req == &theirs && world.cb == told);
     T_EQ(election_timeout(), RANDOM);
 }
@@ -133,7 +134,7 @@ T_TEST(one_that_is_refused_at_once_holds_nothing_up)
     receive();
     stores(0);
     world.refuses = RAFT_NOMEM;
-    T_EQ(node.io.snapshot_put(&node.io, 0, &theirs, NULL, told), RAFT_NOMEM);
+    T_EQ(node.io.snapshot_put(&node.io, 0, &theirs, &taken, told), RAFT_NOMEM);
     T_EQ(election_timeout(), RANDOM);
     T_OK(!node.shield.install.theirs);
 }
