@@ -1,5 +1,5 @@
 /*
- * Membership changes that are not committed: they can be undone, also after a restart or a snapshot.
+ * Undoes membership changes that were not committed, also after a restart or behind a snapshot.
  * libraft takes the newest configuration of a loaded log for a committed one, so that removing that
  * entry from the log leaves it in force, and a second change could begin before the first is
  * committed: two majorities. It goes back to the last committed configuration by reading its entry,

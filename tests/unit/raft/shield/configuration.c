@@ -1,4 +1,4 @@
-/* Membership changes that are not committed: which one is open after a load, and how it is undone. */
+/* Membership changes that are not committed: which is open after a load, how it is undone. */
 #include "raft/shield/configuration.c"
 
 #include "t.h"
