@@ -72,6 +72,54 @@ static void todo_remove(struct conn *c)
         c->todo_next->todo_prev = c->todo_prev;
 }
 
+/* --- requests that are handed over again --- */
+
+enum { RETRY_EVERY_MS = 1 };
+
+/* In the order in which they paused: those that waited longest are asked first. */
+static void on_retry(uv_timer_t *h)
+{
+    struct loop *l = h->data;
+    uint64_t now = uv_now(&l->uv);
+    for (struct conn *c = l->paused, *next; c; c = next) {
+        next = c->pause_next;
+        if (c->resume_ms <= now) {
+            conn_resume(c);
+            conn_todo(c);
+        }
+    }
+}
+
+void conn_pause(struct conn *c, uint32_t ms)
+{
+    struct loop *l = c->loop;
+    firn_assert(!c->paused && !*l->paused_last);
+    if (!l->paused)
+        uv_timer_start(&l->retry, on_retry, RETRY_EVERY_MS, RETRY_EVERY_MS);
+    c->paused = true;
+    c->resume_ms = uv_now(&l->uv) + ms;
+    c->pause_next = NULL;
+    c->pause_prev = l->paused_last;
+    *l->paused_last = c;
+    l->paused_last = &c->pause_next;
+}
+
+void conn_resume(struct conn *c)
+{
+    struct loop *l = c->loop;
+    if (!c->paused)
+        return;
+    firn_assert(*c->pause_prev == c);
+    c->paused = false;
+    *c->pause_prev = c->pause_next;
+    if (c->pause_next)
+        c->pause_next->pause_prev = c->pause_prev;
+    else
+        l->paused_last = c->pause_prev;
+    if (!l->paused)
+        uv_timer_stop(&l->retry);
+}
+
 /* The one deadline. `anew` restarts the kinds that any progress restarts. */
 static void conn_deadline(struct conn *c, bool anew)
 {
@@ -151,6 +199,7 @@ void conn_close(struct conn *c)
         return;
     conn_move(c, CONN_CLOSED);
     todo_remove(c);
+    conn_resume(c);
     firn_assert(c->slot < l->slots_len && l->slots[c->slot].conn == c, "slot=%u of %u", c->slot,
                 l->slots_len);
     struct slot *last = &l->slots[--l->slots_len];
@@ -231,7 +280,8 @@ static void conn_rest(struct conn *c, bool progress)
         return;
     conn_full(c, 0);
     bool nothing_left = c->waiting == 0 && conn_kept(c) == 0;
-    if (c->state == CONN_READING && nothing_left && (c->eof || l->draining))
+    bool grace = uv_is_active((uv_handle_t *)&l->grace) && c->peer.proto <= 1;
+    if (c->state == CONN_READING && nothing_left && (c->eof || (l->draining && !grace)))
         conn_finish(c);
     else if (c->state == CONN_READING && c->eof && c->waiting == 0 && c->in_partial)
         conn_finish(c); /* the rest of this request will never come */
@@ -398,7 +448,7 @@ static void conn_after_pump(struct conn *c, bool progress)
     }
     conn_send(c);
     if (c->state == CONN_READING && conn_kept(c) > 0 && !c->in_partial && !conn_full(c, 0) &&
-        c->waiting < DEFERRED_PER_CONN)
+        c->waiting < DEFERRED_PER_CONN && !c->paused)
         conn_todo(c); /* whole requests may remain that no event will announce */
     conn_rest(c, progress);
 }
@@ -534,7 +584,7 @@ void conn_settle(struct conn *c)
     conn_send(c);
     if (c->state == CONN_WAITING && !c->first)
         conn_move(c, CONN_READING);
-    if (c->state == CONN_READING && conn_kept(c) > 0) {
+    if (c->state == CONN_READING && conn_kept(c) > 0 && !c->paused) {
         size_t used = conn_pump(c, c->in.p + c->in_at, conn_kept(c));
         progress |= used > 0;
         c->in_at += used;

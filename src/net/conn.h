@@ -16,6 +16,8 @@ enum {
     REQUESTS_PER_WAKE = 2048,               /* then other connections have their turn */
     DEFERRED_PER_CONN = 1024, /* replies that wait on one connection; reply_more() adds to them */
     LINGER_MS = 2000,         /* for the peer to read our last words before we close */
+    /* While draining: for a request that may be on its way on an open HTTP connection. */
+    DRAIN_GRACE_MS = 100,
 };
 
 _Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)HTTP_REQUEST_BYTES_MAX, "");
@@ -55,6 +57,13 @@ struct conn {
     struct buf in; /* what a read left over: an unfinished request, or requests that wait */
     size_t in_at;  /* how much of it is used already */
     bool in_partial, in_body;
+    bool pumping;  /* requests are being handed over, out of a buffer */
+    size_t behind; /* bytes of it behind the request in hand */
+
+    bool paused;              /* its next request is handed over again at resume_ms */
+    uint64_t resume_ms;       /* of the loop's clock */
+    uint64_t paused_since_ms; /* when that request was first handed over; 0: it was not yet */
+    struct conn *pause_next, **pause_prev;
 
     struct buf out; /* answers behind `sending` */
     struct sending *sending;
@@ -92,6 +101,8 @@ struct loop {
     uv_prepare_t prepare;
     uv_idle_t busy; /* runs while `todo` is not empty, so that the loop does not sleep */
     uv_timer_t sweep;
+    uv_timer_t retry;                   /* runs while connections are paused */
+    struct conn *paused, **paused_last; /* in the order in which they were */
     struct listener *listeners;
     struct loop_task *_Atomic tasks; /* newest first */
     atomic_bool leave_asked, drain_asked;
@@ -99,6 +110,7 @@ struct loop {
     bool leaving;         /* HTTP answers end their connections */
     bool draining, stopped, handed_over;
     uint64_t drain_until_ms;
+    uv_timer_t grace; /* runs until idle HTTP connections are closed, while draining */
 
     struct slot *slots; /* dense: the sweep reads nothing else */
     uint32_t slots_len, slots_cap;
@@ -161,6 +173,8 @@ void conn_settle(struct conn *c); /* flush done replies, go on with left-over re
 void conn_drain(struct conn *c);  /* the loop drains: finish when nothing is in flight */
 void conn_close(struct conn *c);
 void conn_todo(struct conn *c);
+void conn_pause(struct conn *c, uint32_t ms);
+void conn_resume(struct conn *c); /* does nothing if it is not paused */
 void conn_move(struct conn *c, enum conn_state next);
 void conn_finish(struct conn *c); /* after the reply that is queued now, nothing more */
 
@@ -173,6 +187,7 @@ void conn_refuse(struct conn *c, unsigned status, const char *http, const char *
 /* reply.c */
 struct reply *reply_new(struct conn *c);
 void reply_free(struct loop *l, struct reply *r);
+void reply_take_back(struct conn *c, struct reply *r); /* the newest in the queue */
 void reply_problem(struct reply *r, unsigned status, const char *detail);
 
 #endif

@@ -77,6 +77,19 @@ void loop_drain(struct loop *l)
     uv_async_send(&l->wake);
 }
 
+static void drain_all(struct loop *l)
+{
+    for (uint32_t i = l->slots_len; i-- > 0;) /* closing moves the last one into the gap */
+        conn_drain(l->slots[i].conn);
+}
+
+static void on_grace(uv_timer_t *h)
+{
+    drain_all(h->data); /* it is not active any more */
+}
+
+/* No new connection from now on. A client that keeps one open and asks one request after another
+ * may have sent the next one already: it gets an answer that ends the connection. */
 static void loop_begin_drain(struct loop *l)
 {
     firn_assert(!l->draining && l->leaving);
@@ -87,8 +100,8 @@ static void loop_begin_drain(struct loop *l)
             s->open = false;
             uv_close((uv_handle_t *)&s->tcp, NULL);
         }
-    for (uint32_t i = l->slots_len; i-- > 0;) /* closing moves the last one into the gap */
-        conn_drain(l->slots[i].conn);
+    uv_timer_start(&l->grace, on_grace, DRAIN_GRACE_MS, 0);
+    drain_all(l);
 }
 
 static void on_wake(uv_async_t *h)
@@ -210,7 +223,9 @@ int loop_new(const struct loop_opts *opts, const struct service *service, struct
         free(l);
         return FIRN_EIO;
     }
-    l->wake.data = l->prepare.data = l->busy.data = l->sweep.data = l;
+    l->wake.data = l->prepare.data = l->busy.data = l->sweep.data = l->retry.data = l;
+    l->grace.data = l;
+    l->paused_last = &l->paused;
     if (uv_async_init(&l->uv, &l->wake, on_wake) < 0) {
         uv_loop_close(&l->uv);
         free(l);
@@ -219,6 +234,8 @@ int loop_new(const struct loop_opts *opts, const struct service *service, struct
     uv_prepare_init(&l->uv, &l->prepare); /* these and the starts below cannot fail */
     uv_idle_init(&l->uv, &l->busy);
     uv_timer_init(&l->uv, &l->sweep);
+    uv_timer_init(&l->uv, &l->retry);
+    uv_timer_init(&l->uv, &l->grace);
     uv_prepare_start(&l->prepare, on_prepare);
     uv_timer_start(&l->sweep, on_sweep, sweep_ms(&l->opts), sweep_ms(&l->opts));
     *out = l;
@@ -271,6 +288,8 @@ void loop_free(struct loop *l)
     uv_close((uv_handle_t *)&l->prepare, NULL);
     uv_close((uv_handle_t *)&l->busy, NULL);
     uv_close((uv_handle_t *)&l->sweep, NULL);
+    uv_close((uv_handle_t *)&l->retry, NULL);
+    uv_close((uv_handle_t *)&l->grace, NULL);
     uv_run(&l->uv, UV_RUN_DEFAULT);
     uv_loop_close(&l->uv);
     firn_assert(l->slots_len == 0 && l->stats.conns == 0 && !l->todo, "conns=%" PRIu64,

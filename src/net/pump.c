@@ -17,6 +17,29 @@ static struct reply *reply_start(struct conn *c, struct reply *spot)
     return spot;
 }
 
+/* For how long the request in hand is handed over again and again; 0: it is the first time. */
+static uint32_t waited_ms(const struct conn *c)
+{
+    uint64_t ms = c->paused_since_ms ? uv_now(&c->loop->uv) - c->paused_since_ms + 1 : 0;
+    return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX - 1;
+}
+
+/* The handler wants the request again, later: it stays where it is, unread. True: it does. */
+static bool put_off(struct conn *c, struct reply *r)
+{
+    uint32_t ms = r->retry_ms;
+    if (ms == 0) {
+        c->paused_since_ms = 0;
+        return false;
+    }
+    if (c->paused_since_ms == 0)
+        c->paused_since_ms = uv_now(&c->loop->uv) + 1; /* the loop's clock may show 0 */
+    if (r->out == &r->own)
+        reply_take_back(c, r);
+    conn_pause(c, ms);
+    return true;
+}
+
 static void reply_finish(struct conn *c, struct reply *r, size_t start)
 {
     if (r->out->len == start && !r->out->failed && !r->deferred) {
@@ -131,7 +154,13 @@ static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
     r->minor = req.minor;
     req.self = (struct slice){ p, (size_t)used };
     req.rest = what_follows(p, len, (size_t)used, *budget);
+    r->waited_ms = waited_ms(c);
+    r->run_bytes = (size_t)used;
+    r->once = req.body.len > 0 && req.body.p + req.body.len != p + used; /* chunks were joined */
+    c->behind = len - (size_t)used;
     l->service->http(l->service->ctx, &req, r);
+    if (put_off(c, r))
+        return 0;
     ssize_t served = 1 + (ssize_t)r->repeats;
     stat_add(&l->stats.http_requests, (uint64_t)served);
     *budget -= (int)r->repeats;
@@ -162,7 +191,13 @@ static ssize_t step_resp(struct conn *c, char *p, size_t len, int *budget)
     r->keep_alive = true;
     l->resp.self = (struct slice){ p, (size_t)used };
     l->resp.rest = what_follows(p, len, (size_t)used, *budget);
+    r->waited_ms = waited_ms(c);
+    r->run_bytes = (size_t)used;
+    r->once = *p != '*'; /* an inline command may have been unescaped */
+    c->behind = len - (size_t)used;
     l->service->resp(l->service->ctx, &l->resp, r);
+    if (put_off(c, r))
+        return 0;
     ssize_t served = 1 + (ssize_t)r->repeats;
     stat_add(&l->stats.resp_requests, (uint64_t)served);
     *budget -= (int)r->repeats;
@@ -218,6 +253,7 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
     size_t at = 0;
     int budget = REQUESTS_PER_WAKE;
     c->in_partial = false;
+    c->pumping = true;
     while (at < len && c->state == CONN_READING && !conn_full(c, c->loop->out.len) &&
            budget-- > 0 && c->waiting < DEFERRED_PER_CONN) {
         if (c->peer.proto == 0) {
@@ -244,7 +280,7 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
         ssize_t used = c->peer.proto == 1 ? step_http(c, p + at, len - at, &budget)
                                           : step_resp(c, p + at, len - at, &budget);
         if (used == 0)
-            c->in_partial = true;
+            c->in_partial = !c->paused;
         if (used <= 0)
             break;
         at += (size_t)used;
@@ -256,5 +292,6 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
         const struct service *s = c->loop->service;
         c->may_idle = !s->may_idle || s->may_idle(s->ctx, &c->peer);
     }
+    c->pumping = false;
     return at;
 }

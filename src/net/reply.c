@@ -60,6 +60,27 @@ void reply_free(struct loop *l, struct reply *r)
     l->spares++;
 }
 
+void reply_take_back(struct conn *c, struct reply *r)
+{
+    struct reply **at = &c->first;
+    while (*at != r)
+        at = &(*at)->next;
+    firn_assert(!r->next && !r->done && !r->deferred && r->held == 0 && c->waiting > 0);
+    *at = NULL;
+    c->last = at;
+    c->waiting--;
+    r->done = true;
+    reply_free(c->loop, r);
+}
+
+bool reply_retry(struct reply *r, uint32_t ms)
+{
+    if (r->deferred || !r->peer || r->once)
+        return false;
+    r->retry_ms = ms ? ms : 1;
+    return true;
+}
+
 struct reply *reply_defer(struct reply *r, enum defer_mode mode)
 {
     struct reply *q = r;
@@ -134,18 +155,39 @@ void reply_done(struct reply *r)
     r->held = r->own.len;
     c->held += r->held;
     r->loop->held_bytes += r->held;
+    if (r->close && !r->next && !c->pumping && c->state == CONN_READING) {
+        c->last_request = true; /* it has said so: what arrives from now on is not looked at */
+        conn_move(c, CONN_WAITING);
+    }
     conn_todo(c); /* flushed once a turn, not once a reply */
 }
 
 static const char connection_close[] = "Connection: close\r\n";
 static const char connection_keep[] = "Connection: keep-alive\r\n";
 
+/* Whether no request of its connection has arrived behind the one that this answers: the answer
+ * that says "Connection: close" is the last one that the peer looks at. */
+static bool is_last(const struct reply *r)
+{
+    if (!r->peer)
+        return true;
+    struct conn *c = peer_conn(r->peer);
+    if (r->follows) {
+        if (c->pumping) /* the next one of a run is taken from what is behind */
+            c->behind -= r->run_bytes < c->behind ? r->run_bytes : c->behind;
+        return false;
+    }
+    if (r->out == &r->own && r->next)
+        return false;
+    return c->pumping ? c->behind == 0 : conn_kept(c) == 0;
+}
+
 /* Everything of a head but Content-Length and the empty line. */
 static void add_head(struct reply *r, unsigned status, const char *fields)
 {
     struct buf *b = r->out;
     const struct loop *l = r->loop;
-    bool keep = r->keep_alive && !r->close && (!l->leaving || r->follows);
+    bool keep = r->keep_alive && !r->close && (!l->leaving || !is_last(r));
     r->close = !keep;
     if (status == 200) {
         static const char ok[] = "HTTP/1.1 200 OK\r\n";

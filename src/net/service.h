@@ -46,10 +46,14 @@ struct reply {
     uint32_t repeats; /* set it if the answer also holds those of so many resp_ or http_repeats() */
     bool follows;     /* set it before an HTTP answer that is not the last of those */
     const char *fields; /* more header lines of the HTTP answer, or NULL; they outlive the reply */
+    uint32_t waited_ms; /* 0, or since when this request is handed over again: reply_retry() */
 
     /* private */
     bool head, keep_alive, deferred, done, serial;
     uint8_t minor;
+    bool once;         /* its bytes are not what they were: it cannot be parsed again */
+    uint32_t retry_ms; /* 0: no */
+    size_t run_bytes;  /* of each request of a run */
     struct loop *loop;
     size_t body_at; /* where the body begins in `out` */
     size_t held;    /* bytes that count as unsent: expected, or done */
@@ -126,6 +130,10 @@ enum defer_mode {
  * `r` and belongs to the caller until reply_done(). NULL: no room; answer at once, with a refusal.
  */
 struct reply *reply_defer(struct reply *r, enum defer_mode mode);
+
+/* Instead of an answer: hand the same request over again after about `ms`, and nothing of its
+ * connection before it. Others are served meanwhile. False: it cannot wait, answer it. */
+FIRN_MUSTUSE bool reply_retry(struct reply *r, uint32_t ms);
 
 /* How long a deferred answer will be, about. It counts as unsent from now on, so that a peer that
  * asks for a lot at once is not read from until that is on its way. */

@@ -29,7 +29,7 @@ struct service_ctx {
     struct reply *deferred[DEFERRED_MAX];
     size_t deferred_len;
     unsigned numbers[DEFERRED_MAX]; /* what their answers say */
-    unsigned closed, turns;
+    unsigned closed, turns, retries;
 };
 
 struct world {
@@ -62,8 +62,18 @@ static inline void defer(struct service_ctx *x, struct reply *r, unsigned n, enu
     x->deferred[x->deferred_len++] = d;
 }
 
-/* /n/5 answers 5; /d/5 the same, deferred; /e/5 the same, expected to be long; /s/5 serial; /big a
- * megabyte; /none nothing. */
+/* When it is handed over for the fourth time. */
+static inline void answer_later(struct service_ctx *x, struct reply *r, unsigned n)
+{
+    T_EQ(r->waited_ms > 0, x->retries % 4 > 0);
+    if (x->retries++ % 4 == 3)
+        answer(r, n);
+    else
+        T_OK(reply_retry(r, 1));
+}
+
+/* /n/5 answers 5; /r/5 the same, when it is asked again; /d/5 the same, deferred; /e/5 the same,
+ * expected to be long; /s/5 serial; /big a megabyte; /none nothing. */
 static inline void on_http(struct service_ctx *x, const struct http_request *req, struct reply *r)
 {
     struct slice rest = req->path, kind, number;
@@ -80,11 +90,15 @@ static inline void on_http(struct service_ctx *x, const struct http_request *req
         defer(x, r, (unsigned)n, DEFER_SERIAL);
     else if (kind.len == 1 && kind.p[0] == 'n')
         answer(r, (unsigned)n);
+    else if (kind.len == 1 && kind.p[0] == 'r')
+        answer_later(x, r, (unsigned)n);
     else if (kind.len == 3) {
         reply_begin(r, 200, "");
         for (int i = 0; i < BIG_BYTES / 100; i++)
             buf_addf(r->out, "%099d\n", i);
         reply_end(r);
+    } else if (kind.len == 4 && req->body.len > 0 && kind.p[0] == 'o') {
+        answer(r, reply_retry(r, 1));
     } else if (kind.len == 4 && req->body.len > 0) {
         reply_http(r, 200, "", req->body.p, req->body.len);
     }
@@ -99,6 +113,10 @@ static inline void on_resp(struct service_ctx *x, const struct resp_request *req
         r->peer->flags = 1;
     if (resp_is(req, 0, "N"))
         answer(r, (unsigned)n);
+    else if (resp_is(req, 0, "O"))
+        answer(r, reply_retry(r, 1));
+    else if (resp_is(req, 0, "R"))
+        answer_later(x, r, (unsigned)n);
     else if (resp_is(req, 0, "D"))
         defer(x, r, (unsigned)n, DEFER_PIPELINED);
     else if (resp_is(req, 0, "PING"))

@@ -413,3 +413,40 @@ T_TEST(conn_service_without_resp)
     T_EQ(s.resp_requests, 0);
     world_stop(&w);
 }
+
+/* A request that is handed over again keeps its place; what is behind it waits, also behind
+ * deferred replies; other connections are served meanwhile. */
+T_TEST(conn_handed_over_again)
+{
+    static struct world w;
+    world_start(&w, NULL);
+    int fd = dial(&w), other = dial(&w), redis = dial(&w);
+    say(fd, GET("/n/1") GET("/r/2") GET("/n/3") GET("/r/4") GET("/r/5"));
+    say(other, GET("/n/6"));
+    hear_number(other, 6);
+    for (unsigned i = 1; i <= 5; i++)
+        hear_number(fd, i);
+    T_EQ(w.ctx.retries, 12);
+    say(redis, "N 1\r\n*2\r\n$1\r\nR\r\n$1\r\n2\r\nN 3\r\n");
+    hear(redis, ":1\r\n:2\r\n:3\r\n");
+    say(fd, GET("/d/7") GET("/r/8") GET("/d/9"));
+    wait_deferred(&w, 2);
+    ask(&w, release_all_backwards, NULL);
+    for (unsigned i = 7; i <= 9; i++)
+        hear_number(fd, i);
+    T_EQ(w.ctx.retries, 20);
+    /* Chunks are joined in place, inline commands unescaped: these cannot wait. */
+    say(redis, "O 1\r\n");
+    hear(redis, ":0\r\n");
+    say(fd, "POST /once HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "1\r\n6\r\n0\r\n\r\n");
+    hear_number(fd, 0);
+    say(fd, GET("/r/10")); /* gone while it waits */
+    close(fd);
+    say(other, GET("/n/11"));
+    hear_number(other, 11);
+    close(other);
+    close(redis);
+    world_stop(&w);
+    T_EQ(w.ctx.closed, 3);
+}

@@ -57,23 +57,67 @@ T_TEST(conn_leave_ends_connections_with_an_answer)
     T_EQ(w.places.open, 0);
 }
 
-/* The first answer after loop_leave() ends its connection; requests behind it are still with the
- * service, which answers them later, to a connection that drains. */
-T_TEST(conn_leave_with_deferred_replies_behind_the_last)
+/* All that had arrived is answered, in order; only the last answer says that it is the last. */
+T_TEST(conn_leave_answers_what_is_deferred)
+{
+    for (int again = 0; again < 2; again++) {
+        static struct world w;
+        world_start(&w, NULL);
+        int fd = dial(&w);
+        say(fd, again ? GET("/d/1") GET("/s/2") GET("/r/3") : GET("/d/1") GET("/d/2") GET("/d/3"));
+        size_t last = again ? 2 : 3;
+        wait_deferred(&w, last);
+        loop_leave(w.loop);
+        ask(&w, nothing, NULL);
+        for (size_t i = 0; i < last; i++)
+            ask(&w, release_one, &i);
+        hear_number(fd, 1);
+        hear_number(fd, 2);
+        hear_last_number(fd, 3);
+        world_stop(&w);
+        T_EQ(w.places.open, 0);
+        memset(&w, 0, sizeof w);
+    }
+}
+
+/* What arrives behind an answer that said that it is the last is not handed over. */
+T_TEST(conn_leave_looks_at_nothing_behind_the_last)
 {
     static struct world w;
     world_start(&w, NULL);
     int fd = dial(&w);
-    say(fd, GET("/d/1") GET("/d/2") GET("/d/3"));
-    wait_deferred(&w, 3);
+    say(fd, GET("/d/1") GET("/d/2"));
+    wait_deferred(&w, 2);
     loop_leave(w.loop);
     ask(&w, nothing, NULL);
-    for (size_t i = 0; i < 3; i++) {
-        ask(&w, release_one, &i);
-        if (i == 0)
-            hear_last_number(fd, 1);
-    }
+    size_t second = 1, first = 0;
+    ask(&w, release_one, &second);
+    say(fd, GET("/d/3"));
+    ask(&w, nothing, NULL);
+    ask(&w, release_one, &first);
+    hear_number(fd, 1);
+    hear_last_number(fd, 2);
+    T_EQ(w.ctx.deferred_len, 2);
     world_stop(&w);
+}
+
+/* A client that asks one request after another has sent the next one when the server ends. */
+T_TEST(conn_drain_waits_for_a_request_on_its_way)
+{
+    static struct world w;
+    world_start(&w, NULL);
+    int fd = dial(&w), fresh = dial(&w);
+    say(fd, GET("/n/1"));
+    hear_number(fd, 1);
+    loop_drain(w.loop);
+    ask(&w, nothing, NULL);
+    say(fd, GET("/n/2"));
+    say(fresh, GET("/n/3"));
+    hear_last_number(fd, 2);
+    hear_last_number(fresh, 3);
+    pthread_join(w.thread, NULL);
+    loop_free(w.loop);
+    T_EQ(w.places.open, 0);
 }
 
 struct arrived {
