@@ -96,6 +96,7 @@ static void start(struct stamps *s, const struct stamp_plan *p, int i, const str
         return; /* not one whole tick yet: the next extension brings it */
     firn_assert(o.until <= lease_ticks_until(l, &p->lease, g->until),
                 "window=[%" PRIu64 ", %" PRIu64 ")", o.from, o.until);
+    s->first[i] = o.from;
     bool ok = firn_shared_init(&s->generator[i], l, &o) == 0;
     atomic_store_explicit(&s->open[i], ok, memory_order_release);
 }
@@ -169,4 +170,45 @@ uint64_t stamps_highest(const struct stamps *s, const struct stamp_plan *p)
         above.tick[i] = stamped(s, i, (word - 1) >> g->seq_bits_);
     }
     return stamps_above_highest(&above, p);
+}
+
+/* --- shares --- */
+
+static uint64_t load(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+void stamps_room(const struct stamps *s, const struct stamp_plan *p, enum leased which,
+                 struct stamps_room *out)
+{
+    which = p->share[which];
+    const struct firn_shared *g = &s->generator[which];
+    uint64_t word, until;
+    *out = (struct stamps_room){ 0, 0 };
+    if (!is_open(s, (int)which) || (word = load(&g->word_)) >> 63)
+        return;
+    uint64_t ns = g->clock_->now_ns(g->clock_);
+    uint64_t now = ns < g->epoch_ns_ ? 0 : (ns - g->epoch_ns_) / g->tick_ns_;
+    uint64_t reached = max64(now, max64(load(&g->held_), load(&g->floor_)));
+    until = min64(reached + load(&g->drift_) + 1, load(&g->until_));
+    uint64_t base = max64(now, s->first[which]) << g->seq_bits_, end = until << g->seq_bits_;
+    uint64_t next = max64(word, now << g->seq_bits_);
+    out->full = end > base ? end - base : 0;
+    out->left = end > next ? min64(end - next, out->full) : 0;
+}
+
+int stamps_share(const struct stamps_room *room, uint64_t n)
+{
+    bool small = n <= STAMPS_SMALL;
+    uint64_t keep = small ? 0 : room->full / 2, span = small ? room->full / 2 : room->full / 4;
+    /* A request that is larger than all that large ones may have waits until nearly all is left. */
+    uint64_t need = min64(keep + n, room->full - room->full / 16);
+    if (!small && (room->left < need || room->full == 0))
+        return -1;
+    uint64_t above = room->left - keep;
+    int k = 0;
+    while (k < STAMPS_SHARE_MAX && above < span >> k)
+        k++;
+    return k;
 }

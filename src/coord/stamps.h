@@ -36,6 +36,7 @@ FIRN_MUSTUSE int stamp_plan_init(struct stamp_plan *p, const struct firn_layout 
 struct stamps {
     uint64_t gen; /* of the grant */
     struct firn_shared generator[LEASED_N];
+    uint64_t first[LEASED_N];    /* tick that it began with */
     _Atomic bool open[LEASED_N]; /* it has at least one of its ticks in the window */
 };
 
@@ -57,6 +58,21 @@ void stamps_end(struct stamps *s, const struct stamp_plan *p, struct stamps_abov
 /* The highest tick of the lease that may have been stamped so far; 0: none. */
 uint64_t stamps_highest(const struct stamps *s, const struct stamp_plan *p);
 uint64_t stamps_above_highest(const struct stamps_above *above, const struct stamp_plan *p);
+
+/* What may be stamped of a layout now, ahead of the clock and inside the window, in IDs. */
+struct stamps_room {
+    uint64_t left; /* of it now */
+    uint64_t full; /* if nothing had been drawn ahead of the clock */
+};
+void stamps_room(const struct stamps *s, const struct stamp_plan *p, enum leased which,
+                 struct stamps_room *out);
+
+/* Who may draw `n` IDs at once while `room` is what there is. 0: everyone. k > 0: a client that has
+ * taken less than 1/2^k of the layout's rate lately: the less is left, the smaller a share; so no
+ * client takes more than half while others ask, and one that is alone gets everything. -1: no one,
+ * wait. Requests for more than STAMPS_SMALL leave half of the room to the small ones. */
+enum { STAMPS_SMALL = 1000, STAMPS_SHARE_MAX = 6 };
+int stamps_share(const struct stamps_room *room, uint64_t n);
 
 /* The generator of a layout, or NULL while the window has no tick for it. */
 static inline struct firn_shared *stamps_generator(struct stamps *s, const struct stamp_plan *p,

@@ -27,7 +27,8 @@ struct app {
     struct config config;
     struct stamp_plan plan;
     struct board board;
-    struct numbers *numbers; /* all loops draw from it */
+    struct numbers *numbers;   /* all loops draw from it */
+    struct rate_table *shares; /* what each client took of it lately; see draw.h */
     struct coordinator *coordinator;
     struct node *cluster; /* this process as a member; NULL with other stores */
     struct guard *guard;
@@ -46,6 +47,7 @@ struct app {
 
 struct resp_wait;
 struct http_wait;
+struct rate_table;
 
 enum { HTTP_ROUTES_MAX = 32 };
 

@@ -302,9 +302,10 @@ static bool too_fast(struct guard_view *v, struct peer *peer, const struct guard
 {
     struct guard *g = v->guard;
     uint64_t wait_ns, second = 1000000000;
-    if (v->table->rate.interval == 0 ||
-        rate_take(&g->rates, &v->table->rate, who ? who->client : client_of_peer(g, peer), now_ns,
-                  &wait_ns))
+    if (v->table->rate.interval == 0)
+        return false;
+    v->client = who ? who->client : client_of_peer(g, peer);
+    if (v->paid || rate_take(&g->rates, &v->table->rate, v->client, now_ns, &wait_ns))
         return false;
     uint64_t wait_s = wait_ns / second + (wait_ns % second > 0);
     *why = (struct guard_refusal){ .reason = GUARD_TOO_FAST,
@@ -385,6 +386,29 @@ int guard_check(struct service_ctx *ctx, struct peer *peer, struct slice authori
         return 0;
     uint64_t now = v->active ? now_ns(v) : 0;
     return guard_check_at(v, peer, authorization, what, name, now, why);
+}
+
+void guard_charge(struct service_ctx *ctx, uint64_t n)
+{
+    struct guard_view *v = &ctx->guard;
+    uint64_t ticks;
+    if (n <= 1 || !guard_on(v) || v->table->rate.interval == 0 || v->paid || !v->client)
+        return;
+    if (__builtin_mul_overflow(n - 1, v->table->rate.interval, &ticks))
+        ticks = UINT64_MAX;
+    rate_charge(&v->guard->rates, v->client, ticks, now_ns(v));
+}
+
+uint64_t guard_client(struct service_ctx *ctx, struct peer *peer, struct slice authorization)
+{
+    struct guard_view *v = &ctx->guard;
+    enum guard_reason reason;
+    if (!peer || !v->guard)
+        return 1;
+    const struct guard_token *who = guard_on(v) && v->table->n > 0
+                                        ? identify(v, peer, authorization, &reason)
+                                        : NULL;
+    return who ? who->client : client_of_peer(v->guard, peer);
 }
 
 int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user, struct slice token,

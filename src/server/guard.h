@@ -28,14 +28,18 @@ void guard_free(struct guard *g);
  * FIRN_ENOMEM: everything stays as it was. */
 FIRN_MUSTUSE int guard_reload(struct guard *g, const struct config *c);
 
+struct service_ctx;
+
 struct guard_view { /* all private */
     struct guard *guard;
     struct guard_table *table;
     const _Atomic uint64_t *version;
     uint64_t seen;
-    bool active;  /* there are tokens or a rate */
-    void *digest; /* EVP_MD_CTX */
-    void *sha256; /* EVP_MD: looking it up for every request would cost more than the hash */
+    bool active;     /* there are tokens or a rate */
+    bool paid;       /* the request in hand was counted when it was handed over first */
+    uint64_t client; /* that was checked last, in the rates */
+    void *digest;    /* EVP_MD_CTX */
+    void *sha256;    /* EVP_MD: looking it up for every request would cost more than the hash */
 };
 
 FIRN_MUSTUSE int guard_view_init(struct guard_view *v, struct guard *g);
@@ -84,13 +88,18 @@ FIRN_MUSTUSE int guard_check_at(struct guard_view *v, struct peer *peer, struct 
                                 enum guard_what what, struct slice name, uint64_t now_ns,
                                 struct guard_refusal *why);
 
+/* A request for n IDs costs as much as n requests for one: what the last check did not count. */
+void guard_charge(struct service_ctx *ctx, uint64_t n);
+
+/* Key of the client for shares, not 0: its token, else its certificate's name, else its network. */
+uint64_t guard_client(struct service_ctx *ctx, struct peer *peer, struct slice authorization);
+
 /* RESP's AUTH: from now on the connection has this token, or none. `user` is absent, "default" or
  * the token's name. FIRN_ENOTSUP: there are no tokens in the settings. FIRN_EAUTH: *why. */
 FIRN_MUSTUSE int guard_auth_at(struct guard_view *v, struct peer *peer, struct slice user,
                                struct slice token, uint64_t now_ns, struct guard_refusal *why);
 
 /* The same, with the time of CLOCK_MONOTONIC. */
-struct service_ctx;
 FIRN_MUSTUSE int guard_check(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
                              enum guard_what what, struct slice name, struct guard_refusal *why);
 FIRN_MUSTUSE int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user,

@@ -7,6 +7,7 @@
 #include "firn/dated.h"
 #include "firn/prefixed.h"
 #include "firn/tsid.h"
+#include "server/draw.h"
 #include "server/request_key.h"
 
 #include <stdio.h>
@@ -240,25 +241,20 @@ static int tsid_text(void *user, size_t i, char out[FIRN_MINT_TEXT_BUF])
     return (int)(at + FIRN_TSID_TEXT_LEN);
 }
 
-/* False: the problem is answered. */
-static bool draw_numbers(struct call *c, const struct order *o, enum leased which)
+/* Into ctx->numbers. False: the problem is answered, or the request will come again. */
+static bool draw(struct call *c, const struct order *o, enum leased which)
 {
-    uint64_t *ids = c->ctx->numbers;
-    size_t have = 0;
-    while (have < o->n) {
-        size_t some = 0;
-        int r = minter_numbers(c->ctx->minter, which, o->shard, ids + have, o->n - have, &some);
-        if (r == FIRN_ERANGE) {
-            call_fail(c, PROBLEM_PARAMETER, "shard: %s", mint_trouble(c->ctx->app, r));
-            return false;
-        }
-        if (r) {
-            call_fail(c, PROBLEM_NOT_READY, "%s", mint_trouble(c->ctx->app, r));
-            return false;
-        }
-        have += some;
-    }
-    return true;
+    struct draw d = {
+        .which = which, .shard = o->shard, .n = o->n, .authorization = c->req->authorization
+    };
+    size_t n;
+    bool again;
+    int r = draw_numbers(c->ctx, c->r, &d, &n, &again);
+    if (r == FIRN_ERANGE)
+        call_fail(c, PROBLEM_PARAMETER, "shard: %s", mint_trouble(c->ctx->app, r));
+    else if (r && !again)
+        call_fail(c, PROBLEM_NOT_READY, "%s", mint_trouble(c->ctx->app, r));
+    return r == 0;
 }
 
 /* A TSID always has room: the answer cannot fail. */
@@ -274,7 +270,7 @@ static void write_numbers(struct reply *r, const struct answer *a, enum leased w
 
 static void mint_numbers(struct call *c, const struct order *o, enum leased which)
 {
-    if (!draw_numbers(c, o, which))
+    if (!draw(c, o, which))
         return;
     minter_count(c->ctx->minter, o->kind, o->n);
     write_numbers(c->r, &o->answer, which, c->ctx->numbers, o->n);
@@ -406,7 +402,7 @@ static bool mint_into(struct call *c, const struct order *o, struct keyed *k)
     bool own = false;
     int r = 0;
     struct firn_mint *m = NULL;
-    if (which != LEASED_N ? !draw_numbers(c, o, which) : !(m = open_mint(c, o, &own)))
+    if (which != LEASED_N ? !draw(c, o, which) : !(m = open_mint(c, o, &own)))
         return false;
     for (size_t i = 0; i < o->n && r == 0; i++) {
         if (m)
@@ -576,6 +572,7 @@ static void take(struct call *c, const struct order *o)
     }
     if (!call_allowed(c, GUARD_SEQUENCE, o->seq, o->seq_len))
         return;
+    guard_charge(c->ctx, o->n);
     if (o->n > SEQ_TAKE_MAX) {
         call_fail(c, PROBLEM_TOO_MANY, "at most %d numbers can be taken at once", SEQ_TAKE_MAX);
         return;
@@ -629,6 +626,8 @@ static void mint(struct call *c, struct order *o)
         return;
     if (!read_order(c, o))
         return;
+    if (!counted)
+        guard_charge(c->ctx, o->n);
     enum leased which = minter_leased(o->kind);
     struct keyed *k = NULL;
     if (!counted && !read_key(c, o, false, &k))

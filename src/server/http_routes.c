@@ -307,6 +307,7 @@ bool call_allowed(struct call *c, enum guard_what what, const char *name, size_t
 {
     struct guard_refusal why;
     struct slice s = { name, len };
+    c->ctx->guard.paid = c->r->waited_ms > 0;
     if (guard_check(c->ctx, c->r->peer, c->req->authorization, what, s, &why) == 0)
         return true;
     call_count_error(c->ctx, c->route);
@@ -479,7 +480,8 @@ static void dispatch(struct call *c)
     const char *fields = browser_allowed(b, c->req->origin);
     c->r->fields = fields ? fields : browser_others(b);
     c->route = http_route_find(c->req->method, c->req->path, port, &arg, &allow);
-    add(&counter(c->ctx, c->route)->requests, 1);
+    if (c->r->waited_ms == 0)
+        add(&counter(c->ctx, c->route)->requests, 1);
     if (wrong_host(c) || preflight(c))
         return;
     if (!c->route) {
@@ -521,6 +523,7 @@ static bool short_cut(struct service_ctx *ctx, const struct http_request *req, s
     if (req->path.len != 9 || memcmp(req->path.p, "/generate", 9) != 0 || req->query.p ||
         req->idempotency_key.p || req->method > METHOD_HEAD || r->peer->tag == PORT_TICKET ||
         answer_format(req->accept) != ANSWER_JSON || guard_on(&ctx->guard) ||
+        minter_tight(ctx->minter, LEASED_SNOWFLAKE) || r->waited_ms ||
         minter_number(ctx->minter, LEASED_SNOWFLAKE, &id) != 0)
         return false;
     uint32_t repeats = (uint32_t)http_repeats(req, RUN_MAX);

@@ -7,6 +7,7 @@
 #include "wire/tls.h"
 #include "server/app.h"
 #include "id/diag.h"
+#include "server/draw.h"
 #include "daemon/log.h"
 #include "daemon/signals.h"
 #include "daemon/systemd.h"
@@ -110,7 +111,10 @@ static int plan_layout(struct firn_diag *d)
         return r;
     app.loops = choose_loops(&app.config);
     r = stamp_plan_init(&app.plan, &l, d);
-    return r ? r : numbers_new(&app.plan, &app.board, (uint32_t)app.loops, &app.numbers);
+    if (r == 0)
+        r = numbers_new(&app.plan, &app.board, (uint32_t)app.loops, &app.numbers);
+    app.shares = r == 0 ? draw_shares_new() : NULL;
+    return r == 0 && !app.shares ? FIRN_ENOMEM : r;
 }
 
 static struct tls_files tls_files(const struct config *c)
@@ -469,6 +473,7 @@ static void stop(int sig)
     }
     free(app.ctx);
     numbers_free(app.numbers);
+    free(app.shares);
     guard_free(app.guard);
     tls_context_free(app.tls);
     browser_done(&app.browser);

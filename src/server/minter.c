@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define KINDS_MAX 32
 
@@ -17,6 +16,8 @@ struct minter {
     struct numbers *numbers;
     struct stamps *stamps; /* of the grant that this loop stands on; NULL: none */
     uint64_t version;      /* of the board when it was last looked at */
+    bool tight[LEASED_N];
+    uint32_t drawn; /* numbers since the room was looked at */
     _Atomic uint64_t counted[KINDS_MAX];
     struct firn_mint *mint[KINDS_MAX];
 };
@@ -44,28 +45,41 @@ static inline struct firn_shared *generator(struct minter *m, enum leased which)
     return m->stamps ? stamps_generator(m->stamps, m->plan, which) : NULL;
 }
 
-/* The numbers of this tick are used up: new ones come with the next tick. Waiting here delays this
- * loop's other requests, but those for numbers would find none either. True: try again. */
-static bool await_tick(uint64_t *waited_us)
+void minter_room(struct minter *m, enum leased which, struct stamps_room *out)
 {
-    enum { NAP_US = 200, WAIT_MAX_US = 100000 };
-    if (*waited_us >= WAIT_MAX_US)
-        return false;
-    nanosleep(&(struct timespec){ 0, NAP_US * 1000 }, NULL);
-    *waited_us += NAP_US;
-    return true;
+    *out = (struct stamps_room){ 0, 0 };
+    if (generator(m, which))
+        stamps_room(m->stamps, m->plan, which, out);
+    m->tight[m->plan->share[which]] = stamps_share(out, 1) != 0;
+}
+
+bool minter_tight(const struct minter *m, enum leased which)
+{
+    return m->tight[m->plan->share[which]];
+}
+
+/* How much is left is looked at after every so many numbers. */
+static inline void drawn(struct minter *m, enum leased which, size_t n)
+{
+    enum { LOOK_EVERY = 256 };
+    struct stamps_room room;
+    if ((m->drawn += (uint32_t)n) < LOOK_EVERY)
+        return;
+    m->drawn = 0;
+    minter_room(m, which, &room);
 }
 
 int minter_number(struct minter *m, enum leased which, uint64_t *out)
 {
-    uint64_t waited_us = 0;
     for (;;) {
         struct firn_shared *g = generator(m, which);
         int r = g ? firn_shared_next(g, out) : FIRN_EWINDOW;
-        if (r == FIRN_ECLOSED)
+        if (r == FIRN_ECLOSED) {
             follow(m); /* another loop has seen a newer grant, or the end */
-        else if (r != FIRN_EAGAIN || !await_tick(&waited_us))
-            return r;
+            continue;
+        }
+        drawn(m, which, 1);
+        return r;
     }
 }
 
@@ -75,17 +89,16 @@ int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t
     const struct firn_layout *l = &m->plan->layout[which];
     if (shard > m->plan->shard_max[which])
         return FIRN_ERANGE;
-    uint64_t waited_us = 0;
     int r;
     for (;;) {
         struct firn_shared *g = generator(m, which);
         r = g ? firn_shared_fill(g, ids, n, out_n) : FIRN_EWINDOW;
-        if (r == FIRN_ECLOSED)
-            follow(m);
-        else if (r != FIRN_EAGAIN || !await_tick(&waited_us))
+        if (r != FIRN_ECLOSED)
             break;
+        follow(m);
     }
     firn_assert(r != 0 || (*out_n > 0 && *out_n <= n), "%zu of %zu", *out_n, n);
+    drawn(m, which, r ? 1 : *out_n);
     if (r == 0 && shard)
         for (size_t i = 0; i < *out_n; i++)
             ids[i] |= shard << l->field[FIRN_FIELD_SHARD].shift;

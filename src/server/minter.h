@@ -30,6 +30,11 @@ FIRN_MUSTUSE int minter_number(struct minter *m, enum leased which, uint64_t *ou
 FIRN_MUSTUSE int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t *ids,
                                 size_t n, size_t *out_n);
 
+/* Numbers of this layout are short: a request asks for its share first (draw.h). As of a few
+ * numbers ago. */
+bool minter_tight(const struct minter *m, enum leased which);
+void minter_room(struct minter *m, enum leased which, struct stamps_room *out);
+
 /* Which leased layout a kind is, or LEASED_N. */
 enum leased minter_leased(const struct firn_kind *kind);
 

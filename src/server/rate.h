@@ -24,6 +24,7 @@ struct rate_table {
 };
 
 /* Time is counted in 1/16 ns: a thousand million requests per second are one every 16 ticks. */
+enum { RATE_TICKS_PER_NS = 16 };
 struct rate {
     uint64_t interval; /* ticks that a request costs; 0: no limit */
     uint64_t slack;    /* how far `due` may be ahead of now: burst - 1 requests */
@@ -35,6 +36,13 @@ struct rate rate_of(uint64_t per_second, uint64_t burst);
  * says when it would pass. Needs an interval. */
 bool rate_take(struct rate_table *t, const struct rate *r, uint64_t client, uint64_t now_ns,
                uint64_t *out_wait_ns);
+
+/* Whether `client` still has more to pay for than `slack` ticks; *out_wait_ns says until when. */
+bool rate_owes(struct rate_table *t, uint64_t client, uint64_t slack, uint64_t now_ns,
+               uint64_t *out_wait_ns);
+
+/* So many ticks more for it to pay for, whatever it owes. */
+void rate_charge(struct rate_table *t, uint64_t client, uint64_t ticks, uint64_t now_ns);
 
 /* Forget all, when another rate begins. */
 void rate_reset(struct rate_table *t);

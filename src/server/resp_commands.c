@@ -26,6 +26,7 @@ static const struct command *find_command(const char *p, size_t len);
 bool resp_allowed(struct service_ctx *ctx, struct reply *r, enum guard_what what, struct slice name)
 {
     struct guard_refusal why;
+    ctx->guard.paid = r->waited_ms > 0;
     if (guard_check(ctx, r->peer, (struct slice){ NULL, 0 }, what, name, &why) == 0)
         return true;
     guard_refuse_resp(r, &why, name);

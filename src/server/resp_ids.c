@@ -1,5 +1,6 @@
 /* RESP commands that mint and read IDs: FIRN.NEXT, FIRN.INSPECT. Tested in
  * tests/integration/clients.py. */
+#include "server/draw.h"
 #include "server/resp_call.h"
 
 #include <stdio.h>
@@ -84,23 +85,17 @@ static void write_number(struct reply *r, enum leased which, const struct firn_c
 }
 
 /* a->count numbers in ctx->numbers, and up to `repeats` more, *out_n in all. False: the error is
- * written. */
-static bool draw_numbers(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
-                         enum leased which, size_t repeats, size_t *out_n)
+ * written, or the request will come again. */
+static bool draw(struct service_ctx *ctx, struct reply *r, const struct next_args *a,
+                 enum leased which, size_t repeats, size_t *out_n)
 {
-    size_t got = 0, n = 0, want = a->count + repeats;
-    int e = 0;
-    while (got < want && e == 0) {
-        e = minter_numbers(ctx->minter, which, a->shard, ctx->numbers + got, want - got, &n);
-        got += e ? 0 : n;
-    }
-    if (e && (got == 0 || repeats == 0)) {
+    struct draw d = { .which = which, .shard = a->shard, .n = a->count, .more = repeats };
+    bool again;
+    int e = draw_numbers(ctx, r, &d, out_n, &again);
+    if (e && !again)
         resp_errorf(r->out, "%s %s", e == FIRN_ERANGE ? "ERR" : "TRYAGAIN",
                     mint_trouble(ctx->app, e));
-        return false;
-    }
-    *out_n = got;
-    return true;
+    return e == 0;
 }
 
 /* `repeats`: so many more requests for one number may be answered with this one. */
@@ -108,7 +103,7 @@ static void next_numbers(struct service_ctx *ctx, struct reply *r, const struct 
                          enum leased which, size_t repeats)
 {
     size_t got;
-    if (!draw_numbers(ctx, r, a, which, repeats, &got))
+    if (!draw(ctx, r, a, which, repeats, &got))
         return;
     minter_count(ctx->minter, a->kind, got);
     if (repeats)
@@ -196,7 +191,7 @@ static bool mint_into(struct service_ctx *ctx, struct reply *r, const struct nex
         return false;
     }
     size_t drawn;
-    if (!m && !draw_numbers(ctx, r, a, which, 0, &drawn))
+    if (!m && !draw(ctx, r, a, which, 0, &drawn))
         return false;
     for (uint64_t i = 0; i < a->count && e == 0; i++) {
         if (m)
@@ -253,6 +248,7 @@ void run_next(struct service_ctx *ctx, const struct resp_request *q, struct repl
     if (!resp_allowed(ctx, r, GUARD_MINT_KIND,
                       (struct slice){ a.kind->name, strlen(a.kind->name) }))
         return;
+    guard_charge(ctx, a.count);
     if (a.key.p) {
         next_keyed(ctx, r, &a);
         return;

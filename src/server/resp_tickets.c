@@ -170,6 +170,7 @@ bool resp_may_take(struct service_ctx *ctx, struct reply *r, struct slice name)
 void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint64_t n,
                uint32_t repeats, bool create, enum ticket_answer answer, bool one, struct slice key)
 {
+    guard_charge(ctx, n);
     if (n > SEQ_TAKE_MAX) {
         resp_errorf(r->out, "ERR at most %d numbers can be taken at once", SEQ_TAKE_MAX);
         return;

@@ -107,7 +107,7 @@ def borrowed(t):
     server = start(t, state)
     asker.aim(server)
     for _ in range(2):
-        for i in range(160):
+        for i in range(40):
             c = asker.http[i % CONNECTIONS]
             c.ask("/generate?n=100000", fields="Accept: application/octet-stream\r\n")
             status, body = c.answer()

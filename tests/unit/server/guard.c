@@ -470,3 +470,30 @@ T_TEST(guard_operate)
     T_EQ(http(&w, ABSENT, GUARD_OPERATE, S("@cluster")), GUARD_TOO_FAST);
     world_done(&w);
 }
+
+/* n IDs cost as much as n requests; a request that is handed over again costs nothing more. */
+T_TEST(rate_counts_ids)
+{
+    world_make(&w, 0, 1000, 1000);
+    T_EQ(http(&w, ABSENT, GUARD_MINT_KIND, S("snowflake")), GUARD_FINE);
+    guard_charge(&w.ctx, 1);
+    T_EQ(http(&w, ABSENT, GUARD_MINT_KIND, S("snowflake")), GUARD_FINE);
+    guard_charge(&w.ctx, 1000000); /* more than its burst: it passes, and is paid for afterwards */
+    T_EQ(http(&w, ABSENT, GUARD_MINT_KIND, S("snowflake")), GUARD_TOO_FAST);
+    T_OK(w.why.retry_after_s > 900, "%u", w.why.retry_after_s);
+    T_EQ(resp(&w, GUARD_MINT_KIND, S("snowflake")), GUARD_FINE, "another client");
+    w.ctx.guard.paid = true;
+    T_EQ(http(&w, ABSENT, GUARD_MINT_KIND, S("snowflake")), GUARD_FINE, "asked again");
+    T_OK(guard_client(&w.ctx, &w.http, ABSENT) != guard_client(&w.ctx, &w.resp, ABSENT));
+    world_done(&w);
+}
+
+T_TEST(rate_charge_does_not_overflow)
+{
+    static struct rate_table t;
+    uint64_t wait, year = 365 * 86400 * SECOND;
+    for (int i = 0; i < 4; i++)
+        rate_charge(&t, 5, UINT64_MAX, 10 * year);
+    T_OK(rate_owes(&t, 5, 0, 10 * year, &wait) && wait > year);
+    T_OK(!rate_owes(&t, 6, 0, 10 * year, &wait));
+}
