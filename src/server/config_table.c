@@ -265,7 +265,8 @@ static const struct setting settings[] = {
       .help = "names in client certificates that may change the cluster without a token" },
 
     { "rate.per_client", SETTING_UINT, SETTING_RELOAD, AT(rate.per_client), "0",
-      RANGE(0, 1000000000), .help = "IDs, or requests for one, per second and client; 0: no limit" },
+      RANGE(0, 1000000000),
+      .help = "IDs, or requests for one, per second and client; 0: no limit" },
     { "rate.burst", SETTING_UINT, SETTING_RELOAD, AT(rate.burst), "100", RANGE(1, 1000000000),
       .help = "IDs that a client may take at once, above its rate" },
 };
