@@ -110,7 +110,7 @@ struct reply *reply_more(struct reply *r, struct reply *spot)
     else
         *spot = (struct reply){ .out = &c->loop->out, .peer = &c->peer, .loop = c->loop };
     if (m)
-        m->keep_alive = true;
+        m->keep_alive = m->once = true; /* what came before it has been answered */
     return m;
 }
 
