@@ -12,9 +12,11 @@
 enum { HEAD = 7, PART = 10 };
 _Static_assert(HEAD + 2 * PART == FIRN_KSUID_TEXT_LEN, "the cut");
 
-#define RADIX_4    14776336u           /* 62^4 */
-#define RADIX_8    218340105584896u    /* 62^8 */
-#define RADIX_PART 839299365868340224u /* 62^10 */
+#define RADIX_4         14776336u           /* 62^4 */
+#define RADIX_8         218340105584896u    /* 62^8 */
+#define RADIX_PART      839299365868340224u /* 62^10 */
+
+#define TAIL_RECIPROCAL 17404254149281049612u /* 2^183 / 62^20, rounded down */
 
 int firn_ksuid_make(uint64_t unix_ms, struct firn_rng *rng, struct firn_ksuid *out)
 {
@@ -131,11 +133,21 @@ static inline lanes write_16(uint64_t a, uint64_t b)
 void firn_ksuid_format(const struct firn_ksuid *id, char out[FIRN_KSUID_TEXT_BUF])
 {
     static const struct radix part = RADIX_INIT(RADIX_PART, PART, 4);
+    const radix_u128 tail = (radix_u128)RADIX_PART * RADIX_PART;
     radix_u128 v = (radix_u128)load_be64(id->b + 4) << 64 | load_be64(id->b + 12);
-    uint64_t c = radix_cut(load_be32(id->b), &v, &part);
-    uint64_t b = radix_cut(0, &v, &part);
+    /* The head from the 64 high bits of 160 and a reciprocal: exact, or one too small. The bits are
+     * put together from what firn_ksuid_make() stored at once: a load across would wait. */
+    uint64_t top = (uint64_t)load_be32(id->b) << 32 | (uint64_t)(v >> 96), c;
+    uint64_t head = (uint64_t)((radix_u128)top * TAIL_RECIPROCAL >> 87);
+    v -= head * tail; /* modulo 2^128, which is more than two tails */
+    if (__builtin_expect(v >= tail, 0)) {
+        head++;
+        v -= tail;
+    }
+    uint64_t b = radix_div_2by1((uint64_t)(v >> 60), (uint64_t)v << 4, &part, &c);
+    c >>= 4;
     uint64_t b2 = b / RADIX_8, c2 = c / RADIX_8; /* the parts are 7, 2 + 8 and 2 + 8 digits */
-    lanes_words rest = (lanes_words)write_16((uint64_t)v, b2 * (62 * 62) + c2);
+    lanes_words rest = (lanes_words)write_16(head, b2 * (62 * 62) + c2);
     lanes_words eights = (lanes_words)write_16(b - b2 * RADIX_8, c - c2 * RADIX_8);
     uint64_t text = rest[0] >> 8;
     memcpy(out, &text, 8);

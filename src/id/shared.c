@@ -54,9 +54,9 @@ static bool stepped_back(const struct firn_shared *g, uint64_t ns)
            load(&g->held_) * g->tick_ns_ + g->epoch_ns_ > ns + g->backstep_ns_;
 }
 
-/* May an ID be stamped `tick` when the clock shows `ns`, which is the tick `now`? Ahead of the
- * clock only as far as policy and the highest time ever shown allow. */
-static int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t ns, uint64_t now)
+/* The rare part of may_stamp(): ahead of the clock, or at the window's end. */
+static __attribute__((noinline)) int may_stamp_ahead(struct firn_shared *g, uint64_t tick,
+                                                     uint64_t ns, uint64_t now)
 {
     if (tick >= __atomic_load_n(&g->until_, __ATOMIC_ACQUIRE))
         return tick >= CLOSED >> g->seq_bits_ ? FIRN_ECLOSED
@@ -68,6 +68,15 @@ static int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t ns, uint64_t
         return FIRN_ECLOCK;
     uint64_t reached = max64(max64(load(&g->held_), load(&g->floor_)), now);
     return tick <= reached + load(&g->drift_) ? 0 : FIRN_EAGAIN;
+}
+
+/* May an ID be stamped `tick` when the clock shows `ns`, which is the tick `now`? Ahead of the
+ * clock only as far as policy and the highest time ever shown allow. */
+static inline int may_stamp(struct firn_shared *g, uint64_t tick, uint64_t ns, uint64_t now)
+{
+    if (__builtin_expect(tick <= now && tick < __atomic_load_n(&g->until_, __ATOMIC_ACQUIRE), 1))
+        return 0;
+    return may_stamp_ahead(g, tick, ns, now);
 }
 
 /* Take `n` numbers of one tick at a time, slowly and surely: look before each step. */
