@@ -75,6 +75,13 @@ void member_freed(const struct member_record *old, uint64_t unix_ms, const struc
     out->req = *req;
 }
 
+bool member_replaced(const struct member_record *old, const struct member_record *by)
+{
+    return old->state == MEMBER_UP && by->state == MEMBER_UP && by->at > old->at &&
+           old->address[0] != '\0' && strcmp(old->address, by->address) == 0 &&
+           strcmp(old->name, by->name) == 0 && strcmp(old->kind, by->kind) == 0;
+}
+
 void roster_begin(struct roster *r)
 {
     for (uint32_t i = 0; i < MEMBERS_MAX; i++)

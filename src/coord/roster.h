@@ -61,6 +61,17 @@ static inline uint64_t member_dead_after(uint64_t ttl_ms)
     return ttl_ms + ttl_ms / 2;
 }
 
+/* How old a record may become before people are told that its member is silent: a ttl, and the
+ * interval between two beats, of which the last one may have just been missed. */
+static inline uint64_t member_silent_after(uint64_t ttl_ms)
+{
+    return ttl_ms + ttl_ms / 3;
+}
+
+/* `by` is a later run of the same process: same kind and name, on the same addresses. Nothing but
+ * lists for people may rest on this. */
+bool member_replaced(const struct member_record *old, const struct member_record *by);
+
 enum roster_state { ROSTER_ABSENT, ROSTER_FREE, ROSTER_UP, ROSTER_UNREADABLE };
 
 struct roster_seen {

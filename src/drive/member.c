@@ -8,6 +8,7 @@
 #include "platform/assert.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum {
     TTL_MS_DEFAULT = 45000,
@@ -112,6 +113,64 @@ int members_list(struct firn_store *store, struct roster *roster, const struct m
     struct listing l = { roster, w, each, user };
     roster_begin(roster);
     return firn_store_scan(store, firn_slice(MEMBER_PREFIX, MEMBER_PREFIX_LEN), list_one, &l, d);
+}
+
+struct kept { /* a member that is up */
+    struct member_view view;
+    struct member_record record;
+};
+
+struct keeping {
+    struct kept *list;
+    size_t n, cap;
+};
+
+static int keep_one(void *user, const struct member_view *v)
+{
+    struct keeping *k = user;
+    if (v->record->state == MEMBER_FREE)
+        return 0;
+    if (k->n == k->cap) {
+        size_t cap = k->cap ? k->cap * 2 : 32;
+        struct kept *grown = realloc(k->list, cap * sizeof *grown);
+        if (!grown)
+            return FIRN_ENOMEM;
+        k->list = grown;
+        k->cap = cap;
+    }
+    k->list[k->n++] = (struct kept){ *v, *v->record };
+    return 0;
+}
+
+static bool has_later_run(const struct keeping *k, const struct member_record *r)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (member_replaced(r, &k->list[i].record))
+            return true;
+    return false;
+}
+
+int members_current(struct firn_store *store, struct roster *roster, const struct member_world *w,
+                    member_each_fn *each, void *user, struct firn_diag *d)
+{
+    struct keeping k = { NULL, 0, 0 };
+    int r = members_list(store, roster, w, keep_one, &k, d);
+    for (size_t i = 0; r == 0 && i < k.n; i++) {
+        k.list[i].view.record = &k.list[i].record;
+        if (!has_later_run(&k, &k.list[i].record))
+            r = each(user, &k.list[i].view);
+    }
+    free(k.list);
+    return r;
+}
+
+const char *member_state_name(const struct member_view *v, uint64_t age_ms)
+{
+    uint64_t silent = member_silent_after(v->record->ttl_ms);
+    return v->record->state == MEMBER_FREE                 ? "left"
+           : v->dead                                       ? "dead"
+           : v->unchanged_ms >= silent || age_ms >= silent ? "silent"
+                                                           : "up";
 }
 
 int member_list(struct member *m, member_each_fn *each, void *user, struct firn_diag *d)

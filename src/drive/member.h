@@ -75,7 +75,17 @@ FIRN_MUSTUSE int members_list(struct firn_store *store, struct roster *roster,
                               const struct member_world *w, member_each_fn *each, void *user,
                               struct firn_diag *d);
 
-/* The same with the member's own roster. */
+/* The same without the members that left, and without those that were started again since: each
+ * process once, by its last run. */
+FIRN_MUSTUSE int members_current(struct firn_store *store, struct roster *roster,
+                                 const struct member_world *w, member_each_fn *each, void *user,
+                                 struct firn_diag *d);
+
+/* "up", "silent", "dead" or "left", as people are told. `age_ms`: by the record's own time, on this
+ * machine's clock. */
+const char *member_state_name(const struct member_view *v, uint64_t age_ms);
+
+/* As members_list(), with the member's own roster. */
 FIRN_MUSTUSE int member_list(struct member *m, member_each_fn *each, void *user,
                              struct firn_diag *d);
 

@@ -14,7 +14,7 @@ static void write_node(struct buf *b, const struct node_listed *n)
     json_text(b, "slots", r->slots);
     json_text(b, "version", r->version);
     json_text(b, "kind", r->kind);
-    json_text(b, "state", n->dead ? "dead" : "up");
+    json_text(b, "state", n->state);
     json_bool(b, "self", n->self);
     json_count(b, "beat", r->beat);
     json_count(b, "ttl_ms", r->ttl_ms);

@@ -101,8 +101,6 @@ struct listing {
 static int list_one(void *user, const struct member_view *v)
 {
     struct listing *l = user;
-    if (v->record->state == MEMBER_FREE)
-        return 0;
     if (l->n == l->cap) {
         size_t cap = l->cap ? l->cap * 2 : 32;
         struct node_listed *grown = realloc(l->list, cap * sizeof *grown);
@@ -112,13 +110,14 @@ static int list_one(void *user, const struct member_view *v)
         l->cap = cap;
     }
     const struct membership *me = &l->nodes->member.self;
+    uint64_t age_ms = l->unix_ms > v->record->at ? l->unix_ms - v->record->at : 0;
     l->list[l->n++] = (struct node_listed){
         .number = v->number,
         .record = *v->record,
-        .dead = v->dead,
+        .state = member_state_name(v, age_ms),
         .self = l->nodes->open && me->state == MEMBERSHIP_UP && me->number == v->number &&
                 me->epoch == v->record->epoch,
-        .age_ms = l->unix_ms > v->record->at ? l->unix_ms - v->record->at : 0,
+        .age_ms = age_ms,
     };
     return 0;
 }
@@ -127,7 +126,7 @@ int nodes_list(struct nodes *n, struct firn_store *store, struct node_listed **o
                struct firn_diag *d)
 {
     struct listing l = { .nodes = n, .unix_ms = n->world.unix_ms(n->world.user) };
-    int r = members_list(store, &n->member.roster, &n->world, list_one, &l, d);
+    int r = members_current(store, &n->member.roster, &n->world, list_one, &l, d);
     if (r) {
         free(l.list);
         return r;

@@ -12,7 +12,7 @@
 struct node_listed { /* a member that has not left */
     uint32_t number;
     struct member_record record;
-    bool dead; /* has been silent for too long, as this server saw */
+    const char *state; /* member_state_name() */
     bool self;
     uint64_t age_ms; /* since its last sign of life, by both clocks; for people */
 };

@@ -91,7 +91,7 @@ static const struct {
                           "\"number\",\"name\",\"kind\",\"state\"",
                           "\"number\":" INTEGER ",\"name\":" STRING ",\"address\":" STRING
                           ",\"slots\":" STRING ",\"version\":" STRING ",\"kind\":" STRING
-                          ",\"state\":{\"enum\":[\"up\",\"dead\"]},\"self\":" BOOLEAN
+                          ",\"state\":{\"enum\":[\"up\",\"silent\",\"dead\"]},\"self\":" BOOLEAN
                           ",\"beat\":" INTEGER ",\"ttl_ms\":" INTEGER ",\"age_ms\":" INTEGER))) },
     { "Node",
       OBJECT(

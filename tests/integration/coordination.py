@@ -392,7 +392,15 @@ def servers_are_members(t, w):
     t.equal(servers[1].stop(), 0, "a polite end")
     status, out = w.run("nodes", "--store", store, "--json")
     t.equal(len(json.loads(out)), 1, "members after one has left")
-    t.equal(servers[0].stop(), 0, "a polite end of the other")
+    listen = {"home": servers[0].home, "snowflake": servers[0].snowflake, "ticket": servers[0].ticket}
+    servers[0].kill()
+    again = f.Firnd(t, w.folder + "/firnd", listen=listen).wait_ready()
+    again.wait_log("member_up")
+    for what, said in (("firn nodes", json.loads(w.run("nodes", "--store", store, "--json")[1])),
+                       ("/v1/nodes", f.get(again.home, "/v1/nodes")[1]["nodes"])):
+        t.equal([n["address"].split(",")[0] for n in said], [again.home], f"{what} lists a server that was started again once")
+    t.equal(len(json.loads(w.run("nodes", "--all", "--store", store, "--json")[1])) >= 2, True, "--all lists both runs")
+    t.equal(again.stop(), 0, "a polite end of the other")
 
 
 def node_forks(t, w):

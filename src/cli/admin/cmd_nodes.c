@@ -38,7 +38,7 @@ static const struct opt opts[] = {
     { .name = "all",
       .letter = 'a',
       .at = offsetof(struct nodes, all),
-      .about = "include members that left" },
+      .about = "include members that left, and earlier runs" },
     { .name = "watch",
       .letter = 'w',
       .at = offsetof(struct nodes, watch),
@@ -54,10 +54,12 @@ const struct usage nodes_usage = {
                 "  firn nodes --url http://127.0.0.1:9000\n",
     .synopsis = "firn nodes [--store URL] [--all] [--watch] [--json]\n"
                 "       firn nodes --url URL [--json]",
-    .about = "Lists the members of a store: servers, and commands such as firn elect. A member is\n"
-             "up, silent when its last sign of life is older than it should be by this machine's\n"
-             "clock, or dead when this command has seen no change for one and a half of its ttl.\n"
-             "With --json each line is one read of the store.\n",
+    .about =
+        "Lists the members of a store: servers, and commands such as firn elect. A member is\n"
+        "up, silent when its last sign of life is older than its ttl and a third, or dead when\n"
+        "this command has seen no change for one and a half of its ttl. A process that was\n"
+        "started again under the same name and address is listed once, by its last run.\n"
+        "With --json each line is one read of the store.\n",
     .opts = opts,
 };
 
@@ -68,17 +70,6 @@ struct list {
     struct buf json;
     uint32_t hash; /* of the rows without their ages, to see whether they changed */
 };
-
-static const char *state_of(const struct list *l, const struct member_view *v)
-{
-    uint64_t at = v->record->at;
-    if (v->record->state == MEMBER_FREE)
-        return "left";
-    if (v->dead)
-        return "dead";
-    return l->unix_ms > at && l->unix_ms - at > member_dead_after(v->record->ttl_ms) ? "silent"
-                                                                                     : "up";
-}
 
 static void add_json(struct list *l, const struct member_view *v, const char *state)
 {
@@ -132,9 +123,8 @@ static void add_member(struct list *l, const struct member_view *v, const char *
 static int add(void *user, const struct member_view *v)
 {
     struct list *l = user;
-    const char *state = state_of(l, v);
-    if (v->record->state == MEMBER_FREE && !l->n->all)
-        return 0;
+    uint64_t at = v->record->at;
+    const char *state = member_state_name(v, l->unix_ms > at ? l->unix_ms - at : 0);
     uint32_t h = record_name_hash(v->record->name, strlen(v->record->name)) + v->number +
                  (uint32_t)v->record->epoch * 31;
     h ^= record_name_hash(state, strlen(state)) * 7 +
@@ -166,7 +156,8 @@ static int look(struct watcher *w)
     table_init(&l.table, 0, header);
     buf_init(&l.json, OUTPUT_JSON_MAX);
     json_begin(&l.json, NULL, '[');
-    int error = members_list(w->store, &w->roster, &w->world, add, &l, &d);
+    int error = (w->n->all ? members_list : members_current)(w->store, &w->roster, &w->world, add,
+                                                             &l, &d);
     json_end(&l.json, ']');
     bool screen = w->n->watch && !w->n->json && term_width() > 0;
     if (error) {

@@ -424,6 +424,70 @@ static int count_dead(void *user, const struct member_view *v)
     return 0;
 }
 
+struct shown {
+    unsigned n;
+    char name[8][RECORD_NAME_MAX + 1], state[8][8];
+    uint32_t number[8];
+};
+
+static int show(void *user, const struct member_view *v)
+{
+    struct shown *s = user;
+    uint64_t now = world.unix_ms(NULL), at = v->record->at;
+    T_OK(s->n < 8);
+    snprintf(s->name[s->n], sizeof s->name[0], "%s", v->record->name);
+    snprintf(s->state[s->n], sizeof s->state[0], "%s",
+             member_state_name(v, now > at ? now - at : 0));
+    s->number[s->n++] = v->number;
+    return 0;
+}
+
+/* What an operator sees after kill -9 and a restart: one row, not two; and of a node that stays
+ * dead that it is silent after its ttl and one interval. */
+T_TEST(a_list_has_each_process_once)
+{
+    struct firn_store *s = new_store();
+    struct member *old = new_member(s, "a", false), *other = new_member(s, "b", false);
+    static struct roster mine;
+    memset(&mine, 0, sizeof mine);
+    settle(old);
+    settle(other);
+    now_ms += 1;
+    struct member *again = new_member(s, "a", false); /* `old` was killed */
+    settle(again);
+    struct shown l = { 0 };
+    T_EQ(members_current(s, &mine, &world, show, &l, NULL), 0);
+    T_EQ(l.n, 2);
+    T_STR(l.name[0], "b");
+    T_STR(l.name[1], "a");
+    T_EQ(l.number[1], again->self.number);
+    l = (struct shown){ 0 };
+    T_EQ(members_list(s, &mine, &world, show, &l, NULL), 0);
+    T_EQ(l.n, 3, "the whole list has all of them");
+
+    now_ms += TTL + TTL / 3 - 2; /* none of them beats any more */
+    l = (struct shown){ 0 };
+    T_EQ(members_current(s, &mine, &world, show, &l, NULL), 0);
+    T_STR(l.state[1], "up");
+    now_ms += 2;
+    l = (struct shown){ 0 };
+    T_EQ(members_current(s, &mine, &world, show, &l, NULL), 0);
+    T_STR(l.state[0], "silent");
+    T_STR(l.state[1], "silent");
+    now_ms += TTL;
+    l = (struct shown){ 0 };
+    T_EQ(members_current(s, &mine, &world, show, &l, NULL), 0);
+    T_STR(l.state[1], "dead");
+    T_EQ(member_leave(other, TTL), 0);
+    l = (struct shown){ 0 };
+    T_EQ(members_current(s, &mine, &world, show, &l, NULL), 0);
+    T_EQ(l.n, 1, "one has left");
+    free(old);
+    free(other);
+    free(again);
+    firn_store_close(s);
+}
+
 T_TEST(a_list_says_dead_only_of_what_it_watched)
 {
     struct firn_store *s = new_store();
