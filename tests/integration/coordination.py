@@ -174,6 +174,8 @@ def lock_is_exclusive(t, w):
     path = w.file()
     inside = path + ".inside"
     script = f'mkdir {inside} || exit 9; echo "$FIRN_FENCING_TOKEN $$" >>{path}; sleep 0.02; rmdir {inside}'
+    # A store that has just begun is slow on a busy machine.
+    f.wait_for("the store to serve", lambda: w.run("lock", "exclusive", "--ttl", "20s", "--", "true")[0] == 0)
     ps = [w.firn("lock", "exclusive", "--ttl", "20s", "--", "sh", "-c", script) for _ in range(LOCKERS)]
     for p in ps:
         t.equal(p.wait(timeout=f.LIMIT * 2), 0, "status of firn lock")

@@ -25,7 +25,7 @@ enum {
     TTL_MS_DEFAULT = 10000,
     TTL_MS_MIN = 1000,
     TTL_MS_MAX = 3600000,
-    CALL_MS_MAX = 2000,   /* for one call to the store; less where the ttl is short */
+    CALL_MS_MAX = 5000,   /* for one call to the store; less where the ttl is short */
     SLICE_MS = 1000,      /* how long a signal may wait while we are in the queue */
     LEAD_SLICE_MS = 5000, /* signals and the end of the command are seen at once */
     TRY_MS = 10000,       /* --wait 0: the store has this long to tell whether it is free */
