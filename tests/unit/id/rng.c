@@ -174,6 +174,7 @@ static volatile sig_atomic_t caught_n, errno_changed;
 
 static void on_alarm(int sig)
 {
+    int saved = errno;
     (void)sig;
     errno = 42;
     if (caught_n < CAUGHT_MAX) {
@@ -182,6 +183,7 @@ static void on_alarm(int sig)
     }
     if (errno != 42)
         errno_changed = 1;
+    errno = saved;
 }
 
 static int by_bytes(const void *a, const void *b)

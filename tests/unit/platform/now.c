@@ -132,10 +132,10 @@ static int by_value(const void *a, const void *b)
 
 static int case_threads(void)
 {
-    static uint64_t ids[4][20000];
+    static uint64_t ids[80000];
     pthread_t t[4];
     for (int i = 0; i < 4; i++)
-        if (pthread_create(&t[i], NULL, many, ids[i]) != 0)
+        if (pthread_create(&t[i], NULL, many, ids + 20000 * i) != 0)
             return 0;
     for (int i = 0; i < 4; i++) {
         void *made = NULL;
@@ -145,7 +145,7 @@ static int case_threads(void)
     }
     qsort(ids, 80000, sizeof(uint64_t), by_value);
     for (int i = 1; i < 80000; i++)
-        if (ids[0][i - 1] == ids[0][i])
+        if (ids[i - 1] == ids[i])
             return 0;
     return 1;
 }
