@@ -5,12 +5,11 @@
  * tests/property/drive/keyed_world.c; the simulator runs it with faults.
  */
 #include "coord/batch.h"
+#include "coord/retry.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 
 #include <inttypes.h>
-
-enum { ROUNDS_MAX = 16 }; /* other processes that may be faster, one after the other */
 
 _Static_assert(offsetof(struct keyed, ask) == 0, "an ask leads back to its request");
 
@@ -26,51 +25,17 @@ static uint64_t range_end(const struct seq_range *r)
 
 /* ---- the table ---- */
 
-/* No number would be lost if the entry were forgotten. */
-static bool idle(const struct ticket_entry *e)
+struct seq_entry *batch_entry(struct seq_table *t, const char *name, size_t len)
 {
-    return e->op.mine_count == 0 && e->left.count == 0;
+    struct seq_entry *e = seq_table_find(t, name, len);
+    return e ? e : seq_table_open(t, name, len);
 }
 
-struct ticket_entry *batch_entry(struct batch_table *t, const char *name, size_t len)
+void batch_forget(struct seq_table *t, const char *name, size_t len)
 {
-    struct ticket_entry *best = NULL, *e;
-    firn_assert(len > 0 && len <= RECORD_NAME_MAX, "len=%zu", len);
-    for (size_t i = 0; i < TICKET_OPEN_MAX; i++) {
-        e = &t->entry[i];
-        if (e->name_len == len && memcmp(e->name, name, len) == 0) {
-            e->used = ++t->calls;
-            return e;
-        }
-        /* An entry with numbers in flight goes last: forgetting it would leave a hole. */
-        bool first = !best || idle(e) > idle(best);
-        if (first || (idle(e) == idle(best) && e->used < best->used))
-            best = e;
-    }
-    memcpy(best->name, name, len);
-    best->name_len = len;
-    best->used = ++t->calls;
-    best->left = (struct seq_range){ 0 };
-    seq_op_init(&best->op);
-    return best;
-}
-
-void batch_return(struct batch_table *t, const char *name, size_t len, struct seq_range rest)
-{
-    struct ticket_entry *e = batch_entry(t, name, len);
-    bool joined = e->left.count > 0 && range_end(&rest) == e->left.first;
-    if (rest.count == 0)
+    struct seq_entry *e = seq_table_find(t, name, len);
+    if (!e)
         return;
-    firn_assert(rest.step > 0 && range_end(&rest) > rest.first);
-    if (joined)
-        rest.count += e->left.count;          /* the other half of the same grant */
-    if (joined || e->left.count < rest.count) /* one piece is kept; a smaller one is a hole */
-        e->left = rest;
-}
-
-void batch_forget(struct batch_table *t, const char *name, size_t len)
-{
-    struct ticket_entry *e = batch_entry(t, name, len);
     e->left.count = 0;
     e->op.base_len = 0; /* its writes whose outcome is open stay known */
 }
@@ -78,7 +43,7 @@ void batch_forget(struct batch_table *t, const char *name, size_t len)
 /* Numbers in hand go back into the record, if nothing was taken from it since, or are given up: a
  * later request must not get a lower number. The write names the record, so it also proves that.
  * They stay in hand until a write may have been done: one that was not done must not cost them. */
-static void put_left_back(struct ticket_entry *e)
+static void put_left_back(struct seq_entry *e)
 {
     struct seq_range *l = &e->left;
     struct seq_record *base = &e->op.base;
@@ -98,7 +63,7 @@ static bool wants_plain(const struct ticket_job *job)
 }
 
 /* Numbers for the job; the rest waits for the next one. */
-static void hand_out(struct ticket_entry *e, struct ticket_job *job, struct seq_range got)
+static void hand_out(struct seq_entry *e, struct ticket_job *job, struct seq_range got)
 {
     firn_assert(wants_plain(job) && got.count > 0 && got.step > 0);
     job->result = 0;
@@ -137,7 +102,7 @@ static void settle(struct keyed *k, const struct idem_record *idem, bool kept, s
 }
 
 /* The keys that the known record lists. */
-static void settle_listed(const struct ticket_entry *e, struct ticket_job *job, struct firn_diag *d)
+static void settle_listed(const struct seq_entry *e, struct ticket_job *job, struct firn_diag *d)
 {
     for (size_t i = 0; i < job->keyed_n && e->op.keys.n > 0; i++) {
         struct keyed *k = job->keyed[i];
@@ -152,8 +117,7 @@ static void settle_listed(const struct ticket_entry *e, struct ticket_job *job, 
 
 /* The write succeeded, or there was none to be made: the keys that the record lists are settled,
  * some never will be, and the rest has to be asked for again. */
-static void settle_written(const struct ticket_entry *e, struct ticket_job *job,
-                           struct firn_diag *d)
+static void settle_written(const struct seq_entry *e, struct ticket_job *job, struct firn_diag *d)
 {
     settle_listed(e, job, d);
     uint64_t left = seq_left(&e->op.base);
@@ -168,7 +132,7 @@ static void settle_written(const struct ticket_entry *e, struct ticket_job *job,
 }
 
 /* Take in the sequence's record. False: it cannot be read, which is the job's error. */
-static bool take_record(struct ticket_entry *e, struct ticket_job *job, int result, const char *p,
+static bool take_record(struct seq_entry *e, struct ticket_job *job, int result, const char *p,
                         size_t len, struct firn_diag *d)
 {
     enum seq_verdict verdict;
@@ -241,7 +205,7 @@ static bool takes_something(struct batch *b, struct firn_diag *d)
 
 static void build(struct batch *b, struct firn_diag *d)
 {
-    struct ticket_entry *e = b->e_;
+    struct seq_entry *e = b->e_;
     struct ticket_job *job = &b->job_[b->i_];
     int r = b->kept_;
     if (r == 0)
@@ -279,11 +243,11 @@ static void begin_round(struct batch *b)
     for (size_t i = 0; i < b->count_; i++)
         b->others_ += b->open_[i];
     b->at_ = BATCH_AT_JOB;
-    if (b->others_ == 0 || b->rounds_++ == ROUNDS_MAX)
+    if (b->others_ == 0 || b->rounds_++ == RETRY_ROUNDS_MAX)
         b->at_ = BATCH_AT_END;
 }
 
-void batch_init(struct batch *b, struct batch_table *t, struct ticket_job *job, size_t count,
+void batch_init(struct batch *b, struct seq_table *t, struct ticket_job *job, size_t count,
                 bool many, uint64_t now_s)
 {
     firn_assert(count <= TICKET_JOBS_MAX);
@@ -327,13 +291,15 @@ static int finish(struct batch *b)
             continue;
         firn_assert(job->range.count <= job->want && (job->want > 0) == (job->range.count > 0),
                     "want=%" PRIu64 " got=%" PRIu64, job->want, job->range.count);
-        const struct ticket_entry *e = batch_entry(b->table_, job->name, job->name_len);
-        job->more = e->left.count > 0 || e->op.base_len == 0 || seq_left(&e->op.base) > 0;
+        const struct seq_entry *e = seq_table_find(b->table_, job->name, job->name_len);
+        job->more = !e || e->left.count > 0 || e->op.base_len == 0 || seq_left(&e->op.base) > 0;
     }
+    seq_table_end_turn(b->table_);
     return granted ? 0 : first;
 }
 
-static void begin_job(struct batch *b)
+/* False: the table has no room for it. */
+static bool begin_job(struct batch *b)
 {
     struct ticket_job *job = &b->job_[b->i_];
     b->open_[b->i_] = false;
@@ -341,6 +307,13 @@ static void begin_job(struct batch *b)
     b->e_ = batch_entry(b->table_, job->name, job->name_len);
     b->at_ = BATCH_AT_RECORD;
     b->key_len = seq_key(job->name, job->name_len, b->key);
+    if (b->e_) {
+        seq_table_pin(b->table_, b->e_);
+        return true;
+    }
+    fail(job, FIRN_EAGAIN); /* the next commit has room */
+    next_job(b);
+    return false;
 }
 
 static enum batch_do write_all(struct batch *b)
@@ -364,8 +337,7 @@ enum batch_do batch_next(struct batch *b, int *out_result, struct firn_diag *d)
                 begin_round(b);
                 break;
             }
-            begin_job(b);
-            if (b->e_->op.base_len == 0)
+            if (begin_job(b) && b->e_->op.base_len == 0)
                 return BATCH_READ;
             break;
         case BATCH_AT_RECORD:
@@ -451,7 +423,7 @@ bool batch_answered(struct batch *b, int result, struct firn_diag *d)
 {
     firn_assert(b->at_ == BATCH_AT_ANSWER && b->answered_ < b->n);
     struct ticket_job *job = b->writer_[b->answered_];
-    struct ticket_entry *e = b->entry_[b->answered_++];
+    struct seq_entry *e = b->entry_[b->answered_++];
     struct seq_range got;
     if (result != FIRN_EIO) /* which promises that nothing was written */
         e->left.count = 0;

@@ -12,9 +12,9 @@
 #define FIRN_COORD_BATCH_H
 
 #include "coord/keyed.h"
+#include "coord/seq_table.h"
 
-#define TICKET_JOBS_MAX 64  /* sequences in one commit, and registers in one transaction */
-#define TICKET_OPEN_MAX 256 /* sequences whose record is kept; the least recently used makes room */
+#define TICKET_JOBS_MAX 64 /* sequences in one commit, and registers in one transaction */
 
 struct ticket_job { /* one sequence's share of a commit */
     const char *name;
@@ -33,29 +33,12 @@ struct ticket_job { /* one sequence's share of a commit */
     size_t keyed_n;
 };
 
-struct ticket_entry { /* a sequence as this process knows it */
-    char name[RECORD_NAME_MAX];
-    size_t name_len;       /* 0: unused */
-    uint64_t used;         /* when, in calls */
-    struct seq_range left; /* numbers in hand: granted, and no request waits for them */
-    struct seq_op op;
-};
-
-struct batch_table {
-    struct ticket_entry *entry; /* TICKET_OPEN_MAX of them, zeroed at first; the driver's */
-    uint64_t calls;
-};
-
-/* The entry of a sequence; it may replace another sequence's, one without numbers in hand if it
- * can. */
-struct ticket_entry *batch_entry(struct batch_table *t, const char *name, size_t len);
-
-/* Numbers of a grant that no request took: the next commit of that sequence takes them first,
- * unless another process has taken higher ones by then. */
-void batch_return(struct batch_table *t, const char *name, size_t len, struct seq_range rest);
+/* The entry of a register, opened if need be; where other threads use the table, the driver opens
+ * it before the commit. NULL: all are pinned. */
+struct seq_entry *batch_entry(struct seq_table *t, const char *name, size_t len);
 
 /* Read the record anew, and give no number that is in hand: it was deleted. */
-void batch_forget(struct batch_table *t, const char *name, size_t len);
+void batch_forget(struct seq_table *t, const char *name, size_t len);
 
 enum batch_do {
     BATCH_READ,      /* the register `key`, fresh: a sequence's record -> batch_read_done */
@@ -80,7 +63,7 @@ struct batch {
     struct firn_cas cas[TICKET_JOBS_MAX];
 
     /* Private from here on. */
-    struct batch_table *table_;
+    struct seq_table *table_;
     bool many_;
     uint64_t now_s_;
     struct ticket_job *job_;
@@ -98,13 +81,13 @@ struct batch {
     bool open_[TICKET_JOBS_MAX]; /* jobs that this round, or the next one, has to serve */
     size_t others_;              /* jobs that may still join this round */
     size_t i_, k_;               /* the job in hand; the next of its keys */
-    struct ticket_entry *e_;     /* and its entry */
+    struct seq_entry *e_;        /* and its entry */
     uint64_t want_;              /* numbers without a key that it takes */
     size_t asks_;                /* keys that it takes numbers for */
     struct seq_ask *ask_[SEQ_KEYS_MAX];
-    int kept_;                                    /* the outcome of BATCH_KEEP_LIST */
-    size_t answered_;                             /* of the writes */
-    struct ticket_entry *entry_[TICKET_JOBS_MAX]; /* of the writes */
+    int kept_;                                 /* the outcome of BATCH_KEEP_LIST */
+    size_t answered_;                          /* of the writes */
+    struct seq_entry *entry_[TICKET_JOBS_MAX]; /* of the writes */
     struct ticket_job *writer_[TICKET_JOBS_MAX];
     char name_[TICKET_JOBS_MAX][RECORD_KEY_BUF];
     struct firn_cas extra_[TICKET_JOBS_MAX];
@@ -113,7 +96,7 @@ struct batch {
 
 /* Up to TICKET_JOBS_MAX jobs, no name twice; they and the table are borrowed to the end. `many`:
  * the store has transactions over several registers. `now_s`: Unix time, for keys. */
-void batch_init(struct batch *b, struct batch_table *t, struct ticket_job *job, size_t count,
+void batch_init(struct batch *b, struct seq_table *t, struct ticket_job *job, size_t count,
                 bool many, uint64_t now_s);
 
 /* What to do now. BATCH_DONE: every job has its result; *out_result is 0 when at least one was

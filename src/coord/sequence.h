@@ -15,11 +15,13 @@
 
 #include "coord/record.h"
 
-#define SEQ_STEP_MAX   1000000
-#define SEQ_NUMBER_MAX (INT64_MAX - SEQ_STEP_MAX) /* the number after the last is a number too */
-#define SEQ_TAKE_MAX   1000000                    /* numbers in one write */
-#define SEQ_BLOCK_MIN  100
-#define SEQ_BLOCK_MAX  1000000
+#define SEQ_STEP_MAX      1000000
+#define SEQ_NUMBER_MAX    (INT64_MAX - SEQ_STEP_MAX) /* the number after the last is a number too */
+#define SEQ_TAKE_MAX      1000000                    /* numbers in one write */
+#define SEQ_BLOCK_MIN     100
+#define SEQ_BLOCK_MAX     1000000
+
+#define TICKET_CURSOR_MAX (RECORD_NAME_MAX + 2) /* where a list of sequences goes on */
 
 struct seq_range { /* first, first + step, ... : `count` numbers */
     uint64_t first, step, count;

@@ -1,30 +1,48 @@
 /* Runs the group commit (coord/batch.h) and the other calls on sequences against a store. */
 #include "drive/ticket.h"
+#include "coord/retry.h"
 #include "drive/real.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 
 #include <stdlib.h>
 
-enum { ROUNDS_MAX = 16 }; /* other processes that may be faster, one after the other */
+struct seq_table *tickets_table_new(size_t max)
+{
+    struct sized {
+        struct seq_table table;
+        struct seq_entry entry[];
+    } *t = calloc(1, sizeof *t + max * sizeof t->entry[0]);
+    if (!t)
+        return NULL;
+    seq_table_init(&t->table, t->entry, max);
+    return &t->table;
+}
+
+void tickets_init_table(struct tickets *t, struct firn_store *store, struct seq_table *table,
+                        void (*random)(void *user, void *out, size_t len), void *user)
+{
+    *t = (struct tickets){
+        .store = store, .random = random ? random : real_random, .random_user = user, .table = table
+    };
+}
 
 int tickets_init(struct tickets *t, struct firn_store *store,
                  void (*random)(void *user, void *out, size_t len), void *user)
 {
-    struct ticket_entry *entry = calloc(TICKET_OPEN_MAX, sizeof *entry);
-    if (!entry)
+    struct seq_table *table = tickets_table_new(SEQ_TABLE_MAX);
+    if (!table)
         return FIRN_ENOMEM;
-    *t = (struct tickets){ .store = store,
-                           .random = random ? random : real_random,
-                           .random_user = user,
-                           .table = { .entry = entry } };
+    tickets_init_table(t, store, table, random, user);
+    t->own = true;
     return 0;
 }
 
 void tickets_done(struct tickets *t)
 {
-    free(t->table.entry);
-    t->table.entry = NULL;
+    if (t->own)
+        free(t->table);
+    t->table = NULL;
 }
 
 static void draw(struct tickets *t, struct nonce *out)
@@ -60,7 +78,7 @@ int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struc
     int r, result;
     if (count > TICKET_JOBS_MAX)
         return firn__diag(d, FIRN_EINVAL, 0, "at most %d sequences in one commit", TICKET_JOBS_MAX);
-    batch_init(&b, &t->table, job, count, t->store->ops->cas_many != NULL, t->now_s);
+    batch_init(&b, t->table, job, count, t->store->ops->cas_many != NULL, t->now_s);
     for (;;)
         switch (batch_next(&b, &result, d)) {
         case BATCH_READ:
@@ -111,11 +129,6 @@ int ticket_flush(struct tickets *t, const char *name, size_t name_len, uint64_t 
     return keyed_flush(t->store, &r, &keys, keyed_period(name, name_len), d);
 }
 
-void ticket_return(struct tickets *t, const char *name, size_t name_len, struct seq_range rest)
-{
-    batch_return(&t->table, name, name_len, rest);
-}
-
 /* Replaces a record that was read by `next`. FIRN_EAGAIN: another process wrote, or the outcome is
  * open: read again. */
 static int replace(struct tickets *t, const char *name, size_t name_len,
@@ -128,7 +141,7 @@ static int replace(struct tickets *t, const char *name, size_t name_len,
                             firn_slice(text, seq_encode(next, text)) };
     int r = firn_store_cas(t->store, &cas, d);
     if (r == 0)
-        batch_forget(&t->table, name, name_len);
+        batch_forget(t->table, name, name_len);
     return r == FIRN_ECONFLICT || r == FIRN_EUNKNOWN ? FIRN_EAGAIN : r;
 }
 
@@ -146,7 +159,7 @@ static int renew(struct tickets *t, const char *name, size_t name_len, const str
     struct seq_keys keys;
     struct nonce req;
     draw(t, &req);
-    for (int i = 0; i < ROUNDS_MAX; i++) {
+    for (int i = 0; i < RETRY_ROUNDS_MAX; i++) {
         int r = read_sequence(t, name, name_len, &rec, &there, &keys, d);
         if (r != 0)
             return r;
@@ -176,7 +189,7 @@ int ticket_delete(struct tickets *t, const char *name, size_t name_len, struct s
     struct nonce req;
     bool sent = false;
     draw(t, &req);
-    for (int i = 0; i < ROUNDS_MAX; i++) {
+    for (int i = 0; i < RETRY_ROUNDS_MAX; i++) {
         *out = (struct seq_record){ .step = 0 };
         int r = read_sequence(t, name, name_len, &rec, out, &keys, d);
         if (r == 0 && seq_deleted(out))
@@ -243,7 +256,7 @@ int ticket_skip(struct tickets *t, const char *name, size_t name_len, uint64_t n
     struct firn_record rec;
     struct seq_keys keys;
     struct nonce req;
-    for (int i = 0; i < ROUNDS_MAX; i++) {
+    for (int i = 0; i < RETRY_ROUNDS_MAX; i++) {
         int r = read_sequence(t, name, name_len, &rec, out, &keys, d);
         if (r == 0)
             r = keyed_flush(t->store, out, &keys, keyed_period(name, name_len), d);

@@ -12,11 +12,17 @@ struct tickets {
     struct firn_store *store; /* borrowed */
     void (*random)(void *user, void *out, size_t len);
     void *random_user;
-    struct batch_table table;
+    struct seq_table *table;
+    bool own;       /* the table is freed with it */
     uint64_t now_s; /* Unix time, set by the caller before a commit with keys */
 };
 
-/* random NULL: the kernel's. FIRN_ENOMEM. */
+/* A table for `max` registers; free() it. NULL: no memory. */
+struct seq_table *tickets_table_new(size_t max);
+
+/* random NULL: the kernel's. tickets_init() makes a table of its own: FIRN_ENOMEM. */
+void tickets_init_table(struct tickets *t, struct firn_store *store, struct seq_table *table,
+                        void (*random)(void *user, void *out, size_t len), void *user);
 FIRN_MUSTUSE int tickets_init(struct tickets *t, struct firn_store *store,
                               void (*random)(void *user, void *out, size_t len), void *user);
 void tickets_done(struct tickets *t);
@@ -31,9 +37,6 @@ int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struc
  * not older than `since_s`. 0 also if there is no such sequence. */
 FIRN_MUSTUSE int ticket_flush(struct tickets *t, const char *name, size_t name_len,
                               uint64_t since_s, struct firn_diag *d);
-
-/* Numbers of a grant that no request took: batch_return(). */
-void ticket_return(struct tickets *t, const char *name, size_t name_len, struct seq_range rest);
 
 /* FIRN_ECONFLICT: it exists (then *out, if not NULL, is the existing one), or it was deleted and
  * cannot be created again like this (seq_deleted(out)). */
@@ -61,10 +64,10 @@ FIRN_MUSTUSE int ticket_list(struct tickets *t, ticket_each_fn *each, void *user
                              struct firn_diag *d);
 
 /* A page of the sequences that were created, by name: up to `max` of those behind the cursor `at`
- * ("" for the first page). Deleted ones and the counters of a dated sequence's periods are passed over, all of them
- * at once. The work is bounded whatever there is: TICKET_PAGE_LOOKS registers, TICKET_PAGE_JUMPS
- * scans. *out_more: `at` is the cursor for more; a page may be shorter than `max`. */
-#define TICKET_CURSOR_MAX (RECORD_NAME_MAX + 2)
+ * ("" for the first page). Deleted ones and the counters of a dated sequence's periods are passed
+ * over, all of them at once. The work is bounded whatever there is: TICKET_PAGE_LOOKS registers,
+ * TICKET_PAGE_JUMPS scans. *out_more: `at` is the cursor for more; a page may be shorter than
+ * `max`. */
 enum { TICKET_PAGE_LOOKS = 4000, TICKET_PAGE_JUMPS = 64 };
 FIRN_MUSTUSE int ticket_page(struct tickets *t, char at[TICKET_CURSOR_MAX + 1], size_t max,
                              ticket_each_fn *each, void *user, bool *out_more, struct firn_diag *d);

@@ -7,6 +7,7 @@
 #include "firn/dated.h"
 #include "daemon/log.h"
 #include "drive/hold.h"
+#include "id/diag.h"
 #include "store/slotlock.h"
 #include "platform/mono.h"
 
@@ -17,8 +18,6 @@
 #include <unistd.h>
 
 enum {
-    RETRY_MS = 50,
-    WAIT_MS = 5000,
     REOPEN_MS = 1000, /* between tries to reach a shared store at the start */
     DAY_S = 86400,
 };
@@ -50,61 +49,29 @@ static void run_list(struct coordinator *c, struct job *j)
     j->list = NULL;
 }
 
-static int create(struct coordinator *c, struct job *j, const struct seq_spec *spec,
-                  struct seq_record *out)
+int coordinator_create(struct coordinator *c, const char *name, size_t len,
+                       const struct seq_spec *spec, struct seq_record *out, struct firn_diag *d)
 {
+    bool period = memchr(name, RECORD_INNER, len) != NULL; /* no sequence of its own */
     uint64_t n = atomic_load_explicit(&c->stats.sequences, memory_order_relaxed);
-    if (c->opts.sequences_max && n >= c->opts.sequences_max) {
+    if (!period && c->opts.sequences_max && n >= c->opts.sequences_max) {
         *out = (struct seq_record){ .step = 0 };
-        if (ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag) == 0 &&
-            !seq_deleted(out))
+        if (ticket_describe(&c->tickets, name, len, out, d) == 0 && !seq_deleted(out))
             return FIRN_ECONFLICT;
-        snprintf(j->diag.text, sizeof j->diag.text,
-                 "there are %" PRIu64 " sequences, and limits.sequences allows no more: delete "
-                 "some, or raise it",
-                 n);
-        return FIRN_ENOSPC;
+        return firn__diag(d, FIRN_ENOSPC, 0,
+                          "there are %" PRIu64 " sequences, and limits.sequences allows no more: "
+                          "delete some, or raise it",
+                          n);
     }
-    int r = ticket_gate_create(c, &j->diag);
+    int r = ticket_gate_create(c, d);
     if (r == 0)
-        r = ticket_create(&c->tickets, j->name, j->name_len, spec, out, &j->diag);
-    if (r != 0)
+        r = ticket_create(&c->tickets, name, len, spec, out, d);
+    if (r != 0 || period)
         return r;
     census_changed(&c->census, 1, &c->stats.sequences);
-    log_info("sequence_created", "name=%s mode=%s", j->name,
+    log_info("sequence_created", "name=%.*s mode=%s", (int)len, name,
              out->mode == SEQ_RANGE ? "range" : "gapless");
     return 0;
-}
-
-static int refuse_deleted(struct job *j, const struct seq_record *r)
-{
-    snprintf(
-        j->diag.text, sizeof j->diag.text,
-        "sequence %s was deleted: POST /v1/sequences creates it again, with a start of %" PRIu64
-        " or more",
-        j->name, r->next);
-    return FIRN_ENOENT;
-}
-
-/* A sequence's record; the default one is created when it is first asked for. */
-int coordinator_describe(struct coordinator *c, struct job *j, struct seq_record *out)
-{
-    int r = ticket_describe(&c->tickets, j->name, j->name_len, out, &j->diag);
-    if (r == 0 && seq_deleted(out))
-        return refuse_deleted(j, out);
-    if (r != FIRN_ENOENT)
-        return r;
-    struct seq_spec range = { .mode = SEQ_RANGE };
-    bool first = strcmp(j->name, DEFAULT_SEQUENCE) == 0;
-    if (!first && !j->create) {
-        snprintf(j->diag.text, sizeof j->diag.text,
-                 "there is no sequence %s: create it with POST /v1/sequences", j->name);
-        return r;
-    }
-    r = create(c, j, first ? &c->opts.first : &range, out);
-    if (r == FIRN_ECONFLICT && seq_deleted(out))
-        return refuse_deleted(j, out);
-    return r == FIRN_ECONFLICT ? 0 : r; /* another process was faster: *out is what it made */
 }
 
 /* The counter of the current period, which other servers may be counting in. They look at the
@@ -144,25 +111,24 @@ static int run_delete(struct coordinator *c, struct job *j)
 
 void coordinator_forget(struct coordinator *c, const char *name, size_t len)
 {
-    struct known *k = &c->known[record_name_hash(name, len) % KNOWN_MAX];
-    if (strlen(k->name) == len && memcmp(k->name, name, len) == 0)
-        *k = (struct known){ .dated = false };
     ranges_close(&c->ranges, name, len);
 }
 
 static void lease_done(struct lease_ask *a, int result)
 {
-    struct job *j = (struct job *)(void *)((char *)a - offsetof(struct job, lease));
+    struct job *j = ((struct lease_job *)(void *)a)->job;
     j->diag = a->diag;
     job_return(j, result);
 }
 
 static void run_lease(struct coordinator *c, struct job *j)
 {
-    j->lease.done = lease_done;
-    j->lease.deadline_ms = j->deadline_ms;
-    j->lease.diag.text[0] = '\0';
-    leases_ask(c->leases, c->store, &j->lease);
+    struct lease_job *l = j->user;
+    l->job = j;
+    l->ask.done = lease_done;
+    l->ask.deadline_ms = j->deadline_ms;
+    l->ask.diag.text[0] = '\0';
+    leases_ask(c->leases, c->store, &l->ask);
 }
 
 bool coordinator_run_other(struct coordinator *c, struct job *j)
@@ -176,24 +142,17 @@ bool coordinator_run_other(struct coordinator *c, struct job *j)
     else if (j->what == JOB_NODES)
         j->result = nodes_list(c->nodes, c->store, &j->nodes, &j->list_n, &j->diag);
     else if (j->what == JOB_CREATE)
-        j->result = create(c, j, &j->spec, &j->record);
-    else if (j->what == JOB_DELETE)
-        j->result = run_delete(c, j);
+        j->result = coordinator_create(c, j->name, j->name_len, &j->spec, &j->record, &j->diag);
     else
-        j->result = coordinator_describe(c, j, &j->record);
+        j->result = run_delete(c, j);
     return true;
 }
 
 /* --- the inbox --- */
 
-uint64_t coordinator_wait_ms(const struct coordinator *c)
-{
-    return c->opts.wait_ms ? c->opts.wait_ms : WAIT_MS;
-}
-
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last)
 {
-    uint64_t deadline = mono_ms() + coordinator_wait_ms(c);
+    uint64_t deadline = mono_ms() + c->opts.wait_ms;
     firn_assert(first && !last->next);
     for (struct job *j = first; j; j = j->next) {
         firn_assert(j->next || j == last); /* the list ends with `last` */
@@ -203,9 +162,9 @@ void coordinator_submit(struct coordinator *c, struct job *first, struct job *la
         j->spec.note = j->note;
     }
     pthread_mutex_lock(&c->mutex);
-    firn_assert(jobs_linked(&c->first, c->tail));
-    *c->tail = first;
-    c->tail = &last->next;
+    firn_assert(job_list_ok(&c->inbox));
+    *c->inbox.tail = first;
+    c->inbox.tail = &last->next;
     bool wake = c->sleeping;
     pthread_mutex_unlock(&c->mutex);
     if (wake)
@@ -293,21 +252,22 @@ static uint64_t step(struct coordinator *c)
     return next;
 }
 
-/* Sleep until a job comes, `until_ms`, or the end. False at the end. */
+/* Sleep until a job comes, `until_ms`, or the end; after a failure jobs wait until retry_ms. False
+ * at the end. */
 static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job **out)
 {
-    struct timespec t = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
-    pthread_mutex_lock(&c->mutex);
-    c->sleeping = true;
+    bool paused = c->retry_ms > mono_ms();
+    uint64_t end_ms = paused && c->retry_ms < until_ms ? c->retry_ms : until_ms;
+    struct timespec t = { (time_t)(end_ms / 1000), (long)(end_ms % 1000) * 1000000 };
     int timed_out = 0;
-    while (!c->first && !c->stop && !timed_out)
+    pthread_mutex_lock(&c->mutex);
+    c->sleeping = !paused;
+    while ((paused || !c->inbox.first) && !c->stop && !timed_out)
         timed_out = pthread_cond_timedwait(&c->wake, &c->mutex, &t);
     c->sleeping = false;
-    firn_assert(jobs_linked(&c->first, c->tail));
-    *out = c->first;
-    c->first = NULL;
-    c->tail = &c->first;
+    firn_assert(job_list_ok(&c->inbox));
     bool go_on = !c->stop;
+    *out = go_on && c->retry_ms > mono_ms() ? NULL : job_take_all(&c->inbox);
     pthread_mutex_unlock(&c->mutex);
     return go_on;
 }
@@ -328,7 +288,7 @@ static int open_store(struct coordinator *c, struct firn_diag *d)
     if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
         r = slot_lock_open(c->opts.store + 7, o->lease.layout, o->lease.slots, &c->slots, d);
     if (r == 0)
-        r = tickets_init(&c->tickets, c->store, NULL, NULL);
+        tickets_init_table(&c->tickets, c->store, c->ranges.table, NULL, NULL);
     if (r == 0) {
         lease_world_real(&c->world, &c->slots);
         c->opts.lease.wander = c->slots.moved;
@@ -367,15 +327,6 @@ static uint64_t earliest(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* False: some jobs wait for the store's state to change. */
-static bool serve(struct coordinator *c, struct job *jobs)
-{
-    bool passed = ticket_gate(c, &jobs);
-    if (jobs)
-        group_commit_run(c, jobs);
-    return passed;
-}
-
 static void *run(void *arg)
 {
     struct coordinator *c = arg;
@@ -385,26 +336,26 @@ static void *run(void *arg)
             goto stop;
     uint64_t due_ms = step(c), sweep_ms = mono_ms(), nodes_ms = sweep_ms, leases_ms = sweep_ms;
     uint64_t watch_ms = UINT64_MAX, census_ms = sweep_ms;
-    bool passed = serve(c, jobs);
+    if (jobs)
+        group_commit_run(c, jobs);
     while (wait_for_work(c,
                          earliest(earliest(earliest(due_ms, leases_ms), watch_ms),
                                   earliest(earliest(sweep_ms, nodes_ms), census_ms)),
                          &jobs)) {
-        passed = serve(c, jobs);
+        if (jobs)
+            group_commit_run(c, jobs);
         if (jobs || mono_ms() >= leases_ms) /* a job may have left a request that waits */
             leases_ms = leases_step(c->leases, c->store);
         if (mono_ms() >= due_ms)
             due_ms = step(c);
         if (mono_ms() >= sweep_ms)
             sweep_ms = c->lease->view.gate == LEASE_GATE_OPEN ? group_commit_sweep(c)
-                                                              : mono_ms() + RETRY_MS * 20;
+                                                              : mono_ms() + 1000;
         if (mono_ms() >= nodes_ms)
             nodes_ms = nodes_step(c->nodes, c->store, c->lease);
         if (mono_ms() >= census_ms)
             census_ms = census_step(&c->census, &c->tickets, mono_ms(), &c->stats.sequences);
-        watch_ms = ticket_gate_watch(c, !jobs);
-        if (!passed || (jobs && c->failed)) /* what failed was put back: give the store a moment */
-            usleep(RETRY_MS * 1000);
+        watch_ms = ticket_gate_watch(c, !jobs && c->retry_ms <= mono_ms());
     }
 stop:
     while (jobs) { /* the loops have ended: their requests get no answer */
@@ -441,17 +392,19 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
     c->opts = *o;
     c->board = board;
     c->slots = (struct slot_lock)SLOT_LOCK_NONE;
-    ranges_init(&c->ranges);
-    c->tail = &c->first;
-    c->again_tail = &c->again;
-    c->keep_tail = &c->keep;
+    job_list_init(&c->inbox);
     c->opts.retention_s = o->retention_s ? o->retention_s : DAY_S;
+    c->opts.wait_ms = o->wait_ms ? o->wait_ms : RETRY_WAIT_MS;
     c->state_logged = SLOT_START;
     c->clock_logged = CLOCK_OK;
     mono_cond_init(&c->wake);
     pthread_mutex_init(&c->mutex, NULL);
     c->lease = calloc(1, sizeof *c->lease);
-    int r = nodes_new(o->lease.name, o->addresses, &c->nodes);
+    int r = ranges_init(&c->ranges);
+    if (r == 0)
+        group_commit_init(c);
+    if (r == 0)
+        r = nodes_new(o->lease.name, o->addresses, &c->nodes);
     struct leases_opts lent = { .max = o->leases_max, .params = o->lease };
     lent.params.pinned = false; /* clients take what is free */
     if (strncmp(o->store, "sqlite:", 7) == 0)
@@ -496,7 +449,7 @@ void coordinator_stop(struct coordinator *c, uint64_t last)
     pthread_mutex_unlock(&c->mutex);
     pthread_cond_signal(&c->wake);
     pthread_join(c->thread, NULL);
-    firn_assert(!c->first && !c->again && !c->keep); /* every job went back to its loop */
+    firn_assert(!c->inbox.first && !c->group.again.first); /* every job went back to its loop */
     nodes_leave(c->nodes);
     leases_free(c->leases, c->store);
     c->leases = NULL;

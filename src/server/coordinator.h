@@ -10,6 +10,8 @@
 #ifndef FIRN_SERVER_COORDINATOR_H
 #define FIRN_SERVER_COORDINATOR_H
 
+#include "coord/job.h"
+#include "coord/period.h"
 #include "drive/ticket.h"
 #include "net/loop.h"
 #include "drive/board.h"
@@ -19,62 +21,10 @@
 
 #define DEFAULT_SEQUENCE "default"
 
-enum job_what {
-    JOB_TAKE,     /* `want` numbers of sequence `name`, in one piece */
-    JOB_KEEP,     /* the IDs in keyed->idem, under their key */
-    JOB_FETCH,    /* the next block of a range sequence, ahead of need */
-    JOB_CREATE,   /* a sequence as `spec` says */
-    JOB_DELETE,   /* a sequence */
-    JOB_DESCRIBE, /* the record of a sequence */
-    JOB_LIST,     /* up to `want` sequences behind the cursor */
-    JOB_NODES,    /* all members of the store */
-    JOB_LEASE     /* a slot for a client, as `lease` says */
-};
-
-struct job_listed {
-    char name[RECORD_NAME_MAX + 1];
-    struct seq_record record;
-};
-
-struct outbox; /* the jobs that go back to one loop */
-
-struct job {
-    /* in */
-    enum job_what what;
-    struct outbox *back;
-    void (*done)(struct job *j); /* on the loop's thread */
-    void *user;
-    char name[RECORD_NAME_MAX + 1];
-    size_t name_len;
-    uint64_t want;
-    bool create;  /* JOB_TAKE: make a range sequence from 1 if there is none, as Redis' INCR does */
-    bool partial; /* JOB_TAKE: fewer than `want` are fine where the sequence ends */
-    bool plain; /* JOB_TAKE: not from a dated sequence, whose bare numbers come again each period */
-    struct seq_spec spec;
-    char note[RECORD_NOTE_MAX + 1];     /* of spec */
-    char cursor[TICKET_CURSOR_MAX + 1]; /* JOB_LIST: where to go on; out: the same, if `more` */
-    struct keyed *keyed; /* JOB_TAKE, _KEEP: the key; else NULL. The caller's; what the key stands
-                          * for is in there afterwards, for JOB_TAKE also in range and period */
-
-    /* out */
-    int result; /* 0 or FIRN_E...; diag says why */
-    struct firn_diag diag;
-    struct seq_range range;   /* JOB_TAKE */
-    bool more;                /* JOB_TAKE: fewer than `want`, but the sequence has more; JOB_LIST */
-    struct seq_record record; /* JOB_TAKE, _CREATE, _DESCRIBE, _DELETE */
-    uint32_t period;          /* of a dated sequence: 20261116 */
-    struct job_listed *list;  /* JOB_LIST: malloc'd, the receiver frees it */
-    struct node_listed *nodes; /* JOB_NODES: the same */
-    size_t list_n;
-
-    /* private */
-    struct job *next;
-    uint64_t deadline_ms;
-    bool taken; /* it has its numbers; keyed->idem is to be kept */
-    bool
-        tried; /* a write for it was sent: it lost to another server's, or its outcome is unknown */
-
-    struct lease_ask lease; /* JOB_LEASE: what, id, last; the terms come back in it */
+/* The request of a JOB_LEASE, in its `user`. */
+struct lease_job {
+    struct lease_ask ask; /* what, id, last; the terms come back in it */
+    struct job *job;      /* the coordinator's */
 };
 
 struct coordinator;
@@ -132,9 +82,5 @@ void job_return(struct job *j, int result);
 /* Ends the thread, after the loops ended: `last` is the highest tick stamped, exactly. Releases the
  * slot and closes the store. */
 void coordinator_stop(struct coordinator *c, uint64_t last);
-
-/* How a dated sequence keeps its form in the record's note: "dated:day:6". */
-FIRN_MUSTUSE int dated_note_parse(const char *note, uint32_t *out_reset, uint32_t *out_digits);
-void dated_note_format(uint32_t reset, uint32_t digits, char out[RECORD_NOTE_MAX + 1]);
 
 #endif

@@ -172,6 +172,7 @@ struct http_wait {
     uint32_t repeats;             /* tickets: an answer each for so many more requests */
     struct seq_record want;       /* create: what the sequence should be like */
     const struct firn_kind *kind; /* keyed IDs */
+    struct lease_job lease;       /* JOB_LEASE */
     char *text;                   /* the cluster's answer; malloc'd */
     size_t text_len;
     char prefix[64];

@@ -537,13 +537,9 @@ static void described(struct http_wait *w)
                       j->name);
     } else {
         w->ticket.done = ticket_came;
-        int r = ticket_take(w->ctx->desk, &w->ticket, true, loop_now_ms(w->ctx->loop));
-        if (r == FIRN_EAGAIN) {
-            ticket_desk_turn(w->ctx->desk); /* no request may follow in this turn of the loop */
-            return;
-        }
-        j->result = r;
-        answer_ticket(w, w->reply);
+        ticket_queue(w->ctx->desk, &w->ticket);
+        ticket_desk_turn(w->ctx->desk); /* no request may follow in this turn of the loop */
+        return;
     }
     http_wait_done(w);
 }
@@ -558,7 +554,7 @@ enum {
 static uint32_t run_of(const struct call *c, const struct order *o, const struct keyed *k)
 {
     if (o->n != 1 || k || o->answer.format == ANSWER_OCTETS || o->answer.codec ||
-        guard_on(&c->ctx->guard) || !ticket_is_gapless(c->ctx->desk, o->seq, o->seq_len))
+        guard_on(&c->ctx->guard))
         return 0;
     return (uint32_t)http_repeats(c->req, RUN_MAX);
 }
@@ -590,31 +586,39 @@ static void take(struct call *c, const struct order *o)
     w->ticket.job.keyed = k;
     if (k)
         k->ask.partial = true;
-    w->repeats = run_of(c, o, k);
-    w->ticket.job.want = o->n + w->repeats;
-    w->ticket.job.partial = true; /* the last numbers of a sequence shall not be lost */
+    struct job *j = &w->ticket.job;
+    j->want = o->n;
+    j->partial = true; /* the last numbers of a sequence shall not be lost */
     w->ticket.done = ticket_came;
     if (answer_is_binary(o->answer.format) || o->answer.codec) {
-        w->ticket.job.what = JOB_DESCRIBE;
+        j->what = JOB_DESCRIBE;
         if (http_wait_submit(c, w, described))
             reply_expect(w->reply, o->n * NUMBER_BYTES);
         return;
     }
-    int r = ticket_take(c->ctx->desk, &w->ticket, reply_behind(c->r), loop_now_ms(c->ctx->loop));
-    if (r == FIRN_EAGAIN) {
-        w->reply = reply_defer(c->r, DEFER_PIPELINED);
-        if (!w->reply) { /* the number that comes is lost, not repeated */
-            call_fail(c, PROBLEM_BUSY, "no memory to wait with: ask again in a moment");
-            return;
-        }
-        call_repeats(c, w->repeats);
-        reply_expect(w->reply, o->n * NUMBER_BYTES + w->repeats * ANSWER_BYTES);
+    switch (ticket_in_hand(c->ctx->desk, o->seq, o->seq_len, k || reply_behind(c->r) ? 0 : o->n,
+                           false, loop_now_ms(c->ctx->loop), &j->range, &j->record)) {
+    case SEQ_HAND_TAKEN:
+        answer_ticket(w, c->r);
+        http_wait_free(w);
+        return;
+    case SEQ_HAND_GAPLESS:
+        w->repeats = run_of(c, o, k);
+        j->want += w->repeats;
+        break;
+    case SEQ_HAND_SHORT:
+    case SEQ_HAND_UNKNOWN:
+    case SEQ_HAND_DATED:
+        break;
+    }
+    ticket_queue(c->ctx->desk, &w->ticket);
+    w->reply = reply_defer(c->r, DEFER_PIPELINED);
+    if (!w->reply) { /* the number that comes is lost, not repeated */
+        call_fail(c, PROBLEM_BUSY, "no memory to wait with: ask again in a moment");
         return;
     }
     call_repeats(c, w->repeats);
-    w->ticket.job.result = r;
-    answer_ticket(w, c->r);
-    http_wait_free(w);
+    reply_expect(w->reply, o->n * NUMBER_BYTES + w->repeats * ANSWER_BYTES);
 }
 
 /* --- routes --- */

@@ -12,15 +12,14 @@
 
 static void write_terms(struct http_wait *w)
 {
-    const struct job *j = &w->ticket.job;
-    const struct lease_terms *t = &j->lease.terms;
+    const struct lease_terms *t = &w->lease.ask.terms;
     const struct stamp_plan *plan = &w->ctx->app->plan;
     char layout[FIRN_LAYOUT_TEXT_BUF];
     struct buf *b = w->reply->out;
     firn_layout_format(&plan->layout[LEASED_SNOWFLAKE], layout);
     reply_begin(w->reply, 200, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
     buf_add(b, "{", 1);
-    json_text(b, "lease", j->lease.id);
+    json_text(b, "lease", w->lease.ask.id);
     json_id(b, "grant", t->grant.gen);
     json_count(b, "slot", t->grant.slot);
     json_id(b, "from", t->grant.from);
@@ -38,7 +37,7 @@ static void write_terms(struct http_wait *w)
 static void came(struct http_wait *w)
 {
     struct job *j = &w->ticket.job;
-    if (j->result == 0 && j->lease.what == LEASE_RETURN) {
+    if (j->result == 0 && w->lease.ask.what == LEASE_RETURN) {
         reply_begin(w->reply, 200, "Content-Type: application/json\r\nCache-Control: no-store\r\n");
         buf_add_str(w->reply->out, "{\"returned\":true}\n");
         reply_end(w->reply);
@@ -99,9 +98,9 @@ static void submit(struct call *c, int what, const char *id, uint64_t last)
         return;
     struct job *j = &w->ticket.job;
     j->what = JOB_LEASE;
-    j->lease.what = what;
-    j->lease.last = last;
-    memcpy(j->lease.id, id, LEASE_ID_LEN + 1);
+    j->user = &w->lease;
+    w->lease.ask = (struct lease_ask){ .what = what, .last = last };
+    memcpy(w->lease.ask.id, id, LEASE_ID_LEN + 1);
     http_wait_submit(c, w, came);
 }
 

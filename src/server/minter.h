@@ -54,27 +54,23 @@ struct ticket_wait {
     struct ticket_desk *desk; /* private */
 };
 
-struct ticket_desk; /* this loop's open sequences and its jobs under way */
+struct ticket_desk; /* this loop's jobs under way */
 
 FIRN_MUSTUSE int ticket_desk_new(struct coordinator *c, struct outbox *back,
                                  struct ticket_desk **out);
 void ticket_desk_free(struct ticket_desk *d);
 
-/* 0: w->job holds the numbers now, done() is not called. FIRN_EAGAIN: done() will be called, on
- * this thread, after ticket_desk_turn() has sent the job. Other errors: w->job.diag. `behind`:
- * earlier requests of this connection wait (reply_behind()); its numbers rise only if this one
- * waits, too. */
-FIRN_MUSTUSE int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind,
-                             uint64_t now_ms);
+/* What the sequence is, and exactly `want` numbers in hand, or with `some` 1 to `want`;
+ * 0: only what it is. Numbers may be taken only where no earlier request of the connection waits
+ * (reply_behind()), or they would not rise, and not for a key. Anything but SEQ_HAND_TAKEN: use
+ * ticket_queue(). Equal requests may be combined into one that waits only for SEQ_HAND_GAPLESS; a
+ * range sequence with too few numbers in hand would skip those few. `out_record` may be NULL. */
+FIRN_MUSTUSE enum seq_hand ticket_in_hand(struct ticket_desk *d, const char *name, size_t len,
+                                          uint64_t want, bool some, uint64_t now_ms,
+                                          struct seq_range *out, struct seq_record *out_record);
 
-/* Takes exactly `want` numbers from the block in hand, or 1 to `want` with `some`. Only where no
- * earlier request of the connection waits. On error use ticket_take(). */
-FIRN_MUSTUSE int ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
-                                bool some, uint64_t now_ms, struct seq_range *out);
-
-/* A sequence that this loop knows to be gapless and not dated: neither ever changes. Only requests
- * for these are combined; a range sequence with too few numbers in hand would skip those few. */
-bool ticket_is_gapless(const struct ticket_desk *d, const char *name, size_t len);
+/* done() will be called, on this thread, after ticket_desk_turn() has sent the job. */
+void ticket_queue(struct ticket_desk *d, struct ticket_wait *w);
 
 /* Any other job. done() will be called. */
 void ticket_submit(struct ticket_desk *d, struct job *j);

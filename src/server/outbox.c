@@ -7,7 +7,7 @@
 struct outbox {
     struct loop *loop;
     pthread_mutex_t mutex;
-    struct job *first, **tail;
+    struct job_list jobs;
     bool scheduled;
     struct loop_task task; /* the address leads back to the outbox */
 };
@@ -16,10 +16,9 @@ static void outbox_run(struct loop_task *t)
 {
     struct outbox *o = (struct outbox *)(void *)((char *)t - offsetof(struct outbox, task));
     pthread_mutex_lock(&o->mutex);
-    firn_assert(o->scheduled && o->first); /* one call for each time that the list becomes filled */
-    struct job *j = o->first;
-    o->first = NULL;
-    o->tail = &o->first;
+    firn_assert(o->scheduled &&
+                o->jobs.first); /* one call for each time that the list becomes filled */
+    struct job *j = job_take_all(&o->jobs);
     o->scheduled = false;
     pthread_mutex_unlock(&o->mutex);
     while (j) {
@@ -35,7 +34,7 @@ int outbox_new(struct loop *loop, struct outbox **out)
     if (!o)
         return FIRN_ENOMEM;
     o->loop = loop;
-    o->tail = &o->first;
+    job_list_init(&o->jobs);
     o->task.fn = outbox_run;
     pthread_mutex_init(&o->mutex, NULL);
     *out = o;
@@ -46,7 +45,7 @@ void outbox_free(struct outbox *o)
 {
     if (!o)
         return;
-    firn_assert(!o->first && !o->scheduled); /* the loop has had its last job */
+    firn_assert(!o->jobs.first && !o->scheduled); /* the loop has had its last job */
     pthread_mutex_destroy(&o->mutex);
     free(o);
 }
@@ -54,11 +53,9 @@ void outbox_free(struct outbox *o)
 void job_hand_back(struct job *j)
 {
     struct outbox *o = j->back;
-    j->next = NULL;
     pthread_mutex_lock(&o->mutex);
-    firn_assert(jobs_linked(&o->first, o->tail) && o->scheduled == (o->first != NULL));
-    *o->tail = j;
-    o->tail = &j->next;
+    firn_assert(job_list_ok(&o->jobs) && o->scheduled == (o->jobs.first != NULL));
+    job_append(&o->jobs, j);
     bool call = !o->scheduled;
     o->scheduled = true;
     pthread_mutex_unlock(&o->mutex);

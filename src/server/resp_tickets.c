@@ -197,20 +197,21 @@ void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint
         resp_wait_free(w);
         return;
     }
-    int e = ticket_take(ctx->desk, &w->ticket, reply_behind(r), loop_now_ms(ctx->loop));
-    if (e == FIRN_EAGAIN) {
-        /* The job was submitted. Without memory to wait, its numbers are lost, not repeated. */
-        w->reply = reply_defer(r, DEFER_PIPELINED);
-        for (uint32_t i = 0; !w->reply && i <= repeats; i++)
-            resp_error(r->out, "TRYAGAIN out of memory");
-        if (w->reply && (!one || repeats))
-            reply_expect(w->reply, j->want * NUMBER_BYTES);
+    /* INCR has looked for numbers in hand already. */
+    if (answer != ANSWER_LAST && !j->keyed && !reply_behind(r) &&
+        ticket_in_hand(ctx->desk, name.p, name.len, j->want, false, loop_now_ms(ctx->loop),
+                       &j->range, &j->record) == SEQ_HAND_TAKEN) {
+        write_numbers(r, w);
+        resp_wait_free(w);
         return;
     }
-    if (e)
-        j->result = e;
-    write_numbers(r, w);
-    resp_wait_free(w);
+    ticket_queue(ctx->desk, &w->ticket);
+    /* The job was submitted. Without memory to wait, its numbers are lost, not repeated. */
+    w->reply = reply_defer(r, DEFER_PIPELINED);
+    for (uint32_t i = 0; !w->reply && i <= repeats; i++)
+        resp_error(r->out, "TRYAGAIN out of memory");
+    if (w->reply && (!one || repeats))
+        reply_expect(w->reply, j->want * NUMBER_BYTES);
 }
 
 static const struct slice no_key;
@@ -226,8 +227,10 @@ static void take_last(struct service_ctx *ctx, const struct resp_request *q, str
         return;
     bool run = n == 1 && !guard_on(&ctx->guard);
     uint32_t repeats = run ? (uint32_t)resp_repeats(q, RUN_MAX) : 0;
-    if (!reply_behind(r) && ticket_in_hand(ctx->desk, name.p, name.len, n + repeats, run,
-                                           loop_now_ms(ctx->loop), &range) == 0) {
+    enum seq_hand hand = ticket_in_hand(ctx->desk, name.p, name.len,
+                                        reply_behind(r) ? 0 : n + repeats, run,
+                                        loop_now_ms(ctx->loop), &range, NULL);
+    if (hand == SEQ_HAND_TAKEN) {
         minter_count(ctx->minter, ctx->ticket_kind, range.count);
         if (run) {
             r->repeats = (uint32_t)range.count - 1;
@@ -237,7 +240,7 @@ static void take_last(struct service_ctx *ctx, const struct resp_request *q, str
         }
         return;
     }
-    if (!ticket_is_gapless(ctx->desk, name.p, name.len))
+    if (hand != SEQ_HAND_GAPLESS)
         repeats = 0;
     resp_take(ctx, r, name, n, repeats, true, ANSWER_LAST, true, no_key);
 }

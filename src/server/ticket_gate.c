@@ -1,12 +1,9 @@
 /*
- * The gate of sequences: the one place where jobs on sequences are refused or made to wait because
- * of the state of the store, and where readiness learns that tickets fail. Slots have the same
- * state (coord/lease.h), so a store that gives no Snowflake IDs gives no tickets either: one that
- * was never initialised, one that was replaced, one that must be fenced first.
+ * Sequences and the state of the store: whether one may be created, and how readiness learns that
+ * tickets fail. Jobs on sequences are refused or wait in coord/group.c, by the gate of the lease.
  */
 #include "server/coordinator_in.h"
 #include "daemon/log.h"
-#include "drive/hold.h"
 #include "drive/setup.h"
 #include "id/diag.h"
 
@@ -18,59 +15,6 @@ enum {
     PROBE_EVERY_MS = 500, /* while commits fail and no job comes that would tell */
     PROBE_BYTES = 700,    /* about as much as the longest record of a sequence */
 };
-
-static bool uses_sequences(enum job_what what)
-{
-    static const bool uses[] = { [JOB_TAKE] = true,   [JOB_KEEP] = true,   [JOB_FETCH] = true,
-                                 [JOB_CREATE] = true, [JOB_DELETE] = true, [JOB_DESCRIBE] = true,
-                                 [JOB_LIST] = false,  [JOB_NODES] = false, [JOB_LEASE] = false };
-    return uses[what];
-}
-
-static void refuse(struct job *j, const struct lease_view *v)
-{
-    const char *why = v->held           ? HOLD_TEXT
-                      : v->diag.text[0] ? v->diag.text
-                                        : "the store is looked at: ask again";
-    if (v->gate == LEASE_GATE_SHUT) {
-        firn__diag(&j->diag, FIRN_ESTORE, 0, "halted: %.180s", why);
-        job_return(j, FIRN_ESTORE);
-    } else {
-        firn__diag(&j->diag, FIRN_EAGAIN, 0, "%.190s", why);
-        job_return(j, v->error == FIRN_ECLOCK ? FIRN_ECLOCK : FIRN_EAGAIN);
-    }
-}
-
-bool ticket_gate(struct coordinator *c, struct job **jobs)
-{
-    const struct lease_view *v = &c->lease->view;
-    struct job *pass = NULL, **pass_tail = &pass, *wait = NULL, **wait_tail = &wait;
-    if (v->gate == LEASE_GATE_OPEN)
-        return true;
-    for (struct job *j = *jobs, *next; j; j = next) {
-        next = j->next;
-        bool refused = uses_sequences(j->what);
-        if (refused && (v->gate == LEASE_GATE_SHUT || mono_ms() >= j->deadline_ms)) {
-            refuse(j, v);
-            continue;
-        }
-        struct job ***tail = refused ? &wait_tail : &pass_tail;
-        **tail = j;
-        *tail = &j->next;
-    }
-    *pass_tail = *wait_tail = NULL;
-    *jobs = pass;
-    if (wait) {
-        pthread_mutex_lock(&c->mutex);
-        *wait_tail = c->first;
-        if (!c->first)
-            c->tail = wait_tail;
-        c->first = wait;
-        firn_assert(jobs_linked(&c->first, c->tail));
-        pthread_mutex_unlock(&c->mutex);
-    }
-    return !wait;
-}
 
 int ticket_gate_create(struct coordinator *c, struct firn_diag *d)
 {
@@ -90,7 +34,8 @@ int ticket_gate_create(struct coordinator *c, struct firn_diag *d)
 /* Sequences as readiness sees them. */
 static bool failing(const struct coordinator *c)
 {
-    return c->failures > 0 && mono_ms() - c->failing_since_ms >= UNREADY_MS;
+    return c->group.retry_.failures > 0 &&
+           mono_ms() - c->group.retry_.failing_since_ms >= UNREADY_MS;
 }
 
 /* A key that no client has: removed with the other old ones. */
@@ -109,13 +54,13 @@ static void probe(struct coordinator *c)
     k.idem = i;
     keyed_keep(c->store, &keep, 1, &d);
     if (k.result == 0)
-        group_commit_recovered(c);
+        group_recovered(&c->group);
 }
 
-void ticket_gate_failed(struct coordinator *c, const struct firn_diag *d)
+void ticket_gate_failed(struct coordinator *c, const char *why)
 {
     pthread_mutex_lock(&c->mutex);
-    c->failing_why = *d;
+    snprintf(c->failing_why, sizeof c->failing_why, "%s", why);
     pthread_mutex_unlock(&c->mutex);
 }
 
@@ -124,7 +69,7 @@ bool coordinator_failing(struct coordinator *c, struct firn_diag *out)
     if (!atomic_load_explicit(&c->stats.tickets_failing, memory_order_relaxed))
         return false;
     pthread_mutex_lock(&c->mutex);
-    *out = c->failing_why;
+    memcpy(out->text, c->failing_why, sizeof out->text);
     pthread_mutex_unlock(&c->mutex);
     return true;
 }
@@ -138,5 +83,5 @@ uint64_t ticket_gate_watch(struct coordinator *c, bool idle)
         c->probe_ms = now + PROBE_EVERY_MS;
     }
     atomic_store_explicit(&c->stats.tickets_failing, failing(c), memory_order_relaxed);
-    return c->failures > 0 ? now + PROBE_EVERY_MS : UINT64_MAX;
+    return c->group.retry_.failures > 0 ? now + PROBE_EVERY_MS : UINT64_MAX;
 }

@@ -43,26 +43,25 @@ static void world_wait(struct job *j)
     world.tail = &j->next;
 }
 
-int ticket_take(struct ticket_desk *d, struct ticket_wait *w, bool behind, uint64_t now_ms)
+enum seq_hand ticket_in_hand(struct ticket_desk *d, const char *name, size_t len, uint64_t want,
+                             bool some, uint64_t now_ms, struct seq_range *out,
+                             struct seq_record *out_record)
 {
-    (void)d;
-    (void)behind;
-    (void)now_ms;
-    struct job *j = &w->job;
-    j->what = JOB_TAKE;
-    if (strcmp(j->name, DEFAULT_SEQUENCE) == 0) {
-        j->range = (struct seq_range){ world.next, 1, j->want };
-        world.next += j->want;
-        return 0;
-    }
-    world_wait(j);
-    return FIRN_EAGAIN;
+    (void)d, (void)some, (void)now_ms, (void)out_record;
+    if (len == 7 && memcmp(name, "gapless", 7) == 0)
+        return SEQ_HAND_GAPLESS;
+    if (want == 0 || len != strlen(DEFAULT_SEQUENCE) || memcmp(name, DEFAULT_SEQUENCE, len) != 0)
+        return SEQ_HAND_UNKNOWN;
+    *out = (struct seq_range){ world.next, 1, want };
+    world.next += want;
+    return SEQ_HAND_TAKEN;
 }
 
-bool ticket_is_gapless(const struct ticket_desk *d, const char *name, size_t len)
+void ticket_queue(struct ticket_desk *d, struct ticket_wait *w)
 {
     (void)d;
-    return len == 7 && memcmp(name, "gapless", 7) == 0;
+    w->job.what = JOB_TAKE;
+    world_wait(&w->job);
 }
 
 void ticket_submit(struct ticket_desk *d, struct job *j)
@@ -122,7 +121,10 @@ static void world_run(struct job *j)
     } else if (j->result == 0) {
         world_record(j);
         bool few = strcmp(j->name, "short") == 0;
-        j->range = (struct seq_range){ 41, 1, few && j->want > 3 ? 3 : j->want };
+        bool first = strcmp(j->name, DEFAULT_SEQUENCE) == 0; /* behind another request */
+        j->range = (struct seq_range){ first ? world.next : 41, 1,
+                                       few && j->want > 3 ? 3 : j->want };
+        world.next += first ? j->want : 0;
         if (strcmp(j->name, "dated") == 0)
             j->period = 20261116;
     }

@@ -26,8 +26,8 @@ static struct {
     size_t written; /* registers in the last write */
 } world;
 
-static struct ticket_entry entries[TICKET_OPEN_MAX];
-static struct batch_table table;
+static struct seq_entry entries[SEQ_TABLE_MAX];
+static struct seq_table table;
 
 static size_t find(const char *key, size_t len)
 {
@@ -80,7 +80,7 @@ static void begin(void)
 {
     memset(&world, 0, sizeof world);
     memset(entries, 0, sizeof entries);
-    table = (struct batch_table){ .entry = entries };
+    seq_table_init(&table, entries, SEQ_TABLE_MAX);
     world.many = world.instead = true;
 }
 
@@ -273,15 +273,15 @@ T_TEST(batch_hands_back_what_is_left)
     create("a", (struct seq_spec){ 0 });
     struct ticket_job job = job_of("a", 10);
     T_EQ(commit(&job, 1), 0);
-    batch_return(&table, "a", 1, (struct seq_range){ 8, 1, 3 });
-    batch_return(&table, "a", 1, (struct seq_range){ 6, 1, 2 }); /* joins it */
+    seq_table_return(batch_entry(&table, "a", 1), (struct seq_range){ 8, 1, 3 });
+    seq_table_return(batch_entry(&table, "a", 1), (struct seq_range){ 6, 1, 2 }); /* joins it */
     job = job_of("a", 2);
     world.fail = FIRN_EIO; /* nothing was written: they stay in hand */
     T_EQ(commit(&job, 1), FIRN_EIO);
     T_EQ(commit(&job, 1), 0);
     T_EQ(job.range.first, 6);
     /* Another process took higher numbers: they are given up. */
-    batch_return(&table, "a", 1, (struct seq_range){ 7, 1, 1 });
+    seq_table_return(batch_entry(&table, "a", 1), (struct seq_range){ 7, 1, 1 });
     world.stranger = true;
     T_EQ(commit(&job, 1), 0);
     T_EQ(job.range.first, 9);
@@ -378,8 +378,8 @@ T_TEST(batch_table_keeps_numbers_in_flight)
 {
     begin();
     char name[16];
-    batch_return(&table, "kept", 4, (struct seq_range){ 5, 1, 2 });
-    for (int i = 0; i < 2 * TICKET_OPEN_MAX; i++) {
+    seq_table_return(batch_entry(&table, "kept", 4), (struct seq_range){ 5, 1, 2 });
+    for (int i = 0; i < 2 * SEQ_TABLE_MAX; i++) {
         snprintf(name, sizeof name, "s%d", i);
         T_EQ(batch_entry(&table, name, strlen(name))->left.count, 0);
     }

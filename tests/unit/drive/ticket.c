@@ -208,7 +208,7 @@ T_TEST(ticket_numbers_of_the_gone_are_kept)
     T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
     T_EQ(job.range.first, 5);
     T_EQ(job.range.count, 20);
-    ticket_return(&tk, "a", 1, (struct seq_range){ 20, 1, 5 });
+    seq_table_return(batch_entry(tk.table, "a", 1), (struct seq_range){ 20, 1, 5 });
     job = job_of("a", 2);
     T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
     T_EQ(job.range.first, 20);
@@ -243,7 +243,8 @@ T_TEST(ticket_numbers_that_others_overtook)
         T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
         T_EQ(job.range.first, waited ? 32 : 42);
         /* Nor does a rest that was handed back, once somebody has taken more. */
-        ticket_return(&tk, "a", 1, (struct seq_range){ waited ? 37 : 47, 1, 5 });
+        seq_table_return(batch_entry(tk.table, "a", 1),
+                         (struct seq_range){ waited ? 37 : 47, 1, 5 });
         job = job_of("a", 1);
         T_EQ(ticket_commit(&other, &job, 1, NULL), 0);
         T_EQ(job.range.first, waited ? 42 : 52);
@@ -475,7 +476,7 @@ T_TEST(ticket_many_sequences)
     setup();
     char name[16];
     for (int round = 1; round <= 3; round++)
-        for (int i = 0; i < TICKET_OPEN_MAX + 40; i++) {
+        for (int i = 0; i < SEQ_TABLE_MAX + 40; i++) {
             snprintf(name, sizeof name, "s%d", i);
             if (round == 1)
                 create(name, (struct seq_spec){ 0 });

@@ -4,6 +4,7 @@
 
 #include "server/minter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct ranges ranges;
@@ -36,7 +37,7 @@ static void note(struct ticket_wait *w)
 
 static void setup(void)
 {
-    ranges_init(&ranges);
+    T_EQ(ranges_init(&ranges), 0);
     submitted = NULL;
     tail = &submitted;
     wake_ups = 0;
@@ -59,11 +60,28 @@ static struct ticket_wait *wait_for(struct ticket_wait *w, const char *name, uin
     return w;
 }
 
+/* The part of the coordinator: it knows the sequence. */
+static void open_it(const char *name, enum seq_mode mode, const char *note)
+{
+    struct seq_record record = { .mode = mode, .step = 1 };
+    snprintf(record.note, sizeof record.note, "%s", note);
+    seq_table_describe(seq_table_open(ranges.table, name, strlen(name)), &record);
+}
+
 static void put(uint64_t first, uint64_t count, bool fresh)
 {
-    struct seq_record record = { .mode = SEQ_RANGE, .step = 1 };
     struct seq_range block = { first, 1, count };
-    ranges_put(&ranges, "r", 1, &record, &block, fresh, 0);
+    if (!seq_table_find(ranges.table, "r", 1))
+        open_it("r", SEQ_RANGE, "");
+    seq_table_put(seq_table_find(ranges.table, "r", 1), &block, fresh, 0);
+}
+
+static enum seq_hand in_hand(const char *name, uint64_t want, bool some, struct seq_range *got)
+{
+    struct seq_record record;
+    enum seq_hand hand = ticket_in_hand(desk, name, strlen(name), want, some, 0, got, &record);
+    T_OK(hand != SEQ_HAND_TAKEN || record.mode == SEQ_RANGE);
+    return hand;
 }
 
 /* The part of the coordinator: everything that was submitted is answered, in order. */
@@ -89,7 +107,7 @@ T_TEST(ticket_desk_waits_in_the_order_of_the_requests)
     struct ticket_wait w[3];
     setup();
     for (size_t i = 0; i < 3; i++)
-        T_EQ(ticket_take(desk, wait_for(&w[i], "g", i + 1), false, 0), FIRN_EAGAIN);
+        ticket_queue(desk, wait_for(&w[i], "g", i + 1));
     T_EQ(wake_ups, 0); /* not before the end of the turn */
     T_EQ(answer_all(1, SEQ_GAPLESS), 3);
     T_EQ(wake_ups, 1);
@@ -106,72 +124,61 @@ T_TEST(ticket_desk_waits_in_the_order_of_the_requests)
 
 T_TEST(ticket_desk_numbers_in_hand_answer_at_once)
 {
-    struct ticket_wait w;
     struct seq_range got;
     setup();
     put(1, 100, true);
-    T_EQ(ticket_take(desk, wait_for(&w, "r", 10), false, 0), 0);
-    T_EQ(w.job.range.first, 1);
-    T_EQ(w.job.record.mode, SEQ_RANGE);
-    T_EQ(ticket_in_hand(desk, "r", 1, 5, false, 0, &got), 0);
+    T_EQ(in_hand("r", 10, false, &got), SEQ_HAND_TAKEN);
+    T_EQ(got.first, 1);
+    T_EQ(in_hand("r", 5, false, &got), SEQ_HAND_TAKEN);
     T_EQ(got.first, 11);
     ticket_desk_turn(desk);
     T_EQ(wake_ups, 0);
     T_EQ(done_n, 0); /* done() is only for those that waited */
 
-    T_EQ(ticket_in_hand(desk, "r", 1, 50, false, 0, &got), 0); /* more than half: fetch ahead */
-    T_EQ(ticket_in_hand(desk, "r", 1, 1, false, 0, &got), 0);  /* only once */
+    T_EQ(in_hand("r", 50, false, &got), SEQ_HAND_TAKEN); /* more than half: fetch ahead */
+    T_EQ(in_hand("r", 1, false, &got), SEQ_HAND_TAKEN);  /* only once */
     ticket_desk_turn(desk);
     T_EQ(wake_ups, 1);
     T_OK(submitted && !submitted->next && submitted->what == JOB_FETCH);
     T_STR(submitted->name, "r");
     put(101, 100, false);
     T_EQ(answer_all(0, SEQ_RANGE), 1); /* frees the job */
-    T_EQ(ticket_in_hand(desk, "r", 1, 90, true, 0, &got), 0);
+    T_EQ(in_hand("r", 90, true, &got), SEQ_HAND_TAKEN);
     T_EQ(got.first, 67);
     T_EQ(got.count, 34); /* in one piece */
-    T_EQ(ticket_in_hand(desk, "none", 4, 1, false, 0, &got), FIRN_ENOENT);
+    T_EQ(in_hand("none", 1, false, &got), SEQ_HAND_UNKNOWN);
     teardown();
 }
 
-/* Behind a request that waits, numbers in hand would be too high for its connection's order; and a
- * request with a key has to be kept before it is answered. */
-T_TEST(ticket_desk_some_requests_wait_although_numbers_are_in_hand)
+/* Behind a request that waits, numbers in hand would be too high for its connection's order: it
+ * asks only what the sequence is. */
+T_TEST(ticket_desk_looks_without_taking)
 {
-    struct ticket_wait w[2];
-    struct keyed key = { .ask = { .want = 1 } };
+    struct seq_range got;
+    uint64_t next;
     setup();
     put(1, 100, true);
-    T_EQ(ticket_take(desk, wait_for(&w[0], "r", 1), true, 0), FIRN_EAGAIN);
-    wait_for(&w[1], "r", 1)->job.keyed = &key;
-    T_EQ(ticket_take(desk, &w[1], false, 0), FIRN_EAGAIN);
-    T_EQ(answer_all(1, SEQ_RANGE), 2);
-    uint64_t next;
+    T_EQ(in_hand("r", 0, false, &got), SEQ_HAND_SHORT);
     T_EQ(ranges_peek(&ranges, "r", 1, &next), 0);
     T_EQ(next, 1); /* nothing was taken */
+    ticket_desk_turn(desk);
+    T_EQ(wake_ups, 0);
     teardown();
 }
 
-T_TEST(ticket_desk_remembers_gapless_sequences)
+T_TEST(ticket_desk_knows_gapless_sequences)
 {
-    struct ticket_wait w;
+    struct seq_range got;
     setup();
-    T_OK(!ticket_is_gapless(desk, "g", 1));
-    T_EQ(ticket_take(desk, wait_for(&w, "g", 1), false, 0), FIRN_EAGAIN);
-    T_OK(!ticket_is_gapless(desk, "g", 1)); /* not known before the answer */
-    answer_all(1, SEQ_GAPLESS);
-    T_OK(ticket_is_gapless(desk, "g", 1));
-    T_OK(!ticket_is_gapless(desk, "gg", 2));
-    T_EQ(ticket_take(desk, wait_for(&w, "x", 1), false, 0), FIRN_EAGAIN);
-    answer_all(1, SEQ_RANGE);
-    T_OK(!ticket_is_gapless(desk, "x", 1));
-    T_EQ(ticket_take(desk, wait_for(&w, "d", 1), false, 0), FIRN_EAGAIN);
-    ticket_desk_turn(desk);
-    submitted->result = 0;
-    submitted->record.mode = SEQ_GAPLESS;
-    submitted->range = (struct seq_range){ 1, 1, 1 };
-    submitted->period = 20261118; /* dated: its bare numbers come again */
-    submitted->done(submitted);
-    T_OK(!ticket_is_gapless(desk, "d", 1));
+    T_EQ(in_hand("g", 1, false, &got), SEQ_HAND_UNKNOWN);
+    open_it("g", SEQ_GAPLESS, "");
+    open_it("d", SEQ_GAPLESS, "dated:day:6");
+    open_it("e", SEQ_RANGE, "dated:day:6");
+    T_EQ(in_hand("g", 1, false, &got), SEQ_HAND_GAPLESS);
+    T_EQ(in_hand("gg", 1, false, &got), SEQ_HAND_UNKNOWN);
+    T_EQ(in_hand("d", 1, false, &got), SEQ_HAND_DATED);
+    T_EQ(in_hand("e", 1, false, &got), SEQ_HAND_DATED);
+    put(1, 10, true);
+    T_EQ(in_hand("r", 11, false, &got), SEQ_HAND_SHORT);
     teardown();
 }
