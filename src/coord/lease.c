@@ -84,7 +84,8 @@ void lease_slot_params(const struct lease_params *p, const struct meta_record *m
         .backoff_max_ms = 2000,
         .use_lock = lock,
         .give_back = !p->keep_unused && !shared,
-        .wander = p->wander,
+        .since = p->since_ms > p->epoch_ms ? (p->since_ms - p->epoch_ms) / p->tick_ms : 0,
+        .avoid = p->avoid,
     };
     if (p->pinned) {
         out->pinned = true;

@@ -29,7 +29,8 @@ struct lease_params {
     uint64_t max_idle_ms;    /* 30 d */
     uint64_t quarantine_ms;  /* 0 with lock bytes; else the window, or skew_max and a renewal */
     bool keep_unused;        /* no give_back; a shared store never gives back */
-    bool wander;             /* the store may be a clone: another slot than the last one */
+    struct slot_avoid avoid; /* none */
+    uint64_t since_ms;       /* Unix ms: slots of this name are its own since then; 0: all are */
     bool init;               /* make the records of a shared store that is empty */
     bool fresh; /* with `init`: from now on, as no store was lost that may have granted ticks */
     bool accept_clock;

@@ -149,11 +149,30 @@ static bool worth_waiting(struct slot_node *n, const struct slot_now *now, uint6
 {
     uint64_t reach = n->params.window + n->params.max_drift, begin = now->f + n->params.max_drift;
     uint64_t ticks = until > begin ? until - begin : 0;
-    if (!n->params.use_lock || n->params.wander || n->grant.gen > 0 || ticks > reach)
+    if (!n->params.use_lock || n->grant.gen > 0 || ticks > reach)
         return false;
     if (n->patience_ms_ == 0)
         n->patience_ms_ = now->mono_ms + ticks + n->params.window / 4;
     return now->mono_ms < n->patience_ms_;
+}
+
+static bool avoided(const struct slot_node *n, uint32_t slot)
+{
+    for (uint32_t i = 0; i < n->params.avoid.n; i++)
+        if (n->params.avoid.slot[i] == slot)
+            return true;
+    return false;
+}
+
+void slot_set_avoid(struct slot_node *n, const struct slot_avoid *avoid, bool yield)
+{
+    firn_assert(avoid->n <= SLOT_AVOID_MAX, "%u slots", avoid->n);
+    n->params.avoid = *avoid;
+    if (!yield || n->state != SLOT_ACTIVE || !holding(n) || !avoided(n, n->grant.slot))
+        return;
+    n->confirmed_.serial = 0;
+    n->grant.closed = true;
+    rest(n, SLOT_TWIN);
 }
 
 /* The slot last held under this name first (order over restarts), then the oldest until (longest
@@ -161,17 +180,17 @@ static bool worth_waiting(struct slot_node *n, const struct slot_now *now, uint6
  * slot ahead of the clock, and only time repairs that. Each node begins its search at a random
  * place: nodes that start together would otherwise all try slots of one age (a fresh store's, a
  * fenced one's) in the same order, and strangers, each with a store of its own, would all begin
- * with the first slot. A node that wanders takes a slot of its name last: another process may use
- * that one, on the machine or the disk that this store was cloned from. */
+ * with the first slot. A slot of its name that was written before params.since comes last: another
+ * process may use it, on the machine or the disk that this store was cloned from. */
 static void choose(struct slot_node *n, const struct slot_now *now)
 {
     uint32_t count = n->params.slot_hi - n->params.slot_lo, best = count, sticky = count;
-    uint32_t begin = n->jitter_ % count, own = count;
+    uint32_t begin = n->jitter_ % count, own = count, strange = count;
     uint64_t wait = UINT64_MAX, clock_wait = UINT64_MAX;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = (begin + k) % count;
         const struct slot_seen *s = &n->seen[i];
-        if (!s->present || s->skip || s->state == SLOT_RETIRED)
+        if (!s->present || s->skip || s->state == SLOT_RETIRED || avoided(n, n->params.slot_lo + i))
             continue;
         uint64_t q = quarantine_left(n, now, (enum slot_hold)s->state, s->until);
         uint64_t a = ahead(n, now, s->until);
@@ -185,15 +204,19 @@ static void choose(struct slot_node *n, const struct slot_now *now)
         }
         if (s->mine_by_name && (sticky == count || s->until > n->seen[sticky].until))
             sticky = i;
-        if (n->params.wander && s->mine_by_name)
+        if (s->strange) {
+            strange = i;
             continue;
+        }
         if (best == count || s->until < n->seen[best].until)
             best = i;
     }
     if (own != count && own != sticky && worth_waiting(n, now, n->seen[own].until))
         best = sticky = own;
-    if (best == count || (sticky != count && !n->params.wander))
+    if (sticky != count)
         best = sticky;
+    if (best == count)
+        best = strange;
     if (best != count) {
         n->target_ = n->params.slot_lo + best;
         firn_assert(n->target_ < n->params.slot_hi);
@@ -231,8 +254,10 @@ static void see(struct slot_node *n, uint32_t slot, const struct slot_record *r)
     /* A slot that nobody held since the last FENCE is nobody's: the store may be a copy, and the
      * original's node of this name may go on with it. */
     bool since = r->epoch > 0 && r->from >= n->floor;
-    s->mine_by_name = since && (n->params.use_lock || n->params.name[0] != '\0') &&
-                      strcmp(r->name, n->params.name) == 0;
+    bool named = since && (n->params.use_lock || n->params.name[0] != '\0') &&
+                 strcmp(r->name, n->params.name) == 0;
+    s->mine_by_name = named && r->at >= n->params.since;
+    s->strange = named && !s->mine_by_name;
     if (n->params.pinned)
         memcpy(n->holder, r->name, sizeof n->holder);
 }

@@ -32,6 +32,12 @@ enum slot_state {
 
 const char *slot_state_name(enum slot_state s);
 
+#define SLOT_AVOID_MAX 64
+struct slot_avoid { /* slots that nodes of other stores use (coord/clash.h): they are not taken */
+    uint32_t n;
+    uint32_t slot[SLOT_AVOID_MAX];
+};
+
 struct slot_params {
     struct nonce cluster;
     uint32_t slot_lo, slot_hi;
@@ -41,8 +47,9 @@ struct slot_params {
     uint64_t backoff_min_ms, backoff_max_ms;
     bool use_lock;  /* a lock byte tells a dead holder at once; else until + quarantine <= F does */
     bool give_back; /* RELEASE returns unused ticks */
-    bool wander;    /* not the slot last held under this name, unless it is the only one */
     bool pinned;    /* slot_lo is the only one, by the operator's choice */
+    struct slot_avoid avoid;
+    uint64_t since; /* slots of this name that were written before this tick may be another's */
     char name[RECORD_NAME_MAX +
               1]; /* the slot last held under this name is taken again if it can be */
 };
@@ -96,6 +103,8 @@ struct slot_seen { /* a slot as the last scan showed it */
     uint64_t until;
     uint8_t state; /* enum slot_hold */
     bool present, mine_by_name, skip;
+    bool strange; /* of this name, but of another boot: perhaps an original's, of which this is a
+                   * clone */
 };
 
 struct slot_node {
@@ -155,6 +164,10 @@ void slot_cas_done(struct slot_node *n, const struct slot_now *now, int result);
 /* Give the slot back. Every generator must be closed before, `now->last` be exact and stay so: the
  * grant is closed from here on, whatever the store answers. */
 void slot_release(struct slot_node *n, const struct slot_now *now);
+
+/* From now on these slots are not taken. With `yield`, one of them that the node holds is closed at
+ * once, as for TWIN: the state is then TWIN. */
+void slot_set_avoid(struct slot_node *n, const struct slot_avoid *avoid, bool yield);
 
 /* After TWIN, or after REGRESSED and a FENCE: go on as a new incarnation. */
 void slot_reborn(struct slot_node *n, const struct nonce *incarnation);

@@ -583,6 +583,13 @@ int lease_open(struct lease *l, struct firn_store *store, const struct lease_par
     return 0;
 }
 
+void lease_avoid(struct lease *l, const struct slot_avoid *avoid, bool yield)
+{
+    l->params.avoid = *avoid;
+    if (l->born_)
+        slot_set_avoid(&l->node, avoid, yield && l->phase_ == LEASE_RUN);
+}
+
 uint64_t lease_step(struct lease *l, uint64_t last)
 {
     struct clock_reading reading;

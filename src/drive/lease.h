@@ -68,6 +68,9 @@ uint64_t lease_step(struct lease *l, uint64_t last);
  * FIRN_EAGAIN: it did not land; the slot's ticks up to until stay unused, nothing else. */
 FIRN_MUSTUSE int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms);
 
+/* Slots that are not to be taken, as slot_set_avoid(); the next step acts on it. */
+void lease_avoid(struct lease *l, const struct slot_avoid *avoid, bool yield);
+
 /* Raise every slot above all grants that may have been made (FENCE): after a restore. */
 FIRN_MUSTUSE int lease_fence(struct lease *l, struct firn_diag *d);
 

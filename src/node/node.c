@@ -201,7 +201,7 @@ static int keeper_start(struct firn_node *n, struct firn_diag *d)
     if (r == 0 && strncmp(n->url, "sqlite:", 7) == 0)
         r = slot_lock_open(n->url + 7, n->layout_text, n->params.slots, &k->slots, d);
     lease_world_real(&k->world, &k->slots);
-    n->params.wander = k->slots.moved;
+    n->params.since_ms = k->slots.since_ms;
     if (r == 0)
         r = lease_open(&k->lease, k->store, &n->params, &k->world, d);
     atomic_store(&n->keeper, k);

@@ -31,6 +31,7 @@ struct app {
     struct rate_table *shares; /* what each client took of it lately; see draw.h */
     struct coordinator *coordinator;
     struct node *cluster; /* this process as a member; NULL with other stores */
+    struct peers *peers;  /* NULL: none are named */
     struct guard *guard;
     struct tls_context *tls;
     struct browser browser;
@@ -45,6 +46,7 @@ struct app {
     char start[FACE_ID_BUF]; /* random, of this process */
 };
 
+struct peers;
 struct resp_wait;
 struct http_wait;
 struct rate_table;

@@ -49,6 +49,7 @@ struct config {
         uint64_t window_ms, election_ms, snapshot_every, snapshot_keep;
         char *tls_cert, *tls_key, *tls_ca; /* paths, or NULL */
     } cluster;                             /* for the store raft: */
+    struct config_addrs peers;             /* firnds with other stores, asked for their slots */
     struct {
         uint64_t connections, connections_per_address, ids_per_request, sequences;
         uint64_t header_ms, idle_ms, notice_ms, drain_ms;

@@ -187,6 +187,10 @@ static const struct setting settings[] = {
     { "leases.max", SETTING_UINT, 0, AT(leases.max), "256", RANGE(0, 1023),
       .help = "slots lent to clients that make IDs in their own processes (mode=leased)" },
 
+    { "peers", SETTING_ADDRS, 0, AT(peers),
+      .help =
+          "firnds with stores of their own whose IDs meet this one's: their slots are not taken" },
+
     { "cluster.listen", SETTING_STRING, 0, AT(cluster.listen), "127.0.0.1:9003",
       .check = check_peer, .help = "with store raft: address of the peer port" },
     { "cluster.address", SETTING_STRING, 0, AT(cluster.address), .check = check_peer,

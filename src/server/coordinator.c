@@ -171,7 +171,31 @@ void coordinator_submit(struct coordinator *c, struct job *first, struct job *la
         pthread_cond_signal(&c->wake);
 }
 
+void coordinator_avoid(struct coordinator *c, const struct slot_avoid *slots, bool yield)
+{
+    pthread_mutex_lock(&c->mutex);
+    c->avoid = *slots;
+    c->yield |= yield;
+    c->avoid_new = true;
+    bool wake = c->sleeping && yield; /* else the next step is soon enough */
+    pthread_mutex_unlock(&c->mutex);
+    if (wake)
+        pthread_cond_signal(&c->wake);
+}
+
 /* --- the lease --- */
+
+/* True: the slot is to be given up now. */
+static bool take_avoid(struct coordinator *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    bool yield = c->yield;
+    if (c->avoid_new)
+        lease_avoid(c->lease, &c->avoid, yield);
+    c->avoid_new = c->yield = false;
+    pthread_mutex_unlock(&c->mutex);
+    return yield;
+}
 
 static void log_changes(struct coordinator *c)
 {
@@ -262,7 +286,7 @@ static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job *
     int timed_out = 0;
     pthread_mutex_lock(&c->mutex);
     c->sleeping = !paused;
-    while ((paused || !c->inbox.first) && !c->stop && !timed_out)
+    while ((paused || !c->inbox.first) && !c->stop && !c->yield && !timed_out)
         timed_out = pthread_cond_timedwait(&c->wake, &c->mutex, &t);
     c->sleeping = false;
     firn_assert(job_list_ok(&c->inbox));
@@ -291,8 +315,8 @@ static int open_store(struct coordinator *c, struct firn_diag *d)
         tickets_init_table(&c->tickets, c->store, c->ranges.table, NULL, NULL);
     if (r == 0) {
         lease_world_real(&c->world, &c->slots);
-        c->opts.lease.wander = c->slots.moved;
-        leases_wander(c->leases, c->slots.moved);
+        c->opts.lease.since_ms = c->slots.since_ms;
+        leases_since(c->leases, c->slots.since_ms);
         r = lease_open(c->lease, c->store, &c->opts.lease, &c->world, d);
     }
     return r;
@@ -346,7 +370,7 @@ static void *run(void *arg)
             group_commit_run(c, jobs);
         if (jobs || mono_ms() >= leases_ms) /* a job may have left a request that waits */
             leases_ms = leases_step(c->leases, c->store);
-        if (mono_ms() >= due_ms)
+        if (take_avoid(c) || mono_ms() >= due_ms)
             due_ms = step(c);
         if (mono_ms() >= sweep_ms)
             sweep_ms = c->lease->view.gate == LEASE_GATE_OPEN ? group_commit_sweep(c)

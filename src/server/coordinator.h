@@ -73,6 +73,9 @@ struct ranges *coordinator_ranges(struct coordinator *c);
 FIRN_MUSTUSE int outbox_new(struct loop *loop, struct outbox **out);
 void outbox_free(struct outbox *o);
 
+/* From any thread: slots that other stores' nodes use, as lease_avoid(). */
+void coordinator_avoid(struct coordinator *c, const struct slot_avoid *slots, bool yield);
+
 /* By a loop: submit a list of jobs (linked by `next`, first to last) and wake the thread once. */
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last);
 

@@ -24,6 +24,8 @@ struct coordinator {
     struct census census;
     struct lease_world world;
     struct slot_lock slots;
+    struct slot_avoid avoid; /* under the mutex, with the two flags */
+    bool avoid_new, yield;
     struct coordinator_stats stats;
     pthread_t thread;
     pthread_mutex_t mutex; /* guards the inbox and `stop` */

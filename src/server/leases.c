@@ -341,9 +341,9 @@ const struct leases_stats *leases_stats(const struct leases *l)
     return &l->stats;
 }
 
-void leases_wander(struct leases *l, bool wander)
+void leases_since(struct leases *l, uint64_t since_ms)
 {
-    l->opts.params.wander = wander;
+    l->opts.params.since_ms = since_ms;
 }
 
 int leases_new(const struct leases_opts *o, struct leases **out)

@@ -58,8 +58,8 @@ struct leases;
 
 FIRN_MUSTUSE int leases_new(const struct leases_opts *o, struct leases **out);
 
-/* The store was last used at another boot: not the slots that clients had then (coord/lease.h). */
-void leases_wander(struct leases *l, bool wander);
+/* When the store was first used at this boot: not the slots that clients had before. */
+void leases_since(struct leases *l, uint64_t since_ms);
 
 /* Gives all slots back, unless the store is too slow. Open requests get FIRN_ECLOSED. With `store`
  * NULL nothing is given back: as after kill -9. */

@@ -6,6 +6,7 @@
 #include "id/rng_take.h"
 #include "wire/tls.h"
 #include "server/app.h"
+#include "server/peers.h"
 #include "id/diag.h"
 #include "server/draw.h"
 #include "daemon/log.h"
@@ -265,6 +266,38 @@ static int listen_all(struct firn_diag *d)
     return r;
 }
 
+/* ---- peers ---- */
+
+static void own_face(void *user, struct node_face *out)
+{
+    app_face(user, out);
+}
+
+static void avoid_slots(void *user, const struct slot_avoid *slots, bool yield)
+{
+    struct app *a = user;
+    coordinator_avoid(a->coordinator, slots, yield);
+}
+
+/* Before there is a slot: those of the peers. */
+static int ask_peers(const char *layout, struct slot_avoid *out, struct firn_diag *d)
+{
+    const struct config *c = &app.config;
+    if (c->peers.n == 0)
+        return 0;
+    struct peers_opts o = { .at = &c->peers,
+                            .cert = c->tls.cert,
+                            .key = c->tls.key,
+                            .ca = c->tls.client_ca,
+                            .face = own_face,
+                            .avoid = avoid_slots,
+                            .user = &app };
+    int r = peers_new(&o, &app.peers, d);
+    if (r == 0)
+        peers_slots(app.peers, layout, out);
+    return r;
+}
+
 static int start_coordinator(struct firn_diag *d)
 {
     static _Atomic uint64_t *last;
@@ -310,7 +343,10 @@ static int start_coordinator(struct firn_diag *d)
                               "worker_id %s: the layout has the slots 0 to %" PRIu64, c->worker_id,
                               (has < SLOTS_MAX ? has : SLOTS_MAX) - 1);
     }
-    r = coordinator_start(&o, &app.board, &app.coordinator, d);
+    if (r == 0)
+        r = ask_peers(layout, &o.lease.avoid, d);
+    if (r == 0)
+        r = coordinator_start(&o, &app.board, &app.coordinator, d);
     for (size_t i = 0; i < app.loops && r == 0; i++)
         r = ticket_desk_new(app.coordinator, app.ctx[i].outbox, &app.ctx[i].desk);
     return r;
@@ -459,6 +495,8 @@ static void stop(int sig)
         loop_drain(app.ctx[i].loop);
     for (size_t i = 0; i < app.loops; i++)
         pthread_join(runners[i].thread, NULL);
+    peers_free(app.peers);
+    app.peers = NULL;
     coordinator_stop(app.coordinator, numbers_close(app.numbers));
     cluster_stop(app.cluster);
     for (size_t i = 0; i < app.loops; i++) {
@@ -514,7 +552,7 @@ static int run(void)
         return fail("listening", r, &d);
     if ((r = start_coordinator(&d)))
         return fail("store", r, &d);
-    if ((r = start_threads()))
+    if ((r = start_threads()) || (app.peers && (r = peers_start(app.peers))))
         return fail("threads", r, &d);
     warn_exposed();
     greet();

@@ -1,6 +1,7 @@
 /* /metrics in the Prometheus text format. Counters are summed over the loops at each request.
  * Tested in tests/integration/http_api.py. */
 #include "server/metrics.h"
+#include "server/peers.h"
 
 static void ids(struct app *app, struct buf *out)
 {
@@ -112,6 +113,15 @@ static void lease(struct app *app, struct buf *out)
     metric(out, "firn_sequences_open",
            "1 while the state of the store allows tickets; 0: halted, held or looked at.",
            v.gate == LEASE_GATE_OPEN);
+    if (app->peers) {
+        const struct peers_stats *p = peers_stats(app->peers);
+        metric(out, "firn_peers_up", "Peers that answered when they were last asked.",
+               atomic_load(&p->up));
+        metric(out, "firn_peer_failures_total", "Requests to peers without a good answer.",
+               (double)atomic_load(&p->failures));
+        metric(out, "firn_slot_clashes_total", "Times that a peer was found on this node's slot.",
+               (double)atomic_load(&p->clashes));
+    }
     metric(out, "firn_store_errors_total", "Store calls that failed.", (double)v.store_errors);
 }
 

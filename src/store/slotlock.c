@@ -9,16 +9,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { NOTE_BUF = BOOT_ID_BUF + 24 }; /* "boot since\n" */
 
 int slot_lock_open(const char *store_path, const char *layout, uint32_t slots,
                    struct slot_lock *out, struct firn_diag *d)
 {
-    char path[4096], boot[BOOT_ID_BUF] = "";
+    char path[4096], note[NOTE_BUF] = "";
     int n = snprintf(path, sizeof path, "%s.slots", store_path);
     if (n < 0 || (size_t)n >= sizeof path)
         return firn__diag(d, FIRN_EINVAL, 0, "the path of the store is too long");
@@ -26,11 +31,16 @@ int slot_lock_open(const char *store_path, const char *layout, uint32_t slots,
     if (fd < 0)
         return firn__diag(d, FIRN_EIO, 0, "cannot open %.120s: %s", path, strerror(errno));
     *out = (struct slot_lock){ .fd = fd, .name = -1 };
-    if (slots >= SLOT_LOCK_NAMED)
-        out->scope = fnv(FNV_BEGIN, layout, strlen(layout)) | 1;
+    out->scope = slot_name_scope(layout, slots);
     machine_boot(out->boot);
-    ssize_t got = pread(fd, boot, sizeof boot - 1, 0);
-    out->moved = got > 0 && out->boot[0] && strncmp(boot, out->boot, sizeof boot - 1) != 0;
+    size_t len = strlen(out->boot);
+    ssize_t got = pread(fd, note, sizeof note - 1, 0);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (got > 0 && len > 0 && strncmp(note, out->boot, len) != 0)
+        out->since_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    else if (got > (ssize_t)len)
+        out->since_ms = strtoull(note + len, NULL, 10);
     return 0;
 }
 
@@ -54,26 +64,35 @@ static int set(int fd, uint32_t slot, short type)
     return 0;
 }
 
-/* FIRN_ECONFLICT: a process of this machine has the name. Where there are no such sockets, the
- * lock bytes are all that there is. */
-static int bind_name(struct slot_lock *l, uint32_t slot)
+uint64_t slot_name_scope(const char *layout, uint64_t slots)
+{
+    return slots >= SLOT_LOCK_NAMED ? fnv(FNV_BEGIN, layout, strlen(layout)) | 1 : 0;
+}
+
+int slot_name_bind(uint64_t scope, uint32_t slot, int *out_fd)
 {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
     int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "firn-slot-%016" PRIx64 "-%" PRIu32,
-                     l->scope, slot);
+                     scope, slot);
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (s < 0)
+    *out_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (*out_fd < 0 || bind(*out_fd, (struct sockaddr *)&a, len) == 0)
         return 0;
-    if (bind(s, (struct sockaddr *)&a, len) != 0) {
-        int r = errno == EADDRINUSE ? FIRN_ECONFLICT : 0;
-        close(s);
-        return r;
-    }
-    if (l->name >= 0)
+    int r = errno == EADDRINUSE ? FIRN_ECONFLICT : 0;
+    close(*out_fd);
+    *out_fd = -1;
+    return r;
+}
+
+/* Where there are no such sockets, the lock bytes are all that there is. */
+static int bind_name(struct slot_lock *l, uint32_t slot)
+{
+    int s, r = slot_name_bind(l->scope, slot, &s);
+    if (r == 0 && l->name >= 0)
         close(l->name);
-    l->name = s;
-    return 0;
+    if (r == 0)
+        l->name = s;
+    return r;
 }
 
 int slot_lock_try(struct slot_lock *l, uint32_t slot)
@@ -88,9 +107,12 @@ int slot_lock_try(struct slot_lock *l, uint32_t slot)
         else
             l->slot = slot;
     }
-    if (r == 0 && l->boot[0] && /* the slot of this boot is chosen */
-        pwrite(l->fd, l->boot, strlen(l->boot), 0) < 0)
-        r = 0; /* then the next start takes another slot once more */
+    if (r == 0 && l->boot[0]) { /* the slot of this boot is chosen */
+        char note[NOTE_BUF];
+        int n = snprintf(note, sizeof note, "%s %020" PRIu64 "\n", l->boot, l->since_ms);
+        if (pwrite(l->fd, note, (size_t)n, 0) != n)
+            return 0; /* then the next start takes another slot once more */
+    }
     return r;
 }
 

@@ -9,8 +9,8 @@
  * Nothing but speed rests on the bytes (a wrong reclaim costs order, never a duplicate:
  * docs/coordination.md), so a deleted side file is no danger.
  *
- * The side file also says at which boot, of which machine, the store was last used. At another one
- * it may be a clone, while the original is in use elsewhere.
+ * The side file also says at which boot, of which machine, the store was last used, and since when.
+ * At another one it may be a clone, while the original is in use elsewhere.
  */
 #ifndef FIRN_STORE_SLOTLOCK_H
 #define FIRN_STORE_SLOTLOCK_H
@@ -25,8 +25,9 @@ struct slot_lock {
     int fd;   /* -1: not open */
     int name; /* the socket of the slot last locked, `slot`; -1: none */
     uint32_t slot;
-    bool moved; /* last used at another boot: after a reboot, on another machine, or by a clone */
-    uint64_t scope; /* names are for stores of this layout; 0: none */
+    uint64_t since_ms; /* Unix ms: first used at this boot, after another one (a reboot, another
+                        * machine, a clone); 0: at no other */
+    uint64_t scope;    /* names are for stores of this layout; 0: none */
     char boot[BOOT_ID_BUF];
 };
 #define SLOT_LOCK_NONE       \
@@ -35,6 +36,13 @@ struct slot_lock {
     }
 
 #define SLOT_LOCK_NAMED 256 /* slots that a layout has at least, where names are used */
+
+/* The scope of the names of a layout's slots: 0 where there are too few for names. */
+uint64_t slot_name_scope(const char *layout, uint64_t slots);
+
+/* Binds a slot's name; the socket in *out_fd keeps it, -1 where there are no such sockets.
+ * FIRN_ECONFLICT: a process of this machine has it. */
+FIRN_MUSTUSE int slot_name_bind(uint64_t scope, uint32_t slot, int *out_fd);
 
 /* Open or create `<store_path>.slots`, for a layout with so many slots; slot_lock_close() drops its
  * locks. */

@@ -16,9 +16,10 @@ static const char *const set_by_firn[] = { "FIRN_FENCING_TOKEN", "FIRN_LEADER_NA
 
 /* Settings outside sections, and the sections. */
 static const char *const of_firnd[] = {
-    "FIRN_STATE_DIR", "FIRN_STORE",        "FIRN_STORE_TIMEOUT_MS", "FIRN_STORE_INIT",
-    "FIRN_FENCE",     "FIRN_NAME",         "FIRN_LAYOUT",           "FIRN_LOOPS",
-    "FIRN_WORKER_ID", "FIRN_ACCEPT_CLOCK",
+    "FIRN_STATE_DIR",    "FIRN_STORE", "FIRN_STORE_TIMEOUT_MS",
+    "FIRN_STORE_INIT",   "FIRN_FENCE", "FIRN_NAME",
+    "FIRN_LAYOUT",       "FIRN_LOOPS", "FIRN_WORKER_ID",
+    "FIRN_ACCEPT_CLOCK", "FIRN_PEERS",
 };
 static const char *const sections[] = { "LISTEN_", "TICKETS_", "LEASES_", "CLUSTER_", "LIMITS_",
                                         "LOG_",    "TLS_",     "AUTH_",   "RATE_",    "HTTP_" };

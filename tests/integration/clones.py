@@ -135,6 +135,37 @@ def two_with_one_slot(t):
     t.check("does not answer" in said and "down" in said, f"one that is down: {said}")
 
 
+def peers_at_the_start(t):
+    """A slot that a peer uses is not taken."""
+    a = small(t, "first", 1)
+    for i in range(4):
+        b = small(t, f"second-{i}", 2, "--peers", a.home)
+        t.equal(b.node()["slot"], 1, "the slot that the peer does not use")
+        f.wait_for("the peer to count", lambda s=b: s.metric("firn_peers_up") == 1.0)
+        t.equal(b.metric("firn_slot_clashes_total"), 0.0, "clashes")
+        b.stop()
+
+
+def peers_later(t):
+    """A peer that comes later, and does not look: the one that looks notices, says so and takes another slot."""
+    spare = f.Firnd(t, t.state("spare")).wait_ready()  # an address that nobody else gets meanwhile
+    home = spare.home
+    for i in range(40):
+        b = small(t, f"looks-{i}", 2, "--peers", home)
+        if b.node()["slot"] == 0:
+            break
+        b.stop()
+    t.equal(b.node()["slot"], 0, "the slot of the one that looks")
+    spare.stop()
+    b.wait_log("peer_down")
+    a = small(t, "later", 1, listen={"home": home})
+    b.wait_log("slot_clash")
+    f.wait_for("it to take the other slot", lambda: b.node()["ready"] and b.node()["slot"] == 1)
+    t.check(b.metric("firn_slot_clashes_total") >= 1, "the metric counts it")
+    t.equal(firn(t, 0, "doctor", f"http://{a.home}", f"http://{b.home}").count("wrong  "), 0, "then firn doctor finds nothing wrong")
+    none_twice(t, (a, b))
+
+
 with f.Test("clones") as test:
-    for part in (fresh_stores, copied_side_by_side, another_boot, two_with_one_slot):
+    for part in (fresh_stores, copied_side_by_side, another_boot, two_with_one_slot, peers_at_the_start, peers_later):
         test.section(part)

@@ -8,6 +8,7 @@
 #include "cli/gen/worker.h"
 #include "id/mint.h"
 #include "id/rng_take.h"
+#include "store/slotlock.h"
 #include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -337,7 +338,9 @@ static int lease_worker(struct gen *g)
     const char *name = g->layout.field[FIRN_FIELD_NODE].width ? "worker" : "shard";
     if (!g->has_layout || firn_layout_slots(&g->layout) == 0) /* the mint says what is wrong */
         return -1;
-    int r = worker_open(&g->lease, &d);
+    char text[FIRN_LAYOUT_TEXT_BUF];
+    firn_layout_format(&g->layout, text);
+    int r = worker_open(&g->lease, slot_name_scope(text, firn_layout_slots(&g->layout)), &d);
     if (r != 0 && g->pinned) {
         say_note("the uses of %s %" PRIu32 " cannot be noted (%s): nothing keeps runs apart", name,
                  g->mint.slot, d.text);
@@ -358,7 +361,7 @@ static int lease_worker(struct gen *g)
         return say_trouble("IDs with later times were made on this machine: set the clock%s%s",
                            g->pinned ? ", or give another --" : "", g->pinned ? name : "");
     if (r != 0 && g->pinned)
-        return say_trouble("another firn gen uses %s %" PRIu32
+        return say_trouble("another firn gen, or a firnd of this machine, uses %s %" PRIu32
                            ": wait for it, or leave out --%s to "
                            "get one of your own",
                            name, g->mint.slot, name);

@@ -8,17 +8,15 @@
 #include "cli/gen/worker.h"
 #include "id/diag.h"
 #include "platform/mono.h"
+#include "store/slotlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,10 +62,10 @@ static int make_directories(char *path)
     }
 }
 
-int worker_open(struct worker *w, struct firn_diag *d)
+int worker_open(struct worker *w, uint64_t scope, struct firn_diag *d)
 {
     char path[PATH_BUF + 16];
-    *w = (struct worker){ .file = -1, .name = -1 };
+    *w = (struct worker){ .file = -1, .name = -1, .scope = scope };
     if (worker_directory(getenv("XDG_STATE_HOME"), getenv("HOME"), geteuid() == 0, path,
                          PATH_BUF) != 0)
         return firn__diag(d, FIRN_ENOENT, 0, "neither XDG_STATE_HOME nor HOME is set");
@@ -111,23 +109,6 @@ static bool set_lock(const struct worker *w, uint32_t number, short type)
     return r == 0;
 }
 
-/* A name without a file, known to the whole machine. Where there are no such sockets, the runs of
- * one user are kept apart all the same. */
-static bool bind_name(struct worker *w, uint32_t number)
-{
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-    int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "firn-gen-worker-%" PRIu32,
-                     number % WORKERS_MAX);
-    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    w->name = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (w->name < 0 || bind(w->name, (struct sockaddr *)&a, len) == 0)
-        return true;
-    bool taken = errno == EADDRINUSE;
-    close(w->name);
-    w->name = -1;
-    return !taken;
-}
-
 static void let_go(struct worker *w, uint32_t number)
 {
     if (w->name >= 0)
@@ -142,7 +123,7 @@ static int lock_one(struct worker *w, uint32_t number, int64_t *out_us, struct f
     struct note n = { 0, 0 };
     if (!set_lock(w, number, F_WRLCK))
         return FIRN_ECONFLICT;
-    if (!bind_name(w, number)) {
+    if (slot_name_bind(w->scope, w->scope ? number : number % WORKERS_MAX, &w->name) != 0) {
         let_go(w, number);
         return FIRN_ECONFLICT;
     }

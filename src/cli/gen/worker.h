@@ -6,7 +6,8 @@
  * was killed, or the clock was set back since. One thread.
  *
  * The notes are a file in the user's state directory. What other users run is kept apart by a
- * socket name for each number, which no two processes of a machine can bind.
+ * socket name for each number, which no two processes of a machine can bind; where the layout has
+ * many slots, it is the name that firnd and libfirn-node bind for theirs (store/slotlock.h).
  */
 #ifndef FIRN_CLI_GEN_WORKER_H
 #define FIRN_CLI_GEN_WORKER_H
@@ -20,6 +21,7 @@ enum { WORKERS_MAX = 65536 }; /* numbers further apart than this share a lock an
 
 struct worker {
     int file, name; /* -1: none */
+    uint64_t scope; /* of the names; 0: those of firn gen alone */
     uint32_t number;
     int64_t used_us; /* Unix time: all ticks that begin before it may be used up */
 };
@@ -30,7 +32,7 @@ FIRN_MUSTUSE int worker_directory(const char *xdg, const char *home, bool root, 
                                   size_t cap);
 
 /* Opens the file, and creates it. FIRN_EIO, FIRN_ENOENT; the diag says why. */
-FIRN_MUSTUSE int worker_open(struct worker *w, struct firn_diag *d);
+FIRN_MUSTUSE int worker_open(struct worker *w, uint64_t scope, struct firn_diag *d);
 void worker_close(struct worker *w);
 
 /* One of the numbers first .. first + count - 1; `random` decides where the search begins. Numbers

@@ -743,6 +743,7 @@ static uint32_t choice(struct slot_node *n, struct slot_params p, uint64_t floor
         if (i == 7) {
             r.epoch = 3;
             r.from = from;
+            r.at = 1000;
             memcpy(r.name, "me", 3);
         }
         slot_scan_add(n, i, text, slot_encode(&r, text));
@@ -781,13 +782,48 @@ T_TEST(slot_strangers_rarely_meet)
 /* Held since the last FENCE: taken again. Not since: nobody's. A clone's node takes another one. */
 T_TEST(slot_of_its_name)
 {
-    struct slot_params wandering = a_file;
-    wandering.wander = true;
+    struct slot_params cloned = a_file;
+    cloned.since = 1001; /* slot 7 was written at 1000 */
     uint32_t same = 0;
     for (int i = 0; i < 100; i++) {
         T_EQ(choice(&stranger[0], a_file, 1000, 1000), 7);
-        T_OK(choice(&stranger[0], wandering, 1000, 1000) != 7);
+        T_OK(choice(&stranger[0], cloned, 1000, 1000) != 7);
         same += choice(&stranger[0], a_file, 1000, 999) == 7;
     }
     T_OK(same < 50, "%u", same);
+}
+
+/* Another store's node has the slot: it is closed at once, and another one is taken. */
+T_TEST(slot_yields_to_a_stranger)
+{
+    struct slot_avoid avoid = { 1, { 0 } };
+    struct nonce me = fresh();
+    setup();
+    active();
+    uint32_t first = b.n.grant.slot;
+    uint64_t gen = b.n.grant.gen;
+    avoid.slot[0] = first + 1;
+    slot_set_avoid(&b.n, &avoid, true); /* not this one's */
+    T_EQ(b.n.state, SLOT_ACTIVE);
+    avoid.slot[0] = first;
+    slot_set_avoid(&b.n, &avoid, false); /* told, but the other one moves */
+    T_EQ(b.n.state, SLOT_ACTIVE);
+    T_OK(!b.n.grant.closed);
+    slot_set_avoid(&b.n, &avoid, true);
+    T_EQ(b.n.state, SLOT_TWIN);
+    T_OK(b.n.grant.closed);
+    slot_reborn(&b.n, &me);
+    active();
+    T_OK(b.n.grant.slot != first && b.n.grant.gen > gen && !b.n.grant.closed);
+
+    /* If all are taken, there is none: the same IDs as the stranger's are no help. */
+    avoid.n = SLOTS;
+    for (uint32_t i = 0; i < SLOTS; i++)
+        avoid.slot[i] = i;
+    slot_set_avoid(&b.n, &avoid, true);
+    T_EQ(b.n.state, SLOT_TWIN);
+    slot_reborn(&b.n, &me);
+    T_EQ(next(), SLOT_DO_SCAN);
+    scan();
+    T_EQ(b.n.state, SLOT_NO_SLOT);
 }

@@ -44,13 +44,13 @@ T_TEST(worker_side_by_side)
     uint32_t seen = 0;
     begin();
     for (int i = 0; i < 8; i++) {
-        T_EQ(worker_open(&w[i], &d), 0, "%s", d.text);
+        T_EQ(worker_open(&w[i], 0, &d), 0, "%s", d.text);
         T_EQ(worker_take(&w[i], FIRST, 8, 5, &d), 0);
         T_OK(w[i].number >= FIRST && w[i].number < FIRST + 8);
         seen |= 1u << (w[i].number - FIRST);
     }
     T_EQ(seen, 0xff);
-    T_EQ(worker_open(&w[8], &d), 0);
+    T_EQ(worker_open(&w[8], 0, &d), 0);
     T_EQ(worker_take(&w[8], FIRST, 8, 0, &d), FIRN_ENOSLOT);
     worker_close(&w[3]);
     T_EQ(worker_take(&w[8], FIRST, 8, 0, &d), 0);
@@ -68,10 +68,10 @@ T_TEST(worker_of_other_users)
     begin();
     char first[sizeof dir];
     memcpy(first, dir, sizeof dir);
-    T_EQ(worker_open(&a, &d), 0);
+    T_EQ(worker_open(&a, 0, &d), 0);
     T_EQ(worker_take(&a, FIRST, 1, 0, &d), 0);
     begin();
-    T_EQ(worker_open(&b, &d), 0);
+    T_EQ(worker_open(&b, 0, &d), 0);
     T_EQ(worker_take(&b, FIRST, 2, 0, &d), 0);
     T_EQ(b.number, FIRST + 1);
     worker_close(&a);
@@ -87,26 +87,26 @@ T_TEST(worker_begins_above_the_note)
     struct firn_diag d;
     int64_t now = now_us(), soon = now + WORKER_AHEAD_US / 2;
     begin();
-    T_EQ(worker_open(&w, &d), 0);
+    T_EQ(worker_open(&w, 0, &d), 0);
     T_EQ(worker_take(&w, FIRST, 1, 0, &d), 0);
     T_EQ(w.used_us, 0);
     T_EQ(worker_note(&w, soon, &d), 0);
     T_EQ(worker_note(&w, soon - 1, &d), 0); /* a note never falls */
     worker_close(&w);
 
-    T_EQ(worker_open(&w, &d), 0);
+    T_EQ(worker_open(&w, 0, &d), 0);
     T_EQ(worker_take(&w, FIRST, 2, 0, &d), 0);
     T_EQ(w.number, FIRST + 1); /* the one that need not wait */
     T_EQ(worker_note(&w, now + 1000 * (int64_t)WORKER_AHEAD_US, &d), 0);
     worker_close(&w);
 
-    T_EQ(worker_open(&w, &d), 0);
+    T_EQ(worker_open(&w, 0, &d), 0);
     T_EQ(worker_take(&w, FIRST, 2, 0, &d), 0);
     T_EQ(w.number, FIRST);
     T_EQ(w.used_us, soon);
     worker_close(&w);
 
-    T_EQ(worker_open(&w, &d), 0);
+    T_EQ(worker_open(&w, 0, &d), 0);
     T_EQ(worker_take(&w, FIRST + 1, 1, 0, &d), FIRN_ECLOCK);
     worker_close(&w);
     end();
@@ -117,7 +117,7 @@ T_TEST(worker_file_damaged)
     struct worker w;
     struct firn_diag d;
     begin();
-    T_EQ(worker_open(&w, &d), 0);
+    T_EQ(worker_open(&w, 0, &d), 0);
     T_EQ(pwrite(w.file, "hello", 5, place(FIRST)), 5);
     T_EQ(worker_take(&w, FIRST, 1, 0, &d), FIRN_EFORMAT);
     T_EQ(worker_take(&w, FIRST + 1, 1, 0, &d), 0);
