@@ -49,7 +49,7 @@ READS = ("/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/node", "/
 MINTS = (("GET", "/generate"), ("HEAD", "/generate"), ("GET", "/generate?n=2"), ("POST", "/generate"), ("GET", "/v1/ids/uuidv7"),
          ("GET", "/v1/ids/ticket"), ("GET", "/v1/sequences/default/next"), ("POST", "/v1/sequences/default/next"))
 CHANGES = (("POST", "/v1/sequences", b'{"name":"page"}'), ("POST", "/v1/leases", b"{}"), ("DELETE", "/v1/leases/" + "0" * 32, b""),
-           ("POST", "/v1/cluster", b'{"action":"transfer"}'))
+           ("DELETE", "/v1/sequences/default", b""), ("POST", "/v1/cluster", b'{"action":"transfer"}'))
 
 
 def pages(t):
@@ -132,6 +132,7 @@ def names(t):
     for host in ("ids.example.com", "IDS.EXAMPLE.COM:443", "box.example", "localhost"):
         t.equal(ask(f.home, "/generate", Host=host)[0], 200, f"{host} is in http.hosts")
     t.equal(ask(f.home, "/generate", Host="other.example")[0], 421, "a name that is not")
+    t.equal(ask(plain.home, "/v1/sequences/default", "DELETE", Host="firn")[0], 421, "deletion under a name without a dot")
     t.equal(ask(plain.home, "/v1/cluster", "POST", b'{"action":"transfer"}', Content_Type=JSON, Host="firn")[0], 421,
             "administration under a name without a dot")
     t.equal(ask(plain.home, "/v1/cluster", "POST", b'{"action":"transfer"}', Content_Type=JSON, Host="localhost")[0], 404,
