@@ -33,16 +33,21 @@ static const char *name_of(const struct peer *p)
     return s && s->name ? s->name : NULL;
 }
 
-/* The line of CLIENT INFO. Other connections belong to other threads and are not listed. */
+/* The line of CLIENT INFO, with the fields that clients insist on; those that firn does not measure
+ * are 0. Other connections belong to other threads and are not listed. */
 static void write_line(struct reply *r)
 {
     const struct peer *p = r->peer;
     const struct resp_session *s = p->user;
     char address[PEER_ADDRESS_BUF], line[PEER_ADDRESS_BUF + 512];
     peer_address(p, address);
-    int n = snprintf(line, sizeof line, "id=%llu addr=%s name=%.256s db=0 multi=%d resp=%d\n",
+    int n = snprintf(line, sizeof line,
+                     "id=%llu addr=%s laddr= fd=-1 name=%.256s age=0 idle=0 flags=%s db=0 sub=0 "
+                     "psub=0 ssub=0 multi=%d qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 obl=0 oll=0 "
+                     "omem=0 tot-mem=0 events=r cmd=client user=default redir=-1 resp=%d\n",
                      (unsigned long long)p->id, address, name_of(p) ? name_of(p) : "",
-                     resp_in_multi(p) ? (int)s->queued : -1, resp_proto(r));
+                     resp_in_multi(p) ? "x" : "N", resp_in_multi(p) ? (int)s->queued : -1,
+                     resp_proto(r));
     resp_verbatim(r->out, resp_proto(r), "txt", line, (size_t)n);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 Real clients against a real firnd: what people point at it must just work.
-curl, jq, redis-cli, redis-benchmark, wrk, hiredis, ioredis, node-redis, axios, undici, HTTP caches, the
+curl, jq, redis-cli, redis-benchmark, wrk, hiredis, redis-py, ioredis, node-redis, axios, undici, HTTP caches, the
 OpenAPI linter and a reader of the Prometheus format. A client that is not there is a failure.
 """
 import collections
@@ -226,6 +226,14 @@ def hiredis(t):
     program = os.path.join(os.path.dirname(t.bin), "tests", "client_hiredis")
     if t.check(os.access(program, os.X_OK), "the hiredis client is built: is libhiredis-dev there?"):
         t.equal(run(program, f.ticket.split(":")[1])[0], b"hiredis: as expected\n", "hiredis")
+    end(t, f)
+
+
+def redis_py(t):
+    """Debian's redis-py, with Debian's Python, whichever runs this."""
+    f = Firnd(t, t.steady("redis-py")).wait_ready()
+    out = run("/usr/bin/python3", "-B", os.path.join(HERE, "clients", "redis_py.py"), *f.ticket.split(":"))
+    t.equal(out[0], b"redis-py: as expected\n", "redis-py: is python3-redis there?")
     end(t, f)
 
 
@@ -521,7 +529,7 @@ def main():
     if os.access("/dev/shm", os.W_OK):  # other people's disk traffic is not what is tested here
         tempfile.tempdir = "/dev/shm"
     with Test("clients") as t:
-        for part in (curl_formats, curl_protocol, wrk, redis_cli, redis_benchmark, hiredis, node, openapi, cache_nginx,
+        for part in (curl_formats, curl_protocol, wrk, redis_cli, redis_benchmark, hiredis, redis_py, node, openapi, cache_nginx,
                      cache_varnish, prometheus, compare):
             t.section(part)
 

@@ -51,6 +51,14 @@ function ioredis(Redis, options) {
             for (let i = 0; i < n; i++) p.incr(key)
             return (await p.exec()).map(([error, v]) => error ?? v)
         },
+        multi: async (c, key, n) => {
+            const p = c.multi()
+            for (let i = 0; i < n; i++) p.incr(key)
+            p.exists(key, `${key}:never`)
+            p.call('FIRN.NEXT', 'ulid')
+            return (await p.exec()).map(([error, v]) => error ?? v)
+        },
+        abort: (c, key) => c.multi().incr(key).call('NO.SUCH').exec(),
         set: (c) => c.set('a', 'b'),
         name: (c) => c.client('GETNAME'),
         close: (c) => c.quit(),
@@ -87,6 +95,14 @@ function nodeRedis(module, options) {
             for (let i = 0; i < n; i++) p.incr(key)
             return p.execAsPipeline()
         },
+        multi: async (c, key, n) => {
+            const p = c.multi()
+            for (let i = 0; i < n; i++) p.incr(key)
+            p.exists([key, `${key}:never`])
+            p.addCommand(['FIRN.NEXT', 'ulid'])
+            return p.exec()
+        },
+        abort: (c, key) => c.multi().incr(key).addCommand(['NO.SUCH']).exec(),
         set: (c) => c.set('a', 'b'),
         name: (c) => c.clientGetName(),
         close: (c) => (c.close ? c.close() : c.quit()),
@@ -116,6 +132,14 @@ async function tryRedis(name, client, proto) {
 
     const piped = await client.pipeline(c, key, 1000)
     check(same(piped, from(12, 1000)), `${name}: a pipeline of 1000`, piped)
+
+    const key2 = `${key}:multi`
+    const together = await client.multi(c, key2, 500)
+    check(same(together.slice(0, 501), [...from(1, 500), 1]), `${name}: a transaction`, together)
+    check(/^[0-9A-Z]{26}$/.test(together[501]), `${name}: FIRN.NEXT in a transaction`, together[501])
+    const aborted = await client.abort(c, key2).catch((e) => e)
+    check(/EXECABORT|unknown command/.test(`${aborted}`), `${name}: an error ends a transaction`, `${aborted}`)
+    check((await client.incr(c, key2)) === 501, `${name}: nothing of it was run`)
 
     const ids = await client.call(c, 'FIRN.NEXT', 'snowflake', 'COUNT', '1000')
     check(ids.every((i) => typeof i === 'string'), `${name}: IDs are strings`, ids)

@@ -64,6 +64,25 @@ int main(int argc, char **argv)
             fail("Snowflake IDs do not rise", c, NULL);
     freeReplyObject(r);
 
+    redisAppendCommand(c, "MULTI"); /* the deferred ones of a transaction stay in their order */
+    for (int i = 0; i < 200; i++)
+        redisAppendCommand(c, i % 2 ? "INCR default" : "INCR hiredis:multi");
+    redisAppendCommand(c, "EXEC");
+    redisAppendCommand(c, "INCR hiredis:multi");
+    freeReplyObject(take(c, REDIS_REPLY_STATUS, "MULTI"));
+    for (int i = 0; i < 200; i++)
+        freeReplyObject(take(c, REDIS_REPLY_STATUS, "QUEUED"));
+    r = take(c, REDIS_REPLY_ARRAY, "EXEC");
+    if (r->elements != 200)
+        fail("EXEC gave another number of answers", c, NULL);
+    for (size_t i = 0; i < 200; i++)
+        if (r->element[i]->type != REDIS_REPLY_INTEGER ||
+            r->element[i]->integer != (i % 2 ? 100001 : 1) + (long long)i / 2)
+            fail("numbers of a transaction are not in order", c, r->element[i]);
+    freeReplyObject(r);
+    if (integer(c, "INCR behind EXEC") != 101)
+        fail("INCR behind EXEC", c, NULL);
+
     redisAppendCommand(c, "SET %b %b", "a", (size_t)1, "\r\n", (size_t)2);
     r = take(c, REDIS_REPLY_ERROR, "SET");
     if (strncmp(r->str, "ERR unknown command 'SET'", 25) != 0)
