@@ -15,16 +15,16 @@ static int failed(int error)
     return say_trouble("cannot write: %s: check where standard output goes", strerror(error));
 }
 
-static int json_error; /* errno of the first JSON write that failed: stdio does not keep it */
+static int first_error; /* errno of the first write that failed: stdio does not keep it */
 
-/* After an earlier error stdio knows that there was one, but not which: flushing again tells, or
- * json_error does. */
 static int stdout_error(void)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    return errno ? errno : json_error ? json_error : EIO;
+    if (first_error == 0)
+        first_error = errno ? errno : EIO;
+    return first_error;
 }
 
 int output_finish(int status)
@@ -62,8 +62,8 @@ static void need_memory(const struct buf *b)
 
 static void put(const char *p, size_t len, FILE *out)
 {
-    if (fwrite(p, 1, len, out) != len && json_error == 0)
-        json_error = errno;
+    if (fwrite(p, 1, len, out) != len && first_error == 0)
+        first_error = errno;
 }
 
 void output_json(struct buf *b, FILE *out)

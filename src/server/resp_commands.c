@@ -12,7 +12,8 @@
 
 struct command {
     const char *name; /* lower case, as COMMAND lists them */
-    int arity;        /* as Redis counts: the command included; negative: at least */
+    size_t len;
+    int arity; /* as Redis counts: the command included; negative: at least */
     resp_handler *run;
     int when;         /* AT_ONCE: also between MULTI and EXEC */
     const char *flag; /* readonly, write or fast */
@@ -146,44 +147,58 @@ static void run_hello(struct service_ctx *ctx, const struct resp_request *q, str
 static resp_handler run_command;
 
 /* Those that are sent most come first, because the table is searched from there. */
+#define NAMED(name) name, sizeof name - 1
+
 static const struct command commands[] = {
-    { "incr", 2, run_incr, 0, "write", "string", "Take the next number of a sequence" },
-    { "firn.next", -2, run_next, 0, "write", "firn",
+    { NAMED("incr"), 2, run_incr, 0, "write", "string", "Take the next number of a sequence" },
+    { NAMED("firn.next"), -2, run_next, 0, "write", "firn",
       "Mint: " NEXT_USAGE "; a retry with the same key gets the same again" },
-    { "incrby", 3, run_incrby, 0, "write", "string", "Take n numbers; the answer is the last" },
-    { "get", 2, run_get, 0, "readonly", "string", "The next number of a sequence, not taken" },
-    { "ping", -1, run_ping, 0, "fast", "connection", "Answers PONG" },
-    { "auth", -2, run_auth, 0, "fast", "connection", "Show a token" },
-    { "client", -2, run_client, 0, "fast", "connection", "Name and number of this connection" },
-    { "command", -1, run_command, 0, "readonly", "server", "Lists the commands" },
-    { "config", -2, run_config, 0, "readonly", "server",
+    { NAMED("incrby"), 3, run_incrby, 0, "write", "string",
+      "Take n numbers; the answer is the last" },
+    { NAMED("get"), 2, run_get, 0, "readonly", "string",
+      "The next number of a sequence, not taken" },
+    { NAMED("ping"), -1, run_ping, 0, "fast", "connection", "Answers PONG" },
+    { NAMED("auth"), -2, run_auth, 0, "fast", "connection", "Show a token" },
+    { NAMED("client"), -2, run_client, 0, "fast", "connection",
+      "Name and number of this connection" },
+    { NAMED("command"), -1, run_command, 0, "readonly", "server", "Lists the commands" },
+    { NAMED("config"), -2, run_config, 0, "readonly", "server",
       "Settings that tools ask for: CONFIG GET name" },
-    { "dbsize", 1, run_dbsize, 0, "readonly", "server", "How many sequences there are, about" },
-    { "del", -2, run_del, 0, "write", "generic",
+    { NAMED("dbsize"), 1, run_dbsize, 0, "readonly", "server",
+      "How many sequences there are, about" },
+    { NAMED("del"), -2, run_del, 0, "write", "generic",
       "Delete sequences; their numbers never come again" },
-    { "discard", 1, run_discard, AT_ONCE, "fast", "transactions",
+    { NAMED("discard"), 1, run_discard, AT_ONCE, "fast", "transactions",
       "Forget the commands since MULTI" },
-    { "echo", 2, run_echo, 0, "fast", "connection", "Say it again" },
-    { "exec", 1, run_exec, AT_ONCE, "write", "transactions", "Run the commands since MULTI" },
-    { "exists", -2, run_exists, 0, "readonly", "generic", "How many of these sequences there are" },
-    { "expire", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
-    { "expireat", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
-    { "firn.inspect", 2, run_inspect, 0, "readonly", "firn", "What an ID says" },
-    { "hello", -1, run_hello, 0, "fast", "connection", "Choose the protocol's version" },
-    { "info", -1, run_info, 0, "readonly", "server", "The state of this server" },
-    { "multi", 1, run_multi, AT_ONCE, "fast", "transactions", "Keep commands until EXEC" },
-    { "pexpire", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
-    { "pexpireat", -3, run_expire, 0, "write", "generic", "Refused: a sequence does not expire" },
-    { "pttl", 2, run_ttl, 0, "readonly", "generic", "-1, or -2 if there is no such sequence" },
-    { "quit", -1, run_quit, AT_ONCE, "fast", "connection", "Close the connection" },
-    { "select", 2, run_select, 0, "fast", "connection", "Only database 0 exists" },
-    { "setnx", 3, run_setnx, 0, "write", "string",
+    { NAMED("echo"), 2, run_echo, 0, "fast", "connection", "Say it again" },
+    { NAMED("exec"), 1, run_exec, AT_ONCE, "write", "transactions",
+      "Run the commands since MULTI" },
+    { NAMED("exists"), -2, run_exists, 0, "readonly", "generic",
+      "How many of these sequences there are" },
+    { NAMED("expire"), -3, run_expire, 0, "write", "generic",
+      "Refused: a sequence does not expire" },
+    { NAMED("expireat"), -3, run_expire, 0, "write", "generic",
+      "Refused: a sequence does not expire" },
+    { NAMED("firn.inspect"), 2, run_inspect, 0, "readonly", "firn", "What an ID says" },
+    { NAMED("hello"), -1, run_hello, 0, "fast", "connection", "Choose the protocol's version" },
+    { NAMED("info"), -1, run_info, 0, "readonly", "server", "The state of this server" },
+    { NAMED("multi"), 1, run_multi, AT_ONCE, "fast", "transactions", "Keep commands until EXEC" },
+    { NAMED("pexpire"), -3, run_expire, 0, "write", "generic",
+      "Refused: a sequence does not expire" },
+    { NAMED("pexpireat"), -3, run_expire, 0, "write", "generic",
+      "Refused: a sequence does not expire" },
+    { NAMED("pttl"), 2, run_ttl, 0, "readonly", "generic",
+      "-1, or -2 if there is no such sequence" },
+    { NAMED("quit"), -1, run_quit, AT_ONCE, "fast", "connection", "Close the connection" },
+    { NAMED("select"), 2, run_select, 0, "fast", "connection", "Only database 0 exists" },
+    { NAMED("setnx"), 3, run_setnx, 0, "write", "string",
       "Create a sequence that INCR continues behind the value" },
-    { "time", 1, run_time, 0, "fast", "server", "The time of this server" },
-    { "ttl", 2, run_ttl, 0, "readonly", "generic", "-1, or -2 if there is no such sequence" },
-    { "unlink", -2, run_del, 0, "write", "generic", "As DEL" },
-    { "unwatch", 1, run_unwatch, 0, "fast", "transactions", "Nothing is ever watched" },
-    { "watch", -2, run_watch, AT_ONCE, "fast", "transactions",
+    { NAMED("time"), 1, run_time, 0, "fast", "server", "The time of this server" },
+    { NAMED("ttl"), 2, run_ttl, 0, "readonly", "generic",
+      "-1, or -2 if there is no such sequence" },
+    { NAMED("unlink"), -2, run_del, 0, "write", "generic", "As DEL" },
+    { NAMED("unwatch"), 1, run_unwatch, 0, "fast", "transactions", "Nothing is ever watched" },
+    { NAMED("watch"), -2, run_watch, AT_ONCE, "fast", "transactions",
       "Refused: INCR is atomic without it" },
 };
 
@@ -193,7 +208,7 @@ static const struct command *find_command(const char *p, size_t len)
 {
     char first = len ? (char)(p[0] | 0x20) : 0; /* most rows are passed by their first letter */
     for (size_t i = 0; i < COMMANDS; i++)
-        if (commands[i].name[0] == first && strlen(commands[i].name) == len &&
+        if (commands[i].name[0] == first && commands[i].len == len &&
             strncasecmp(commands[i].name, p, len) == 0)
             return &commands[i];
     return NULL;

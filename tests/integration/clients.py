@@ -522,6 +522,10 @@ def compare(t):
         t.equal([int(m[2]) for m in rounds], list(range(100001, 100021)), "tickets")
     t.equal(out[22], "ID generation completed.", "the end")
     t.check(len(out) > 24, f"the table: {out[23:]}")
+    p = subprocess.run(["sh", "-c", '"$0" compare --rounds 2000 --snowflake "$1" --ticket "$2" | head -n 1',
+                        os.path.join(t.bin, "firn"), f"http://{f.snowflake}/generate", f"http://{f.ticket}/generate"],
+                       capture_output=True, timeout=LIMIT, check=False)
+    t.equal((p.stdout.decode().count("\n"), p.stderr), (1, b""), "compare | head says nothing about its pipe")
     end(t, f)
 
 
