@@ -293,6 +293,25 @@ enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *ou
     return SEQ_READ_IT;
 }
 
+bool seq_op_give_back(struct seq_op *op, const struct seq_range *rest, const struct nonce *fresh)
+{
+    const struct seq_record *base = &op->base;
+    bool last = rest->count > 0 && rest->step == base->step && rest->first >= base->start &&
+                rest->first + rest->count * rest->step == base->next;
+    if (op->base_len == 0 || op->mine_count > 0 || !last || seq_deleted(base) ||
+        (op->keys.n > 0 && !op->kept))
+        return false;
+    struct nonce own = signed_by(op, fresh);
+    op->next = *base;
+    op->next.next = rest->first;
+    op->next.req = own;
+    note_writer(&op->next, &own);
+    op->next_keys.n = 0;
+    op->value_len = seq_encode(&op->next, op->value);
+    firn_assert(op->next.next < base->next && op->next.next >= base->start);
+    return true;
+}
+
 /* ---- blocks of a range sequence ---- */
 
 enum { DEMAND_MS = 10000 }; /* a block lasts about that long */
@@ -387,4 +406,16 @@ void seq_cache_put(struct seq_cache *c, const struct seq_range *r, uint64_t now_
 void seq_cache_failed(struct seq_cache *c)
 {
     c->asked = false;
+}
+
+struct seq_range seq_cache_empty(struct seq_cache *c)
+{
+    struct seq_range rest = c->spare.count > 0 ? c->spare : c->cur;
+    if (c->spare.count > 0 && c->cur.count > 0 && c->cur.step == c->spare.step &&
+        c->cur.first + c->cur.count * c->cur.step == c->spare.first) {
+        rest.first = c->cur.first;
+        rest.count += c->cur.count;
+    }
+    c->cur.count = c->spare.count = 0;
+    return rest;
 }

@@ -132,6 +132,12 @@ const struct seq_keyed *seq_op_find(const struct seq_op *op, const struct nonce 
 /* The store's answer to the write. 0 makes value the new base. */
 enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *out);
 
+/* Build the write that gives `rest` back: numbers that no request got, up to the record's next one,
+ * which becomes their first. The compare proves that none was taken since. False: they are not the
+ * last ones, or the outcome of a write is open, or keys of the record may have no register. */
+FIRN_MUSTUSE bool seq_op_give_back(struct seq_op *op, const struct seq_range *rest,
+                                   const struct nonce *fresh);
+
 struct seq_cache {
     struct seq_range cur, spare;
     uint64_t block;    /* size of the block that `cur` was, to see when half of it is used */
@@ -155,5 +161,8 @@ FIRN_MUSTUSE int seq_cache_exactly(struct seq_cache *c, uint64_t n, uint64_t now
 uint64_t seq_cache_ask(struct seq_cache *c);
 void seq_cache_put(struct seq_cache *c, const struct seq_range *r, uint64_t now_ms);
 void seq_cache_failed(struct seq_cache *c);
+
+/* All numbers in hand that are in one piece with the last one; none are in hand afterwards. */
+struct seq_range seq_cache_empty(struct seq_cache *c);
 
 #endif

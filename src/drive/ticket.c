@@ -4,6 +4,7 @@
 #include "drive/real.h"
 #include "id/diag.h"
 #include "platform/assert.h"
+#include "platform/mono.h"
 
 #include <stdlib.h>
 
@@ -127,6 +128,32 @@ int ticket_flush(struct tickets *t, const char *name, size_t name_len, uint64_t 
     if (error || keys.n == 0 || keys.at < since_s)
         return error;
     return keyed_flush(t->store, &r, &keys, keyed_period(name, name_len), d);
+}
+
+uint64_t ticket_give_back(struct tickets *t, uint64_t until_ms)
+{
+    uint64_t given = 0;
+    for (size_t i = 0; i < t->table->count && mono_ms() < until_ms; i++) {
+        struct seq_entry *e = &t->table->entry[i];
+        struct seq_range rest = e->ahead ? seq_cache_empty(&e->cache) : e->left;
+        struct nonce req;
+        char key[RECORD_KEY_BUF];
+        e->left.count = 0; /* whatever the answer is: none of them is given any more */
+        if (rest.count == 0)
+            continue;
+        draw(t, &req);
+        if (!seq_op_give_back(&e->op, &rest, &req))
+            continue;
+        struct firn_cas cas = { firn_slice(key, seq_key(e->name, e->name_len, key)),
+                                firn_slice(e->op.base_text, e->op.base_len),
+                                firn_slice(e->op.value, e->op.value_len) };
+        int r = firn_store_cas(t->store, &cas, NULL);
+        e->op.base_len = 0;
+        given += r == 0 ? rest.count : 0;
+        if (r != 0 && r != FIRN_ECONFLICT)
+            break;
+    }
+    return given;
 }
 
 /* Replaces a record that was read by `next`. FIRN_EAGAIN: another process wrote, or the outcome is

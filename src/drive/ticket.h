@@ -38,6 +38,11 @@ int ticket_commit(struct tickets *t, struct ticket_job *job, size_t count, struc
 FIRN_MUSTUSE int ticket_flush(struct tickets *t, const char *name, size_t name_len,
                               uint64_t since_s, struct firn_diag *d);
 
+/* At a clean end, when no thread gives numbers any more: what is in hand goes back, one
+ * compare-and-swap per sequence, until a write fails or `until_ms` (CLOCK_MONOTONIC) has passed.
+ * Returns how many numbers went back; the others become gaps, as after a crash. */
+uint64_t ticket_give_back(struct tickets *t, uint64_t until_ms);
+
 /* FIRN_ECONFLICT: it exists (then *out, if not NULL, is the existing one), or it was deleted and
  * cannot be created again like this (seq_deleted(out)). */
 FIRN_MUSTUSE int ticket_create(struct tickets *t, const char *name, size_t name_len,

@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 enum {
-    REOPEN_MS = 1000, /* between tries to reach a shared store at the start */
+    GIVE_BACK_MS = 2000, /* at most so long at the end */
+    REOPEN_MS = 1000,    /* between tries to reach a shared store at the start */
     DAY_S = 86400,
 };
 
@@ -474,6 +475,11 @@ void coordinator_stop(struct coordinator *c, uint64_t last)
     pthread_cond_signal(&c->wake);
     pthread_join(c->thread, NULL);
     firn_assert(!c->inbox.first && !c->group.again.first); /* every job went back to its loop */
+    if (c->store && c->lease->view.gate == LEASE_GATE_OPEN) {
+        uint64_t given = ticket_give_back(&c->tickets, mono_ms() + GIVE_BACK_MS);
+        if (given > 0)
+            log_info("numbers_given_back", "count=%" PRIu64, given);
+    }
     nodes_leave(c->nodes);
     leases_free(c->leases, c->store);
     c->leases = NULL;

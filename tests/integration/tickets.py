@@ -129,9 +129,28 @@ def runs(t):
         t.check(b == a + 1, f"cut after {cut} bytes: {a}, {b}")
 
 
+def restarts(t):
+    """A clean end gives back what is in hand; after kill -9 that is a gap, and never comes again."""
+    state, taken = t.steady("restarts"), []
+    for i in range(3):
+        f = Firnd(t, state)
+        f.wait_ready()
+        taken.append(Resp(f.ticket).do("INCR", "visits"))
+        f.stop()
+    t.equal(taken, [1, 2, 3], "INCR over clean restarts")
+    f = Firnd(t, state)
+    f.wait_ready()
+    t.equal(Resp(f.ticket).do("INCR", "visits"), 4, "and once more")
+    f.kill()
+    f = Firnd(t, state)
+    f.wait_ready()
+    t.check(Resp(f.ticket).do("INCR", "visits") > 4, "after kill -9 numbers go on above")
+    f.stop()
+
+
 def main():
     with Test("tickets") as t:
-        for section in (last_numbers, too_many, dated, order, runs):
+        for section in (last_numbers, too_many, dated, order, runs, restarts):
             t.section(section)
 
 

@@ -486,3 +486,37 @@ T_TEST(ticket_many_sequences)
         }
     teardown();
 }
+
+/* A clean end gives back what no request got, so that the next process goes on there. */
+T_TEST(ticket_give_back_at_a_clean_end)
+{
+    struct ticket_job job = { .name = "r", .name_len = 1, .want = 100 };
+    struct seq_spec spec = { .mode = SEQ_RANGE };
+    struct seq_record r;
+    struct seq_range got;
+    bool fetch;
+    setup();
+    T_EQ(ticket_create(&tk, "r", 1, &spec, &r, NULL), 0);
+    struct seq_entry *e = batch_entry(tk.table, "r", 1);
+    seq_table_describe(e, &r);
+    for (int rival = 0; rival < 2; rival++) {
+        T_EQ(ticket_commit(&tk, &job, 1, NULL), 0);
+        seq_table_put(e, &job.range, true, 0);
+        T_EQ(seq_table_take(tk.table, "r", 1, 1, false, 0, &got, NULL, &fetch), SEQ_HAND_TAKEN);
+        T_EQ(got.first, (uint64_t)rival + 1); /* not a block further */
+        if (rival) {
+            struct tickets other;
+            struct ticket_job one = { .name = "r", .name_len = 1, .want = 1 };
+            T_EQ(tickets_init(&other, &flaky.base, NULL, NULL), 0);
+            T_EQ(ticket_commit(&other, &one, 1, NULL), 0);
+            T_EQ(one.range.first, 102);
+            tickets_done(&other);
+        }
+        T_EQ(ticket_give_back(&tk, UINT64_MAX), rival ? 0 : 99);
+        T_EQ(ticket_describe(&tk, "r", 1, &r, NULL), 0);
+        T_EQ(r.next, rival ? 103 : 2); /* taken beyond: nothing goes back */
+        T_EQ(seq_table_take(tk.table, "r", 1, 1, false, 0, &got, NULL, &fetch), SEQ_HAND_SHORT);
+        T_EQ(ticket_give_back(&tk, UINT64_MAX), 0);
+    }
+    teardown();
+}
