@@ -57,6 +57,16 @@ void stamps_end(struct stamps *s, const struct stamp_plan *p, struct stamps_abov
 
 /* The highest tick of the lease that may have been stamped so far; 0: none. */
 uint64_t stamps_highest(const struct stamps *s, const struct stamp_plan *p);
+/* A sum that changes whenever a generator enters a tick; 0 when there is none. */
+static inline uint64_t stamps_ticks(const struct stamps *s)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < LEASED_N; i++)
+        if (atomic_load_explicit(&s->open[i], memory_order_acquire))
+            sum += __atomic_load_n(&s->generator[i].word_, __ATOMIC_RELAXED) >>
+                   s->generator[i].seq_bits_;
+    return sum;
+}
 uint64_t stamps_above_highest(const struct stamps_above *above, const struct stamp_plan *p);
 
 /* What may be stamped of a layout now, ahead of the clock and inside the window, in IDs. */

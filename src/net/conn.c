@@ -17,6 +17,7 @@
  */
 #include "net/conn.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -386,9 +387,12 @@ static void conn_send(struct conn *c)
         return;
     size_t sent = 0;
     if (!c->sending) {
-        uv_buf_t all = uv_buf_init(b->p, (unsigned)b->len);
-        int n = uv_try_write((uv_stream_t *)&c->tcp, &all, 1);
-        if (n < 0 && n != UV_EAGAIN) {
+        /* libuv has nothing of this connection to send: no need to ask it. */
+        ssize_t n;
+        do
+            n = send(c->fd, b->p, b->len, MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
             out_reset(l);
             conn_close(c);
             return;
@@ -694,6 +698,7 @@ void conn_accept(struct listener *from)
     stat_add(&l->stats.accepted, 1);
     stat_add(&l->stats.conns, 1);
     uv_tcp_nodelay(&c->tcp, 1);
+    uv_fileno((uv_handle_t *)&c->tcp, &c->fd); /* it has one: it was accepted */
     c->peer.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
     c->peer.tag = from->tag;
     conn_rest(c, true);

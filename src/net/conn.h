@@ -41,6 +41,7 @@ struct sending { /* bytes that libuv has until its callback */
 
 struct conn {
     uv_tcp_t tcp;
+    uv_os_fd_t fd; /* of `tcp`, which owns it */
     struct loop *loop;
     struct peer peer;
     enum conn_state state;

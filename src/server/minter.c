@@ -17,6 +17,7 @@ struct minter {
     struct stamps *stamps; /* of the grant that this loop stands on; NULL: none */
     uint64_t version;      /* of the board when it was last looked at */
     bool tight[LEASED_N];
+    uint64_t noted; /* stamps_ticks() when the highest tick was last told */
     uint32_t drawn; /* numbers since the room was looked at */
     _Atomic uint64_t counted[KINDS_MAX];
     struct firn_mint *mint[KINDS_MAX];
@@ -90,6 +91,10 @@ int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t
     if (shard > m->plan->shard_max[which])
         return FIRN_ERANGE;
     int r;
+    if (n == 1 && shard == 0) {
+        *out_n = 1;
+        return minter_number(m, which, ids);
+    }
     for (;;) {
         struct firn_shared *g = generator(m, which);
         r = g ? firn_shared_fill(g, ids, n, out_n) : FIRN_EWINDOW;
@@ -107,8 +112,11 @@ int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t
 
 void minter_turn(struct minter *m)
 {
-    if (m->stamps)
-        numbers_note(m->numbers, m->stamps);
+    uint64_t ticks = m->stamps ? stamps_ticks(m->stamps) : 0;
+    if (ticks == m->noted)
+        return;
+    m->noted = ticks;
+    numbers_note(m->numbers, m->stamps);
 }
 
 /* --- texts and counts --- */
