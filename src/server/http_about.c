@@ -213,6 +213,23 @@ static void write_window(struct buf *b, const struct app *app, const struct slot
     json_end(b, '}');
 }
 
+/* How far the stamp of the next Snowflake ID is ahead of the clock, and why. */
+static void write_ahead(struct buf *b, struct app *app, const struct lease_view *v)
+{
+    const struct firn_clock *clock = numbers_clock(app->numbers);
+    uint64_t now = firn_layout_ticks(&app->plan.lease, (int64_t)(clock->fine_ns(clock) / 1000));
+    uint64_t last = atomic_load_explicit(numbers_last(app->numbers), memory_order_relaxed);
+    uint64_t next = last > v->grant.from ? last : v->grant.from;
+    bool ahead = v->grant.gen && next > now;
+    json_count(b, "ahead_ms", ahead ? next - now : 0);
+    json_text(b, "ahead_reason",
+              !ahead          ? NULL
+              : v->floor_tick ? "a new or fenced store begins above all that a lost one may have "
+                                "stamped; the clock catches up"
+                              : "more IDs were drawn than the layout has for the time that passed, "
+                                "or the process was killed and began above its last window");
+}
+
 /* An answer about the node: its head says which one it is. */
 static struct buf *call_about(struct call *c, const struct node_face *f)
 {
@@ -251,6 +268,7 @@ void route_node(struct call *c)
     buf_add_i64(b, v.behind_ns / 1000000);
     json_count(b, "steps_back", v.steps.back);
     json_count(b, "steps_ahead", v.steps.ahead);
+    write_ahead(b, app, &v);
     json_time(b, "now", now);
     json_end(b, '}');
     json_text(b, "layout", face.layout);

@@ -103,6 +103,7 @@ static const struct {
               "\"state\"",
               "\"state\":{\"enum\":[\"wait\",\"ok\",\"held\",\"suspect\"]},"
               "\"behind_ms\":" INTEGER ",\"steps_back\":" INTEGER ",\"steps_ahead\":" INTEGER
+              ",\"ahead_ms\":" INTEGER ",\"ahead_reason\":{\"type\":[\"string\",\"null\"]}"
               ",\"now\":" TIME) ",\"layout\":" STRING
                                 ",\"store\":" OBJECT(
                                     "\"url\"",

@@ -7,6 +7,7 @@ and clean restarts, for each layout that is leased.
 import json
 import os
 import signal
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -85,6 +86,23 @@ def fresh(t):
         t.equal(server.stop(), 0, "it ends")
 
 
+def says_so(t):
+    """The first IDs of a new store are stamped ahead of the clock: whoever looks is told."""
+    server = start(t, t.state("ahead"))
+    number = f.minted(server.snowflake)["id"]
+    clock = server.node()["clock"]
+    t.check(0 < clock["ahead_ms"] <= 8000 and "new or fenced store" in clock["ahead_reason"], f"/v1/node says it: {clock}")
+    said = subprocess.run([os.path.join(t.bin, "firn"), "inspect", number], capture_output=True, text=True,
+                          timeout=f.LIMIT, check=False).stdout
+    t.check("ahead of this clock" in said, f"firn inspect says it: {said}")
+    server.stop()
+    server = start(t, t.steady("fresh-now"))
+    f.minted(server.snowflake)
+    f.wait_for("the clock to be there", lambda: server.node()["clock"]["ahead_ms"] == 0)
+    t.equal(server.node()["clock"]["ahead_reason"], None, "nothing to say")
+    server.stop()
+
+
 def restarts(t):
     """A new store, then kill -9 and clean ends, while stamps are still ahead of the clock and later."""
     state = t.state("restarts")
@@ -147,6 +165,7 @@ def held_clock(t):
 
 with f.Test("order") as test:
     test.section(fresh)
+    test.section(says_so)
     test.section(restarts)
     test.section(borrowed)
     test.section(held_clock)

@@ -21,6 +21,9 @@
 
 enum { READINGS_MAX = 48 }; /* more than there are kinds and presets together */
 
+/* What firnd may stamp ahead of the clock, and less than a clock is usually off. */
+enum { AHEAD_MIN_US = 500 * 1000, AHEAD_MAX_US = 120 * 1000 * 1000 };
+
 struct inspect {
     const char *kind_name, *layout_text, *encoding_name;
     bool json;
@@ -161,6 +164,11 @@ static void show(struct inspect *in, const struct firn_reading *r, size_t n)
     if (r->has_time)
         printf("  made %s%s%s, %s\n", term_style(TERM_BOLD), when_utc(r->unix_us, utc),
                term_style(TERM_PLAIN), when_relative(r->unix_us, in->now_us, age));
+    if (r->has_time && r->kind->bits == 64 && r->unix_us > in->now_us + AHEAD_MIN_US &&
+        r->unix_us < in->now_us + AHEAD_MAX_US)
+        printf(
+            "  its time is ahead of this clock: firnd begins a new or restored store up to 8 s (a "
+            "shared one 65 s)\n  above the clock, and borrows up to 5 s in a burst\n");
     if (r->fields_n > 0) {
         putchar('\n');
         put_bits(r);
