@@ -52,13 +52,13 @@ class Greedy:
 
 
 def small_requests(t):
-    """400 x n=100000 are 10 s of the layout's numbers."""
+    """260 x n=100000 are more than 6 s of the layout's numbers."""
     server = f.Firnd(t, t.steady("small"), "--loops", "2").wait_ready()
     greedy = Greedy(server, 8)
     greedy.wait(150)  # by now everything that may be borrowed is used up
     http, resp, health = f.Http(server.snowflake), f.Resp(server.home), f.Http(server.home)
     last, asked = 0, 0
-    while greedy.answers < 400 and not greedy.refused:
+    while greedy.answers < 260 and not greedy.refused:
         for body in (http.get("/generate"), http.get("/v1/ids/snowflake?n=100")):
             if not t.check(body[0] == 200, f"a small request is answered: {body}"):
                 break
