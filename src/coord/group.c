@@ -224,7 +224,8 @@ static enum group_do gather(struct group_commit *g)
     g->todo_ = j->next;
     g->job = j;
     j->next = NULL;
-    if (g->now_.gate != LEASE_GATE_OPEN && uses_sequences(j->what))
+    bool open = g->now_.gate == LEASE_GATE_OPEN || (g->now_.held && j->what == JOB_KEEP);
+    if (!open && uses_sequences(j->what))
         return hold(g, j);
     if (keep) {
         g->keyed_n_++;

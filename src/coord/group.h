@@ -32,6 +32,7 @@ struct group_now {
     bool clock;           /* F is known */
     enum lease_gate gate; /* whether the store is known to be the right one */
     int gate_error;       /* why not */
+    bool held;            /* it is shut for sequences alone: IDs are still kept under their keys */
     const char *gate_why;
 };
 

@@ -14,10 +14,14 @@ static bool in_time(struct app *app, const struct lease_view *v)
     return firn_layout_ticks(&app->plan.lease, us) < v->ready_until;
 }
 
-static bool tickets_work(struct app *app, const char **why)
+static bool tickets_work(struct app *app, const struct lease_view *v, const char **why)
 {
     static _Thread_local char text[sizeof((struct firn_diag *)0)->text + 64];
     struct firn_diag d;
+    if (v->held) {
+        *why = HOLD_TEXT;
+        return false;
+    }
     if (!app->coordinator || !coordinator_failing(app->coordinator, &d))
         return true;
     snprintf(text, sizeof text, "tickets cannot be written (%s)", d.text);
@@ -25,25 +29,21 @@ static bool tickets_work(struct app *app, const char **why)
     return false;
 }
 
-bool app_ready(struct app *app, const char **why)
+/* Whether Snowflake IDs can be made: sequences that are held do not keep them back. */
+static bool ids_ready(struct app *app, struct lease_view *out, const char **why)
 {
     struct lease_view v;
+    board_copy(&app->board, &v);
+    *out = v;
     if (atomic_load(&app->draining)) {
         *why = "shutting down";
         return false;
     }
-    board_copy(&app->board, &v);
-    if (v.gate == LEASE_GATE_OPEN && v.ready && in_time(app, &v)) {
-        if (!tickets_work(app, why))
-            return false;
+    if ((v.gate == LEASE_GATE_OPEN || v.held) && v.ready && in_time(app, &v)) {
         *why = v.clock == CLOCK_HELD ? "ready; the clock stepped back or stands still, and is held"
                : v.clock == CLOCK_SUSPECT ? "ready; the clock leapt ahead and is not followed now"
                                           : "ready";
         return true;
-    }
-    if (v.gate == LEASE_GATE_SHUT && v.held) {
-        *why = HOLD_TEXT;
-        return false;
     }
     static const char *const reasons[] = {
         [SLOT_START] = "starting: no slot yet",
@@ -73,6 +73,12 @@ bool app_ready(struct app *app, const char **why)
     return false;
 }
 
+bool app_ready(struct app *app, const char **why)
+{
+    struct lease_view v;
+    return ids_ready(app, &v, why) && tickets_work(app, &v, why);
+}
+
 void app_face(struct app *app, struct node_face *out)
 {
     struct lease_view v;
@@ -100,6 +106,7 @@ const char *face_line(const struct node_face *f, char out[FACE_LINE_BUF])
 
 const char *mint_trouble(struct app *app, int error)
 {
+    struct lease_view v;
     const char *why;
     if (error == FIRN_EAGAIN)
         return "the layout's IDs for this moment are used up: ask again, or choose a layout with a wider sequence";
@@ -107,7 +114,7 @@ const char *mint_trouble(struct app *app, int error)
         return "the shard does not fit, or the layout has no shard field";
     if (error == FIRN_EEXHAUSTED)
         return "the layout has no timestamps left: choose one with a later epoch";
-    if (app_ready(app, &why)) /* a burst, faster than the window is extended */
+    if (ids_ready(app, &v, &why)) /* a burst, faster than the window is extended */
         return "the timestamps granted so far are used up and more are on their way: ask again in a moment";
     return why;
 }

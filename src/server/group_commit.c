@@ -23,6 +23,7 @@ static void now(void *user, struct group_now *out)
     out->clock = c->lease->clock.state != CLOCK_WAIT;
     out->gate = c->lease->view.gate;
     out->gate_error = c->lease->view.error;
+    out->held = c->lease->view.held;
     out->gate_why = c->lease->view.held ? HOLD_TEXT : c->lease->view.diag.text;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/term.h"
 #include "cli/when.h"
 
+#include "drive/hold.h"
 #include "drive/lease.h"
 #include "drive/setup.h"
 #include "store/machine.h"
@@ -383,6 +384,17 @@ static int ward_close(struct ward *w)
     return output_finish(w->bad ? STATUS_FAILED : STATUS_OK);
 }
 
+/* What makes a store refuse by itself. */
+static void check_whole(struct ward *w, struct firn_store *store)
+{
+    struct firn_diag d = { 0 };
+    bool held = false;
+    if (firn_store_check(store, &d) == FIRN_ESTORE)
+        find(w, 2, "store", "%s", d.text);
+    if (hold_read(store, &held, &d) == 0 && held)
+        find(w, 2, "sequences", "%s", HOLD_TEXT);
+}
+
 int admin_doctor(struct firn_store *store, bool json)
 {
     struct survey v;
@@ -394,6 +406,7 @@ int admin_doctor(struct firn_store *store, bool json)
     }
     ward_open(&w, json);
     check_members(&w, store);
+    check_whole(&w, store);
     examine(&w, &v);
     free(v.slot);
     return ward_close(&w);

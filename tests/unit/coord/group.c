@@ -427,6 +427,22 @@ T_TEST(group_a_halted_store_gives_no_tickets)
     T_OK(!g.again.first && !g.waits && !g.failed);
 }
 
+/* Held, as after a restore: numbers are refused, IDs may be kept under their keys. */
+T_TEST(group_held_sequences_do_not_keep_back_keys)
+{
+    struct job j[2];
+    begin(TABLE);
+    now.gate = LEASE_GATE_SHUT;
+    now.held = true;
+    now.clock = false; /* which a key needs: the answer shows that it came so far */
+    make(&j[0], JOB_TAKE, "a", 1);
+    make(&j[1], JOB_KEEP, "", 0);
+    group_run(&g, chain(j, 2));
+    T_EQ(step(), GROUP_DONE);
+    T_EQ(j[0].result, FIRN_ESTORE);
+    T_EQ(j[1].result, FIRN_ECLOCK);
+}
+
 T_TEST(group_jobs_wait_for_the_gate_until_their_deadline)
 {
     struct job j[KINDS];
