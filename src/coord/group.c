@@ -289,6 +289,8 @@ static enum group_do described(struct group_commit *g)
         return refuse(g, g->result_);
     bool first = g->rules_.first_name && strcmp(j->name, g->rules_.first_name) == 0;
     g->spec = first ? g->rules_.first : (struct seq_spec){ .mode = SEQ_RANGE };
+    g->spec.scope_max = first ? 0 : j->scope_max;
+    g->spec.scope = j->scope;
     if (first || j->create)
         return ask(g, AT_CREATED, GROUP_CREATE);
     return refuse(g, firn__diag(&j->diag, FIRN_ENOENT, 0,

@@ -40,7 +40,9 @@ struct job {
     bool partial; /* JOB_TAKE: fewer than `want` are fine where the sequence ends */
     bool plain; /* JOB_TAKE: not from a dated sequence, whose bare numbers come again each period */
     struct seq_spec spec;
-    char note[RECORD_NOTE_MAX + 1];     /* of spec */
+    char note[RECORD_NOTE_MAX + 1]; /* of spec */
+    uint64_t scope_max; /* JOB_TAKE, _CREATE: at so many sequences below `scope` none is created */
+    char scope[RECORD_NAME_MAX + 1];    /* what their names begin with; only if scope_max > 0 */
     char cursor[TICKET_CURSOR_MAX + 1]; /* JOB_LIST: where to go on; out: the same, if `more` */
     struct keyed *keyed; /* JOB_TAKE, _KEEP: the key; else NULL. The caller's; what the key stands
                           * for is in there afterwards, for JOB_TAKE also in range and period */

@@ -39,6 +39,9 @@ struct seq_spec { /* zero means the default */
     uint64_t offset; /* numbers are offset modulo step */
     uint64_t max;    /* default SEQ_NUMBER_MAX */
     const char *note;
+    uint64_t
+        scope_max; /* not created if there are so many whose names begin with `scope`; 0: any */
+    const char *scope;
     bool resume; /* where it was deleted: go on above its numbers, wherever start is */
 };
 

@@ -369,8 +369,9 @@ static int page_one(void *user, struct firn_slice key, struct firn_slice value)
     return p->listing.each(p->listing.user, name, len, &r);
 }
 
-int ticket_page(struct tickets *t, char at[TICKET_CURSOR_MAX + 1], size_t max, ticket_each_fn *each,
-                void *user, bool *out_more, struct firn_diag *d)
+static int page_of(struct tickets *t, struct firn_slice prefix, char at[TICKET_CURSOR_MAX + 1],
+                   size_t max, ticket_each_fn *each, void *user, bool *out_more,
+                   struct firn_diag *d)
 {
     struct page p = { { each, user, d }, at, max, TICKET_PAGE_LOOKS, false, false };
     char after[4 + TICKET_CURSOR_MAX] = "seq/";
@@ -379,11 +380,37 @@ int ticket_page(struct tickets *t, char at[TICKET_CURSOR_MAX + 1], size_t max, t
         size_t len = strnlen(at, TICKET_CURSOR_MAX);
         memcpy(after + 4, at, len);
         p.jump = false;
-        r = firn_store_scan_after(t->store, firn_slice("seq/", 4), firn_slice(after, 4 + len),
-                                  page_one, &p, d);
+        r = firn_store_scan_after(t->store, prefix, firn_slice(after, 4 + len), page_one, &p, d);
     } while (r == PAGE_ENDS && p.jump && ++jumps < TICKET_PAGE_JUMPS);
     if (r != 0 && r != PAGE_ENDS)
         return r;
     *out_more = r == PAGE_ENDS;
     return 0;
+}
+
+int ticket_page(struct tickets *t, char at[TICKET_CURSOR_MAX + 1], size_t max, ticket_each_fn *each,
+                void *user, bool *out_more, struct firn_diag *d)
+{
+    return page_of(t, firn_slice("seq/", 4), at, max, each, user, out_more, d);
+}
+
+static int count_one(void *user, const char *name, size_t len, const struct seq_record *r)
+{
+    (void)name, (void)len, (void)r;
+    ++*(uint64_t *)user;
+    return 0;
+}
+
+int ticket_count(struct tickets *t, const char *prefix, size_t len, uint64_t max, uint64_t *out,
+                 struct firn_diag *d)
+{
+    char key[4 + RECORD_NAME_MAX] = "seq/", at[TICKET_CURSOR_MAX + 1] = "";
+    bool more = len <= RECORD_NAME_MAX;
+    uint64_t n = 0;
+    int r = 0;
+    memcpy(key + 4, prefix, more ? len : 0);
+    while (r == 0 && more && n < max)
+        r = page_of(t, firn_slice(key, 4 + len), at, max - n, count_one, &n, &more, d);
+    *out = n;
+    return r;
 }

@@ -68,6 +68,10 @@ typedef int ticket_each_fn(void *user, const char *name, size_t len, const struc
 FIRN_MUSTUSE int ticket_list(struct tickets *t, ticket_each_fn *each, void *user,
                              struct firn_diag *d);
 
+/* How many sequences there are whose names begin with `prefix`; it stops counting at `max`. */
+FIRN_MUSTUSE int ticket_count(struct tickets *t, const char *prefix, size_t len, uint64_t max,
+                              uint64_t *out, struct firn_diag *d);
+
 /* A page of the sequences that were created, by name: up to `max` of those behind the cursor `at`
  * ("" for the first page). Deleted ones and the counters of a dated sequence's periods are passed
  * over, all of them at once. The work is bounded whatever there is: TICKET_PAGE_LOOKS registers,

@@ -87,14 +87,19 @@ const char *config_exposed(const struct config *c)
     return NULL;
 }
 
-bool config_scope_allows(const struct config_strings *scope, const char *p, size_t len)
+const char *config_scope_entry(const struct config_strings *scope, const char *p, size_t len)
 {
     for (size_t i = 0; i < scope->n; i++) {
         const char *entry = scope->v[i];
         size_t n = strlen(entry);
         if (n && entry[n - 1] == '*' ? len >= n - 1 && memcmp(p, entry, n - 1) == 0
                                      : len == n && memcmp(p, entry, n) == 0)
-            return true;
+            return entry;
     }
-    return false;
+    return NULL;
+}
+
+bool config_scope_allows(const struct config_strings *scope, const char *p, size_t len)
+{
+    return config_scope_entry(scope, p, len) != NULL;
 }

@@ -11,6 +11,7 @@ struct config_token {
     uint8_t sha256[32];                     /* of the token's bytes */
     struct config_strings kinds, sequences; /* it may mint these: config_scope_allows() */
     bool admin;                             /* it may delete these sequences */
+    uint64_t max_sequences; /* that there may be below an entry when it creates one; 0: no limit */
 };
 
 struct config_tokens {
@@ -88,5 +89,6 @@ const char *config_exposed(const struct config *c);
 
 /* Whether a token's list has this name, or a beginning of it that ends in '*'. */
 bool config_scope_allows(const struct config_strings *scope, const char *p, size_t len);
+const char *config_scope_entry(const struct config_strings *scope, const char *p, size_t len);
 
 #endif

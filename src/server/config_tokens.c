@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_NAME, KEY_SHA256, KEY_KINDS, KEY_SEQUENCES, KEY_ADMIN };
+enum { KEY_NAME, KEY_SHA256, KEY_KINDS, KEY_SEQUENCES, KEY_ADMIN, KEY_MAX_SEQUENCES };
+
+/* They are counted each time that one is created. */
+enum { TOKEN_SEQUENCES_MAX = 100000 };
 
 static int hex_digit(char c)
 {
@@ -96,6 +99,12 @@ static int add_token(void *at, size_t n, const struct config_strings *values, st
     token.admin = strcmp(admin, "true") == 0;
     if (!token.admin && strcmp(admin, "false") != 0)
         return firn__diag(why, FIRN_EFORMAT, 0, "token '%.40s': admin is true or false", name);
+    const char *most = values[KEY_MAX_SEQUENCES].n ? values[KEY_MAX_SEQUENCES].v[0] : "0";
+    token.max_sequences = strtoull(most, NULL, 10);
+    if (strspn(most, "0123456789") != strlen(most) || !*most ||
+        token.max_sequences > TOKEN_SEQUENCES_MAX)
+        return firn__diag(why, FIRN_EFORMAT, 0, "token '%.40s': max_sequences is 0 to %d", name,
+                          TOKEN_SEQUENCES_MAX);
     struct config_token *grown = realloc(to->v, (to->n + 1) * sizeof *grown);
     if (!grown)
         return firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
@@ -136,6 +145,8 @@ static void write_tokens(const void *at, FILE *out)
         write_scope("sequences", &t->v[i].sequences, out);
         if (t->v[i].admin)
             fputs(", admin: true", out);
+        if (t->v[i].max_sequences)
+            fprintf(out, ", max_sequences: %llu", (unsigned long long)t->v[i].max_sequences);
         fputs(" }", out);
     }
     fputc(']', out);
@@ -154,12 +165,13 @@ static void free_tokens(void *at)
 }
 
 const struct setting_entries config_tokens_type = {
-    .keys_n = 5,
+    .keys_n = 6,
     .keys = { [KEY_NAME] = { "name", false },
               [KEY_SHA256] = { "token_sha256", false },
               [KEY_KINDS] = { "kinds", true },
               [KEY_SEQUENCES] = { "sequences", true },
-              [KEY_ADMIN] = { "admin", false } },
+              [KEY_ADMIN] = { "admin", false },
+              [KEY_MAX_SEQUENCES] = { "max_sequences", false } },
     .add = add_token,
     .write = write_tokens,
     .free = free_tokens,

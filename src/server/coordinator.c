@@ -50,6 +50,22 @@ static void run_list(struct coordinator *c, struct job *j)
     j->list = NULL;
 }
 
+/* The limit of the client's token. FIRN_ECONFLICT: the sequence is there already. */
+static int check_scope(struct coordinator *c, const char *name, size_t len,
+                       const struct seq_spec *spec, struct seq_record *out, struct firn_diag *d)
+{
+    uint64_t n;
+    int r = ticket_count(&c->tickets, spec->scope, strlen(spec->scope), spec->scope_max, &n, d);
+    if (r != 0 || n < spec->scope_max)
+        return r;
+    if (ticket_describe(&c->tickets, name, len, out, d) == 0 && !seq_deleted(out))
+        return FIRN_ECONFLICT;
+    return firn__diag(d, FIRN_ENOSPC, 0,
+                      "there are %" PRIu64 " sequences %s*, and max_sequences of the token allows "
+                      "no more: delete some, or raise it",
+                      n, spec->scope);
+}
+
 int coordinator_create(struct coordinator *c, const char *name, size_t len,
                        const struct seq_spec *spec, struct seq_record *out, struct firn_diag *d)
 {
@@ -65,6 +81,8 @@ int coordinator_create(struct coordinator *c, const char *name, size_t len,
                           n);
     }
     int r = ticket_gate_create(c, d);
+    if (r == 0 && spec->scope_max)
+        r = check_scope(c, name, len, spec, out, d);
     if (r == 0)
         r = ticket_create(&c->tickets, name, len, spec, out, d);
     if (r != 0 || period)
@@ -161,6 +179,8 @@ void coordinator_submit(struct coordinator *c, struct job *first, struct job *la
         j->deadline_ms = deadline;
         j->taken = j->tried = false;
         j->spec.note = j->note;
+        j->spec.scope = j->scope;
+        j->spec.scope_max = j->scope_max;
     }
     pthread_mutex_lock(&c->mutex);
     firn_assert(job_list_ok(&c->inbox));

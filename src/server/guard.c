@@ -31,6 +31,7 @@ struct guard_token {
     char *name;
     struct config_strings kinds, sequences;
     bool admin;
+    uint64_t max_sequences;
 };
 
 struct guard_table { /* constant but for refs */
@@ -139,6 +140,7 @@ static struct guard_table *table_new(struct guard *g, const struct config *c)
         memcpy(k->sha256, from->v[i].sha256, SHA256_BYTES);
         k->name = strdup(from->v[i].name);
         k->admin = from->v[i].admin;
+        k->max_sequences = from->v[i].max_sequences;
         if (!strings_copy(&k->kinds, &from->v[i].kinds) ||
             !strings_copy(&k->sequences, &from->v[i].sequences) || !k->name) {
             table_unref(t);
@@ -422,6 +424,25 @@ int guard_auth(struct service_ctx *ctx, struct peer *peer, struct slice user, st
 bool guard_may_idle(struct service_ctx *ctx, const struct peer *peer)
 {
     return !guard_on(&ctx->guard) || ctx->guard.table->n == 0 || peer->authed;
+}
+
+uint64_t guard_scope(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
+                     struct slice name, char out[GUARD_SCOPE_BUF])
+{
+    struct guard_view *v = &ctx->guard;
+    enum guard_reason reason;
+    if (!guard_on(v) || v->table->n == 0 || !peer)
+        return 0;
+    const struct guard_token *who = identify(v, peer, authorization, &reason);
+    const char *entry = who && who->max_sequences
+                            ? config_scope_entry(&who->sequences, name.p, name.len)
+                            : NULL;
+    size_t n = entry ? strlen(entry) : 0;
+    if (n == 0 || n >= GUARD_SCOPE_BUF || entry[n - 1] != '*')
+        return 0; /* one name alone needs no limit */
+    memcpy(out, entry, n - 1);
+    out[n - 1] = '\0';
+    return who->max_sequences;
 }
 
 const char *guard_who(struct service_ctx *ctx, struct peer *peer, struct slice authorization,

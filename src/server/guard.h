@@ -113,6 +113,12 @@ bool guard_may_idle(struct service_ctx *ctx, const struct peer *peer);
 const char *guard_who(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
                       char *out_sort);
 
+/* Where the peer's token has a limit for the sequences below the entry that lets it use `name`: the
+ * limit, and the entry without its '*' in `out`. 0: no limit. */
+enum { GUARD_SCOPE_BUF = 129 };
+uint64_t guard_scope(struct service_ctx *ctx, struct peer *peer, struct slice authorization,
+                     struct slice name, char out[GUARD_SCOPE_BUF]);
+
 /* Answer a refusal, and log it. `name` is what was asked for. */
 void guard_refuse_http(struct reply *r, const struct guard_refusal *why, struct slice name);
 void guard_refuse_resp(struct reply *r, const struct guard_refusal *why, struct slice name);

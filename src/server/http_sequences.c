@@ -366,6 +366,13 @@ void route_sequence_create(struct call *c)
     w->want = record;
     w->ticket.job.what = JOB_CREATE;
     w->ticket.job.spec = want.spec;
+    char scope[GUARD_SCOPE_BUF] = "";
+    uint64_t most = guard_scope(c->ctx, c->r->peer, c->req->authorization,
+                                (struct slice){ want.name, want.name_len }, scope);
+    if (most && strlen(scope) <= RECORD_NAME_MAX) {
+        w->ticket.job.scope_max = most;
+        memcpy(w->ticket.job.scope, scope, strlen(scope) + 1);
+    }
     memcpy(w->ticket.job.note, note, sizeof note);
     http_wait_submit(c, w, created);
 }

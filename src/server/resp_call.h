@@ -42,6 +42,9 @@ void resp_multi_spoil(struct reply *r); /* a command was refused; also outside M
 
 /* Names the connection; "" removes its name. False: the name is invalid, and that is answered. */
 bool resp_set_name(struct reply *r, struct slice name);
+/* The limit for creating it, as job.scope_max and job.scope have it. */
+uint64_t resp_scope(struct service_ctx *ctx, struct reply *r, struct slice name,
+                    char out[RECORD_NAME_MAX + 1]);
 bool resp_name_ok(struct slice name, struct reply *r); /* of a sequence; if not, that is answered */
 
 #define NEXT_USAGE "FIRN.NEXT kind [COUNT n] [SEQ name] [SHARD s] [ENCODING e] [KEY k]"

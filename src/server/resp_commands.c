@@ -34,6 +34,16 @@ bool resp_allowed(struct service_ctx *ctx, struct reply *r, enum guard_what what
     return false;
 }
 
+uint64_t resp_scope(struct service_ctx *ctx, struct reply *r, struct slice name,
+                    char out[RECORD_NAME_MAX + 1])
+{
+    char scope[GUARD_SCOPE_BUF];
+    uint64_t max = guard_scope(ctx, r->peer, (struct slice){ NULL, 0 }, name, scope);
+    if (max && strlen(scope) <= RECORD_NAME_MAX) /* it begins a name, which is no longer */
+        memcpy(out, scope, strlen(scope) + 1);
+    return max && strlen(scope) <= RECORD_NAME_MAX ? max : 0;
+}
+
 /* --- connection --- */
 
 static void run_ping(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)

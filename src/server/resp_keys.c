@@ -142,6 +142,7 @@ void run_setnx(struct service_ctx *ctx, const struct resp_request *q, struct rep
     j->what = JOB_CREATE;
     j->spec = (struct seq_spec){ .mode = SEQ_RANGE, .start = (uint64_t)value + 1 };
     j->note[0] = '\0';
+    j->scope_max = resp_scope(ctx, r, q->argv[1], j->scope);
     j->done = made;
     j->user = w;
     j->name_len = q->argv[1].len;

@@ -191,6 +191,8 @@ void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint
     j->want = n + repeats;
     j->partial = repeats > 0;
     j->create = create;
+    if (create)
+        j->scope_max = resp_scope(ctx, r, name, j->scope);
     j->plain = answer == ANSWER_LAST;
     struct request_args args = { .seq = name, .n = n };
     if (key.p && !(j->keyed = resp_key(ctx, r, key, &args))) {

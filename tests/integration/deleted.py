@@ -138,7 +138,8 @@ def who_may_delete(t):
     config = "auth:\n  tokens:\n"
     for name, word in words.items():
         config += (f"    - name: {name}\n      token_sha256: {hashlib.sha256(word.encode()).hexdigest()}\n"
-                   f"      sequences: [\"shop.*\"]\n" + ("      admin: true\n" if name == "boss" else ""))
+                   f"      sequences: [\"shop.*\", one]\n      max_sequences: 2\n" +
+                   ("      admin: true\n" if name == "boss" else ""))
     path = os.path.join(t.dir, "tokens.yaml")
     with open(path, "w", encoding="utf-8") as file:
         file.write(config)
@@ -152,6 +153,14 @@ def who_may_delete(t):
     t.equal(send(s.home, "DELETE", "/v1/sequences/shop.a", token=words["shop"])[0], 403, "nor over HTTP")
     t.equal(send(s.home, "DELETE", "/v1/sequences/other", token=words["boss"])[0], 403, "an admin in its scope only")
     t.equal(send(s.home, "DELETE", "/v1/sequences/shop.a", token=words["boss"])[0], 200, "there it may")
+    t.equal([c.do("INCR", n) for n in ("shop.b", "shop.c", "one")], [1, 1, 1], "names of its own")
+    t.check("max_sequences" in error_of(c, "INCR", "shop.d"), "but not more than it may have")
+    t.check("max_sequences" in error_of(c, "SETNX", "shop.d", 1), "nor by SETNX")
+    status, body = send(s.home, "POST", "/v1/sequences", b'{"name":"shop.d"}', words["boss"])
+    t.check(status == 409 and "max_sequences" in body, f"nor over HTTP: {status} {body}")
+    t.equal([c.do("INCR", n) for n in ("shop.b", "shop.c", "one")], [2, 2, 2], "what is there goes on")
+    t.equal(send(s.home, "DELETE", "/v1/sequences/shop.b", token=words["boss"])[0], 200, "one is deleted")
+    t.equal(c.do("INCR", "shop.d"), 1, "and there is room for another")
     c.close()
     t.equal(s.stop(), 0, "it ends cleanly")
 

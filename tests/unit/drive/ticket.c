@@ -407,6 +407,17 @@ T_TEST(ticket_pages_cost_what_they_show)
     bool more = true;
     T_EQ(ticket_page(&tk, at, 5, see_one, &s, &more, NULL), 0);
     T_OK(s.n == 0 && !more);
+    static const struct {
+        const char *prefix;
+        uint64_t max, n;
+    } counts[] = { { "dated-", 1000, DATED }, { "dated-", 50, 50 }, { "dated-0", 1000, 10 },
+                   { "name-5242", 1000, 11 }, { "zzz", 1000, 0 },   { "", 3000, 3000 } };
+    for (size_t i = 0; i < T_LEN(counts); i++) {
+        uint64_t n;
+        T_EQ(ticket_count(&tk, counts[i].prefix, strlen(counts[i].prefix), counts[i].max, &n, NULL),
+             0);
+        T_EQ(n, counts[i].n, "%s", counts[i].prefix);
+    }
     teardown();
 }
 
