@@ -202,7 +202,7 @@ static int scan_page(struct quorum *q, struct firn_slice prefix, struct firn_sli
 {
     struct job *scan[PAXOS_ACCEPTORS_MAX];
     unsigned got = 0;
-    size_t count;
+    size_t count = 0;
     pthread_mutex_lock(&q->inbox.lock);
     int r = quorum_scans(q, prefix, *behind, PAGE_RECORDS, ~0u, until_ms, scan, &got);
     r = quorum_said(q, r, d);

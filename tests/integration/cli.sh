@@ -389,6 +389,8 @@ for args in 'nodes' 'elect x -- true' 'lock x -- true' 'config get x'; do
     FIRN_STORE=memory: run 2 $args; says 'lives in one process'
 done
 export FIRN_STORE=sqlite:coord.db
+run 2 nodes; says 'firn admin init'
+run 0 lock first -- true # which makes the store
 run 0 nodes; lines 1; has 'NUMBER  NAME'
 run 0 nodes --json; is '[]'
 run 2 nodes x; says 'unexpected operand'

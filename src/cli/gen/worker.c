@@ -8,6 +8,7 @@
 #include "cli/gen/worker.h"
 #include "id/diag.h"
 #include "platform/mono.h"
+#include "wire/text.h"
 #include "store/slotlock.h"
 
 #include <errno.h>
@@ -35,14 +36,14 @@ static int64_t now_us(void)
 
 int worker_directory(const char *xdg, const char *home, bool root, char *out, size_t cap)
 {
-    int n = -1;
+    struct text path = { .p = out, .cap = cap };
     if (xdg && xdg[0] == '/') /* a relative one is to be ignored, says the XDG specification */
-        n = snprintf(out, cap, "%s/firn", xdg);
+        text_addf(&path, "%s/firn", xdg);
     else if (root)
-        n = snprintf(out, cap, "/var/lib/firn");
+        text_addf(&path, "/var/lib/firn");
     else if (home && home[0] == '/')
-        n = snprintf(out, cap, "%s/.local/state/firn", home);
-    return n < 0 || (size_t)n >= cap ? FIRN_ENOENT : 0;
+        text_addf(&path, "%s/.local/state/firn", home);
+    return path.len == 0 || path.truncated ? FIRN_ENOENT : 0;
 }
 
 /* The directory and those above it, for this user alone. */
