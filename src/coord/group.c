@@ -812,6 +812,9 @@ enum group_do group_next(struct group_commit *g, const struct group_now *now)
 {
     enum group_do what;
     g->now_ = *now;
+    if (g->begins_)
+        retry_round(&g->retry_, now->ms);
+    g->begins_ = false;
     do
         what = steps[g->at_](g);
     while (what == GROUP_GO);
@@ -826,7 +829,7 @@ void group_init(struct group_commit *g, struct seq_table *t, const struct group_
     g->counts = (struct group_counts){ 0 };
     g->noted.set = 0;
     g->todo_ = NULL;
-    g->failed = g->waits = g->lost_ = false;
+    g->failed = g->waits = g->lost_ = g->begins_ = false;
     g->n = g->keyed_n_ = 0;
     g->total_ = 0;
     g->at_ = AT_END;
@@ -840,6 +843,7 @@ void group_run(struct group_commit *g, struct job *first)
     firn_assert(g->at_ == AT_END && !g->again.first && !g->keep_.first && !g->done.first);
     g->todo_ = first;
     g->failed = g->waits = g->lost_ = false;
+    g->begins_ = true;
     g->at_ = AT_GATHER;
 }
 

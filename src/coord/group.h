@@ -112,7 +112,8 @@ struct group_commit {
     struct group_now now_;
     int at_;
     struct job *todo_;
-    bool lost_; /* another server's write came first in this run */
+    bool lost_;   /* another server's write came first in this run */
+    bool begins_; /* no step of this run was made yet */
     struct group group_[TICKET_JOBS_MAX];
     uint64_t total_;
     size_t keyed_n_;        /* requests with a key in the commit that is gathered */

@@ -22,10 +22,16 @@ static bool hopeless(const struct retry *r, int error, uint64_t now_ms)
     return retry_counts(error) && r->failures > 0 && now_ms - r->failing_since_ms >= r->wait_ms;
 }
 
+void retry_round(struct retry *r, uint64_t now_ms)
+{
+    r->round_ms = now_ms;
+}
+
 bool retry_waits(const struct retry *r, const struct job *j, int error, uint64_t now_ms)
 {
     bool waits = j->what == JOB_KEEP || (j->what == JOB_TAKE && !hopeless(r, error, now_ms));
-    return retry_may_heal(error) && now_ms < j->deadline_ms && waits;
+    uint64_t took = r->round_ms > 0 && retry_counts(error) ? now_ms - r->round_ms : 0;
+    return retry_may_heal(error) && now_ms + took < j->deadline_ms && waits;
 }
 
 bool retry_failed(struct retry *r, uint64_t now_ms)

@@ -18,6 +18,7 @@ struct retry {
     uint64_t wait_ms;          /* how long a request waits */
     uint64_t failures;         /* commits that failed since one did not */
     uint64_t failing_since_ms; /* the first of them */
+    uint64_t round_ms;         /* when the round of commits began that is under way */
     uint64_t logged_ms, starved_logged_ms;
 };
 
@@ -30,7 +31,12 @@ bool retry_may_heal(int error);
 /* The store failed, or the request did, and it was not another server that was faster. */
 bool retry_counts(int error);
 
-/* The job goes into the next commit; else it gets `error` now. New jobs need not wait at all for a
+/* A round begins: jobs are gathered and committed. */
+void retry_round(struct retry *r, uint64_t now_ms);
+
+/* The job goes into the next commit; else it gets `error` now: at its deadline, or before another
+ * round as long as this one would pass it, since a store that does not answer costs its time-out
+ * each time. New jobs need not wait at all for a
  * store that has failed for as long as a job waits. */
 bool retry_waits(const struct retry *r, const struct job *j, int error, uint64_t now_ms);
 

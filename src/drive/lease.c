@@ -627,6 +627,16 @@ uint64_t lease_step(struct lease *l, uint64_t last)
     return due < next ? due : next;
 }
 
+void lease_doubt(struct lease *l)
+{
+    enum slot_state s = l->node.state;
+    if (l->phase_ != LEASE_RUN || !is_shared(l) || s == SLOT_HALTED || s == SLOT_RELEASING ||
+        s == SLOT_CLOSED)
+        return;
+    l->changed_ = true;
+    l->phase_ = LEASE_META;
+}
+
 int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms)
 {
     struct clock_reading reading;

@@ -64,6 +64,10 @@ FIRN_MUSTUSE int lease_open(struct lease *l, struct firn_store *store, const str
  * call again, CLOCK_MONOTONIC ms; calling earlier does no harm. */
 uint64_t lease_step(struct lease *l, uint64_t last);
 
+/* Another part of this process was told by a shared store that it is another one (FIRN_ESTORE). The
+ * next step looks at the store as a whole, rather than wait for this node's next write. */
+void lease_doubt(struct lease *l);
+
 /* Give the slot back; all generators are closed and `last` is exact. Tries for up to `timeout_ms`.
  * FIRN_EAGAIN: it did not land; the slot's ticks up to until stay unused, nothing else. */
 FIRN_MUSTUSE int lease_release(struct lease *l, uint64_t last, uint64_t timeout_ms);

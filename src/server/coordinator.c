@@ -391,8 +391,10 @@ static void *run(void *arg)
             group_commit_run(c, jobs);
         if (jobs || mono_ms() >= leases_ms) /* a job may have left a request that waits */
             leases_ms = leases_step(c->leases, c->store);
-        if (take_avoid(c) || mono_ms() >= due_ms)
+        if (take_avoid(c) || c->doubted || mono_ms() >= due_ms) {
+            c->doubted = false;
             due_ms = step(c);
+        }
         if (mono_ms() >= sweep_ms)
             sweep_ms = c->lease->view.gate == LEASE_GATE_OPEN ? group_commit_sweep(c)
                                                               : mono_ms() + 1000;

@@ -38,6 +38,8 @@ struct coordinator {
     struct slot_grant grant_logged;
     enum clock_state clock_logged;
     uint64_t steps_logged; /* of the system clock */
+    uint64_t round_ms;     /* when the group commit began that is under way */
+    bool doubted;          /* the store said that it is another one: the lease must look */
     char no_slot_logged[sizeof((struct firn_diag *)0)->text];
     int error_logged;
     bool held_logged;

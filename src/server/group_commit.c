@@ -73,8 +73,13 @@ static int create(void *user, const char *name, size_t len, const struct seq_spe
 
 static void note(void *user, const struct group_noted *n)
 {
+    struct coordinator *c = user;
     if (n->set & 1 << GROUP_NOTE_FAILED)
         ticket_gate_failed(user, n->cause);
+    if (n->set & 1 << GROUP_NOTE_FAILED && n->error == FIRN_ESTORE) {
+        lease_doubt(c->lease); /* the slot's next write would notice it only in a while */
+        c->doubted = true;
+    }
     if (n->set & 1 << GROUP_NOTE_FAILED && n->log)
         log_warn("commit_failed", "sequence=%s error=%s cause=%s failures=%" PRIu64, n->failed,
                  firn_error_name(n->error), n->cause, n->failures);

@@ -24,6 +24,7 @@ enum {
     ANSWER_BYTES_MAX = 8 << 20, /* a page of full registers has about 1 MB */
     LISTEN_PAUSE_MS = 100,
     ORIGIN_BUF = 300,
+    TROUBLE_BUF = 72,
     GRPC_INVALID_ARGUMENT = 3,
     GRPC_PERMISSION_DENIED = 7,
     GRPC_FAILED_PRECONDITION = 9,
@@ -34,9 +35,10 @@ struct etcd_members {
     CURL *curl;
     CURL *listener; /* of its own: a watch ends with its connection */
     struct curl_slist *fields;
-    char origin[STORE_HOSTS_MAX][ORIGIN_BUF]; /* "https://host:2379" */
-    size_t hosts, at;                         /* the one in use */
-    char user[128], password[256];            /* empty: none */
+    char origin[STORE_HOSTS_MAX][ORIGIN_BUF];   /* "https://host:2379" */
+    size_t hosts, at;                           /* the one in use */
+    char trouble[STORE_HOSTS_MAX][TROUBLE_BUF]; /* of each when it was last asked; "": none */
+    char user[128], password[256];              /* empty: none */
     char token[ETCD_TOKEN_BUF];
     bool open_door; /* a user was given, but etcd asks for none */
 
@@ -48,6 +50,7 @@ struct etcd_members {
     bool answer_big;
     bool watching, woken; /* the watch began; there is news */
     long status;
+    const char *brief; /* why no answer came, in a few words; NULL: one came */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -180,6 +183,7 @@ static int post(struct etcd_members *m, const char *path, bool write, int64_t co
 {
     m->write = write;
     CURLcode rc = perform(m, m->curl, path, connect_ms, total_ms);
+    m->brief = rc == CURLE_OK ? NULL : curl_easy_strerror(rc);
     if (rc == CURLE_OK)
         return 0;
     firn__diag(d, 0, 0, "etcd at %.60s: %.110s", etcd_member(m),
@@ -249,6 +253,37 @@ static void move_on(struct etcd_members *m)
     m->at = (m->at + 1) % m->hosts;
 }
 
+/* What is wrong with the member in use, without the words that name it: those come again. */
+static void note_trouble(struct etcd_members *m, const char *why)
+{
+    const char *text = m->brief ? m->brief : strstr(why, etcd_member(m));
+    if (text && !m->brief)
+        text += strlen(etcd_member(m));
+    text = text ? text : why;
+    text += strspn(text, ": ");
+    snprintf(m->trouble[m->at], sizeof m->trouble[0], "%s", text[0] ? text : "no answer");
+}
+
+/* A quorum is missing, not one member: name all of them, each with what was wrong with it when it
+ * was last asked. */
+static int all_troubles(const struct etcd_members *m, int error, const char *why,
+                        struct firn_diag *d)
+{
+    char text[sizeof d->text];
+    size_t n = 0, share = (sizeof text - 8) / m->hosts;
+    if (m->hosts == 1)
+        return firn__diag(d, error, 0, "%s", why);
+    text[0] = '\0';
+    for (size_t i = 0; i < m->hosts && n < sizeof text; i++) {
+        char one[ORIGIN_BUF + TROUBLE_BUF + 4];
+        snprintf(one, sizeof one, "%s: %s", strstr(m->origin[i], "//") + 2,
+                 m->trouble[i][0] ? m->trouble[i] : "not asked");
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s", n ? "; " : "etcd ",
+                              (int)(share > 2 ? share - 2 : 0), one);
+    }
+    return firn__diag(d, error, 0, "%s", text);
+}
+
 /* Each member gets its share of the time that is left, so that a silent one leaves
  * some for the next; a write that went out has it all. */
 int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_ms,
@@ -269,8 +304,10 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
             r = post(m, path, write, share, write ? end_ms - mono_now_ms() : share, &why);
         else
             r = FIRN_EIO; /* the request itself was not sent */
-        if (r == 0 && m->status == 200)
+        if (r == 0 && m->status == 200) {
+            m->trouble[m->at][0] = '\0';
             return 0;
+        }
         if (r == 0 && explain(m, &why) == GRPC_UNAUTHENTICATED) {
             m->token[0] = '\0';
             m->open_door = false;
@@ -280,12 +317,14 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
             }
             r = FIRN_EIO;
         }
+        note_trouble(m, why.text);
         move_on(m);
         tried++;
         if (write && r != FIRN_EIO)
-            return firn__diag(d, FIRN_EUNKNOWN, 0, "%s", why.text);
+            return all_troubles(m, FIRN_EUNKNOWN, why.text, d);
     }
-    return firn__diag(d, FIRN_EIO, 0, "%s", why.text);
+    return r == FIRN_EAUTH ? firn__diag(d, FIRN_EIO, 0, "%s", why.text)
+                           : all_troubles(m, FIRN_EIO, why.text, d);
 }
 
 int etcd_distrust(struct etcd_members *m, int error, struct firn_diag *d)

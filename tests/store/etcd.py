@@ -266,6 +266,18 @@ def fail_over(t):
     e.restart()
     t.equal(until("a read", lambda: p.read(b"k").value), value, "kept over kill -9 of all")
 
+    # Without a quorum the cause is not one member: each of them is named, with its own trouble.
+    until("a write", write)
+    e.kill(0)
+    e.kill(1)
+    def named(answer):
+        return all(at in str(answer) for at in e.endpoints)
+    until("a read that names every member", lambda: named(p.read(b"k")))
+    until("a write that names every member", lambda: named(p.cas(b"k", value, value)))
+    e.restart(0)
+    e.restart(1)
+    until("a read", lambda: p.read(b"k").result == "0")
+
     # One member stands still: a read goes on to the next within its time, a write that was sent does not.
     e.pause(0)
     q = t.opened(e.url(), 10000)

@@ -22,6 +22,19 @@ T_TEST(retry_waits_until_the_deadline)
     T_OK(!retry_waits(&r, &j, FIRN_EIO, 0));
 }
 
+/* A store that costs 2 s each time: the third round would end after the deadline. */
+T_TEST(retry_ends_before_a_round_that_would_pass_the_deadline)
+{
+    struct retry r;
+    struct job j = { .what = JOB_TAKE, .deadline_ms = 6000 };
+    retry_init(&r, 0);
+    retry_round(&r, 1000);
+    T_OK(retry_waits(&r, &j, FIRN_EIO, 3000));
+    T_OK(retry_waits(&r, &j, FIRN_ECONFLICT, 5500), "others were faster: that is quick");
+    retry_round(&r, 3050);
+    T_OK(!retry_waits(&r, &j, FIRN_EIO, 5050));
+}
+
 /* No client waits for a store that has failed for longer than any client waits. */
 T_TEST(retry_new_jobs_do_not_wait_for_a_hopeless_store)
 {

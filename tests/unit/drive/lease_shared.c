@@ -371,6 +371,39 @@ T_TEST(a_store_that_changed_is_fenced_once_by_many)
     T_EQ(lease[0].view.fences + lease[1].view.fences + lease[2].view.fences, 2);
 }
 
+/* A ticket's write meets the other store long before the slot's next one would: a Redis that was
+ * restarted must not cost the rest of the renewal interval. */
+T_TEST(a_doubt_is_looked_into_at_once)
+{
+    begin();
+    struct setup e = setup_at(0);
+    struct firn_diag d = { 0 };
+    T_EQ(setup_init(&e, &spec, &d), 0);
+    sleep_ms(NULL, 100000);
+    boot(0);
+    step(0);
+    T_EQ(lease[0].view.state, SLOT_ACTIVE, "%s", lease[0].view.diag.text);
+    struct slot_grant had = lease[0].view.grant;
+    uint64_t before = meta_floor();
+    lease_doubt(&lease[1]); /* not running: nothing to look at */
+    mask[0].changed = true;
+    memcpy(mask[0].identity, "two", 4);
+    step(0);
+    T_EQ(lease[0].view.fences, 0, "its own next write is due in a while");
+    lease_doubt(&lease[0]);
+    step(0);
+    step(0);
+    T_EQ(lease[0].view.fences, 1);
+    T_OK(meta_floor() > before && !mask[0].changed);
+    T_OK(lease[0].view.grant.gen == had.gen && lease[0].view.grant.until == had.until &&
+             !lease[0].view.grant.closed,
+         "confirmed ticks stay usable");
+    run(0, 50000);
+    T_EQ(lease[0].view.state, SLOT_ACTIVE, "%s", lease[0].view.diag.text);
+    T_OK(lease[0].view.grant.from >= had.until);
+    T_EQ(lease[0].view.fences, 1, "once");
+}
+
 /* One damaged record is the trouble of whoever meets it, not of those that run. */
 T_TEST(a_damaged_slot_leaves_others_alone)
 {
