@@ -108,9 +108,10 @@ def closed_loop(t):
         t.equal(server.stop(), 0, "it ends")
         for c in clients:
             c.thread.join()
-        # A connection that the kernel made, and that firnd had not accepted when it closed the port, is reset.
-        lost = [x for c in clients for x in c.lost]
-        t.check(len(lost) <= 1, f"requests without an answer in run {i}: {lost}")
+        # A connection that the kernel made, and that firnd had not accepted when it closed the port, is reset: its request
+        # was not read, so nothing of it was done.
+        lost = [x for c in clients for x in c.lost if "reset" not in x]
+        t.check(not lost, f"requests without an answer in run {i}: {lost}")
 
 
 with f.Test("drain") as test:
