@@ -461,13 +461,14 @@ void oracle_send(struct world *w, struct proc *p, const struct msg *m)
     const struct lease *l = &p->region->image->lease;
     const struct slot_node *n = &l->node;
     struct msg *out = (struct msg *)(uintptr_t)m;
-    if (w->config->tickets || p->job != JOB_SERVE)
+    if (p->job != JOB_SERVE)
         return;
     note_incarnation(p, l);
     outcome(p, n, m);
     bool whole = l->phase_ == LEASE_META || p->region->image->fencing || n->state == SLOT_REGRESSED;
     out->release = n->state == SLOT_RELEASING && !whole;
-    bool slot_key_ = m->count > 0 && m->change[0].key_len == 10;
+    bool slot_key_ = m->count > 0 && m->change[0].key_len == 10 &&
+                     memcmp(m->change[0].key, "slot/", 5) == 0;
     if (m->kind == MSG_CAS && !whole && slot_key_ &&
         (n->state == SLOT_CLOSED || n->state == SLOT_HALTED))
         violate(w, "I8", "proc %d writes a slot although it is %s", p->id,

@@ -122,10 +122,14 @@ static void weigh(const struct config *c, uint64_t *r, unsigned weight[FAULT_KIN
     }
     if (!c->wild_clocks)
         weight[FAULT_clock_1970] = 0;
-    if (c->tickets)
-        for (int k = FAULT_restore; k < FAULT_KINDS; k++)
-            if (k != FAULT_crash && k != FAULT_pause)
-                weight[k] = 0;
+    if (!c->tickets)
+        return;
+    for (int k = FAULT_suspend; k < FAULT_KINDS; k++)
+        if (k != FAULT_crash && k != FAULT_pause && k != FAULT_leave)
+            weight[k] = 0;
+    weight[FAULT_delete_slot] = weight[FAULT_delete_meta] = 0;
+    weight[FAULT_tk_crash_call] = 8;
+    weight[FAULT_tk_lost_wal] = c->lossy && c->embedded ? 4 : 0;
 }
 
 static int64_t draw_arg(const struct config *c, uint64_t *r, enum fault_kind kind)
@@ -145,6 +149,10 @@ static int64_t draw_arg(const struct config *c, uint64_t *r, enum fault_kind kin
     case FAULT_restore:
     case FAULT_failover:
         return rand_between(r, 1, rand_chance(r, 60) ? 2 * window : 8 * window);
+    case FAULT_tk_crash_call:
+        return rand_between(r, 0, 40);
+    case FAULT_tk_lost_wal:
+        return rand_between(r, 1, 8 * window);
     case FAULT_delete_slot:
         return (int64_t)rand_below(r, c->slots);
     case FAULT_clock_step:

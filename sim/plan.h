@@ -57,7 +57,9 @@ enum { FAULTS_MAX = 256, NODES_MAX = 12 };
     X(px_down, "quorum: the acceptor stands still for arg ms")                \
     X(px_wipe, "quorum: the acceptor loses its memory, and is refused")       \
     X(px_admit, "quorum: one that is refused is let in again")                \
-    X(px_crash, "quorum: the proposer dies, another takes its place")
+    X(px_crash, "quorum: the proposer dies, another takes its place")         \
+    X(tk_crash_call, "tickets: dies at a call of the store, before or after") \
+    X(tk_lost_wal, "tickets: all processes die, the store goes back by arg ms")
 
 enum fault_kind {
 #define X(name, text) FAULT_##name,

@@ -410,11 +410,11 @@ void proc_main(struct region *r)
         administer(r);
         return;
     }
+    open_lease(r);
     if (w->config->tickets) {
         tickets_main(r);
         return;
     }
-    open_lease(r);
     while (!m->release) {
         struct clock_reading c;
         uint64_t next = lease_step(&m->lease, m->last);
@@ -488,7 +488,7 @@ void proc_boot(struct world *w, struct proc *p)
     clear_image(w, p);
     co_start(p, w);
     post(w, w->now, EV_WAKE, p->id, p->token, NULL);
-    if (p->job == JOB_SERVE && !w->config->tickets)
+    if (p->job == JOB_SERVE)
         post(w, w->now + rand_between(&p->rng, 1, w->config->emit_ms) * MS, EV_EMIT, p->id, 0,
              NULL);
     trace(w, "proc %d of node %d starts", p->id, p->node);
@@ -498,8 +498,8 @@ void proc_end(struct world *w, struct proc *p)
 {
     if (!p->up)
         return;
-    if (w->config->tickets && p->region->image->tickets.store)
-        tickets_done(&p->region->image->tickets);
+    if (w->config->tickets)
+        tickets_end(w, p);
     if (p->region->resident == p->id && p->region->users > 1)
         for (int i = 0; i < w->procs; i++)
             if (i != p->id && w->proc[i].up && w->proc[i].region == p->region) {

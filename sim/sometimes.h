@@ -58,6 +58,14 @@
     X(ticket_range, "tickets: numbers from a range sequence")                          \
     X(ticket_gapless, "tickets: numbers from a gapless sequence")                      \
     X(ticket_lost_crash, "tickets: numbers lost with a crash")                         \
+    X(ticket_dated, "tickets: numbers of a dated sequence")                            \
+    X(ticket_replayed, "tickets: a key's numbers again")                               \
+    X(ticket_ended, "tickets: a sequence has reached its last number")                 \
+    X(ticket_refused, "tickets: refused, the store is halted")                         \
+    X(ticket_given_back, "tickets: a clean end gave numbers back")                     \
+    X(ticket_store_lost, "tickets: the store forgot")                                  \
+    X(ticket_forgotten, "tickets: and gave a number again (excused)")                  \
+    X(died_in_call, "tickets: a process died at a call of the store")                  \
     X(healed_active, "every node active again after healing")
 
 /* The same for worlds of a quorum. */

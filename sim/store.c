@@ -171,7 +171,9 @@ void store_rewind(struct world *w, int64_t back_ns)
         struct slot_record r;
         if (c->slot >= 0 && old.text && slot_parse(old.text->p, old.text->len, &r, NULL) == 0)
             oracle_lost(w, (uint32_t)c->slot, r.until);
+        text_ref(old.text); /* the oldest version may make room */
         put(w, c, old.text);
+        text_unref(old.text);
         c->history[c->count - 1].number = old.number;
     }
 }
@@ -369,10 +371,16 @@ static struct msg *call(struct region *r, struct msg *m)
     bool refused;
     m->proc = p->id;
     m->boot = p->boot;
+    p->calls++;
+    bool dies = p->dies_in > 0 && --p->dies_in == 0 && p->job == JOB_SERVE && !w->healed;
     m->token = ++p->token;
     m->identity = r->image->handle.identity;
     oracle_send(w, p, m);
     travel(w, p, m, &there, &back, &again, &refused);
+    if (dies && !p->dies_after)
+        there = -1;
+    if (dies)
+        post(w, w->now + (there >= 0 ? there + 1 : 0), EV_DIE, p->id, 0, NULL);
     if (m->kind != MSG_CAS && p->on_read.set && !m->fresh) {
         m->stale_ns = p->on_read.arg * MS;
         p->on_read.set = false;

@@ -134,6 +134,16 @@ static void inject_store(struct world *w, const struct fault *f)
     case FAULT_restore:
         w->lost = true;
         store_rewind(w, f->arg * MS);
+        if (w->config->tickets)
+            tickets_lost(w);
+        break;
+    case FAULT_tk_lost_wal: /* the machine's processes died, and the log with them */
+        for (int i = 0; i < w->procs; i++)
+            if (w->proc[i].up)
+                end_and_boot(w, &w->proc[i], 10 + 100 * i);
+        w->lost = true;
+        store_rewind(w, f->arg * MS);
+        tickets_lost(w);
         break;
     case FAULT_replace:
         w->lost = true; /* no node can tell that nothing is */
@@ -141,6 +151,8 @@ static void inject_store(struct world *w, const struct fault *f)
         break;
     case FAULT_wipe:
         lose_all(w);
+        if (w->config->tickets)
+            tickets_lost(w);
         if (!w->config->embedded)
             break;
         /* A container without a volume: the processes go with the file. */
@@ -204,7 +216,12 @@ void inject(struct world *w, const struct fault *f)
     case FAULT_wipe:
     case FAULT_delete_slot:
     case FAULT_delete_meta:
+    case FAULT_tk_lost_wal:
         inject_store(w, f);
+        return;
+    case FAULT_tk_crash_call:
+        p->dies_in = (f->arg >> 1) + 1;
+        p->dies_after = f->arg & 1;
         return;
     case FAULT_clock_step:
         w->clock_back |= w->config->embedded && f->arg < 0;
@@ -329,7 +346,10 @@ static void dispatch(struct world *w, struct event *e)
             post(w, p->paused_until, EV_EMIT, p->id, 0, NULL);
             break;
         }
-        proc_emit(w, p, rand_below(&p->rng, w->config->burst_max) + 1);
+        if (w->config->tickets)
+            tickets_ask(w, p);
+        else
+            proc_emit(w, p, rand_below(&p->rng, w->config->burst_max) + 1);
         post(w,
              w->now +
                  rand_between(&p->rng, w->config->emit_ms / 2, w->config->emit_ms * 3 / 2) * MS,
@@ -342,6 +362,12 @@ static void dispatch(struct world *w, struct event *e)
     case EV_BOOT:
         if (!p->up)
             proc_boot(w, p);
+        break;
+    case EV_DIE:
+        if (p->up && p->boot == e->boot) {
+            sometimes.died_in_call++;
+            end_and_boot(w, p, 50);
+        }
         break;
     case EV_SLIP:
         if (p->up && p->boot == e->boot)
@@ -515,7 +541,7 @@ void world_begin(struct world *w, struct plan *plan)
 {
     world_reset(w, plan);
     const struct config *c = w->config;
-    if (!c->embedded && !c->tickets)
+    if (!c->embedded)
         administer(w, JOB_INIT);
     w->store.made = w->store.serial;
     for (uint32_t i = 0; i < c->nodes; i++)

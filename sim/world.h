@@ -16,6 +16,7 @@
 
 #include "drive/lease.h"
 #include "drive/setup.h"
+#include "drive/group.h"
 #include "drive/ticket.h"
 #include "firn/gen.h"
 #include "plan.h"
@@ -67,6 +68,7 @@ struct image {
     struct lease lease;
     struct lease_view view; /* as published to the generators */
     struct tickets tickets; /* only in worlds of tickets, which know no clones */
+    struct ticket_node *tk; /* the same */
     bool release;           /* asked to give the slot back */
     bool fence, fencing;    /* asked to fence, as an operator does, and about it */
 
@@ -129,6 +131,9 @@ struct proc {
         int64_t arg;
     } on_write, on_read;
     bool lock_lost;
+    int64_t dies_in; /* store calls; 0: it does not */
+    bool dies_after; /* that call was made, but before its answer */
+    uint64_t calls;
 
     /* Ground truth that the process does not know. */
     struct nonce incarnation[INCARNATIONS];
@@ -241,7 +246,7 @@ struct seen_id {
     uint32_t epoch; /* of the table: an older one is an empty place */
 };
 
-enum event_kind { EV_WAKE, EV_EMIT, EV_FAULT, EV_APPLY, EV_REPLY, EV_BOOT, EV_SLIP };
+enum event_kind { EV_WAKE, EV_EMIT, EV_FAULT, EV_APPLY, EV_REPLY, EV_BOOT, EV_SLIP, EV_DIE };
 
 struct event {
     int64_t at;
@@ -358,6 +363,9 @@ uint64_t oracle_highest(struct world *w);
 /* tickets.c */
 void tickets_reset(struct world *w);
 void tickets_main(struct region *r);
+void tickets_ask(struct world *w, struct proc *p);
+void tickets_end(struct world *w, struct proc *p);
+void tickets_lost(struct world *w);
 void tickets_wrote(struct world *w, struct msg *m, struct change *c);
 void tickets_answered(struct world *w, struct msg *m);
 void tickets_healed(struct world *w);

@@ -4,6 +4,7 @@
  * simulator runs it with faults.
  */
 #include "coord/group.h"
+#include "coord/mutant.h"
 #include "firn/dated.h"
 #include "id/diag.h"
 #include "platform/assert.h"
@@ -174,6 +175,11 @@ static void deliver(struct group_commit *g, struct job *j)
                                            .first = j->range.first,
                                            .step = j->range.step,
                                            .count = j->range.count };
+    if (FIRN_MUTANT(tk_key_not_kept)) {
+        j->keyed->result = 0;
+        finish_keyed(g, j);
+        return;
+    }
     keep_later(g, j);
 }
 
@@ -224,7 +230,8 @@ static enum group_do gather(struct group_commit *g)
     g->todo_ = j->next;
     g->job = j;
     j->next = NULL;
-    bool open = g->now_.gate == LEASE_GATE_OPEN || (g->now_.held && j->what == JOB_KEEP);
+    bool open = g->now_.gate == LEASE_GATE_OPEN || (g->now_.held && j->what == JOB_KEEP) ||
+                FIRN_MUTANT(tk_no_gate);
     if (!open && uses_sequences(j->what))
         return hold(g, j);
     if (keep) {

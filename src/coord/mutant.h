@@ -20,6 +20,12 @@
     X(batch_over_fork, "a child hands out what its parent drew")                    \
     X(same_tick_slot_change, "a new slot begins in the tick that the old one used") \
     X(follows_bad_clock, "follows a clock that nothing confirms")                   \
+    X(tk_key_not_kept, "answers a key before its numbers are kept")                 \
+    X(tk_unpinned, "a sequence of the commit may be replaced in the table")         \
+    X(tk_old_block_kept, "keeps an old block below numbers that were given")        \
+    X(tk_no_gate, "a halted node serves tickets")                                   \
+    X(tk_back_given, "gives numbers back that clients have")                        \
+    X(tk_mine_forgotten, "forgets a write whose outcome is unknown")                \
     X(px_promise_ignored, "an acceptor accepts every message")                      \
     X(px_ballot_reused, "proposers' ballots are not told apart")                    \
     X(px_minority_told, "a value that only some acceptors have is told")            \

@@ -1,5 +1,6 @@
 /* The table of open sequences: hashed by name, replaced by least recent use. */
 #include "coord/seq_table.h"
+#include "coord/mutant.h"
 #include "coord/period.h"
 #include "platform/assert.h"
 
@@ -61,7 +62,7 @@ static struct seq_entry *room(struct seq_table *t)
             e->hot_ = false;
             e->used = ++t->calls;
         }
-        if (e->pinned == t->turn)
+        if (e->pinned == t->turn && !FIRN_MUTANT(tk_unpinned))
             continue;
         /* An entry with numbers in flight goes last: forgetting it would leave a hole. */
         if (!best || idle(e) > idle(best) || (idle(e) == idle(best) && e->used < best->used))
@@ -174,7 +175,7 @@ void seq_table_put(struct seq_entry *e, const struct seq_range *block, bool fres
 {
     firn_assert(e->known && e->ahead);
     firn_assert(block->count == 0 || block->step > 0, "count=%" PRIu64, block->count);
-    if (fresh)
+    if (fresh && !FIRN_MUTANT(tk_old_block_kept))
         e->cache.cur.count = e->cache.spare.count = 0;
     if (block->count > 0)
         seq_cache_put(&e->cache, block, now_ms);

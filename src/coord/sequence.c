@@ -6,6 +6,7 @@
  * tests/unit/coord/sequence.c, tests/unit/coord/batch.c.
  */
 #include "coord/sequence.h"
+#include "coord/mutant.h"
 #include "id/diag.h"
 #include "id/minmax.h"
 #include "platform/assert.h"
@@ -289,6 +290,8 @@ enum seq_verdict seq_op_done(struct seq_op *op, int result, struct seq_range *ou
         *out = range;
         return SEQ_GRANTED;
     }
+    if (FIRN_MUTANT(tk_mine_forgotten))
+        op->mine_count = 0;
     op->base_len = 0; /* whatever is there now, it has to be read */
     return SEQ_READ_IT;
 }
@@ -304,6 +307,8 @@ bool seq_op_give_back(struct seq_op *op, const struct seq_range *rest, const str
     struct nonce own = signed_by(op, fresh);
     op->next = *base;
     op->next.next = rest->first;
+    if (FIRN_MUTANT(tk_back_given) && rest->first > base->start)
+        op->next.next -= base->step;
     op->next.req = own;
     note_writer(&op->next, &own);
     op->next_keys.n = 0;
