@@ -312,8 +312,7 @@ T_TEST(wal_mark_torn_foreign_or_missing_says_nothing)
         "rm %s/firn.db.mark",
         "truncate -s 0 %s/firn.db.mark",
         "truncate -s 700 %s/firn.db.mark",
-        "printf 'firn=mark 1 stamp=999999 ino=1 born=1.000000000 sum=0000000000000000' | dd "
-        "of=%s/firn.db.mark conv=notrunc 2>/dev/null",
+        "printf 'firn=mark 1 stamp=999999 ino=1 born=1.0 sum=0' | dd of=%s/firn.db.mark conv=notrunc",
         "head -c 1024 /dev/urandom > %s/firn.db.mark",
         "cd %s && cp firn.db x && mv x firn.db" /* another file: for the lease to notice */
     };
