@@ -368,6 +368,17 @@ def lenders_and_borrowers_die(t, cluster):
     unique(t, [x for c in ended + running for x in c.lines()], "all that leased clients made")
 
 
+class Small(Cluster):
+    """The same, with sixteen slots in all."""
+
+    def __init__(self, t):
+        folder = t.state(f"cluster{Firnd.count}")
+        os.mkdir(folder, 0o700)
+        subprocess.run([os.path.join(t.bin, "firn"), "admin", "init", "--fresh", "--slots", "16", "--store",
+                        f"sqlite:{folder}/firn.db"], check=True, capture_output=True, timeout=LIMIT)
+        super().__init__(t)
+
+
 def on(what, *parts):
     """A section that runs these parts on servers of its own."""
     def section(t):
@@ -388,7 +399,7 @@ def main():
             t.section(on(Raft, every_mode, kinds_and_tickets, stock_gets_old, honest_errors, members_are_found,
                          servers_die))
             t.section(tls_and_tokens)
-            t.section(on(Cluster, slots_run_out))
+            t.section(on(Small, slots_run_out))
             t.section(on(Cluster, lenders_and_borrowers_die))
         finally:
             for c in list(t.clients):

@@ -45,7 +45,7 @@ static const struct opt opts[] = {
     { "layout", 'l', OPT_TEXT, offsetof(struct admin, layout), "LAYOUT", "@layouts", 0, 0,
       "init: the layout of the IDs (default firn)" },
     { "slots", 0, OPT_NUMBER, offsetof(struct admin, slots), "N", NULL, 1, SLOTS_MAX,
-      "init: number of slots (default: as many as the layout has, 16 for sqlite:)" },
+      "init: number of slots (default: as many as the layout has, at most 1024)" },
     { "slot-lo", 0, OPT_NUMBER, offsetof(struct admin, slot_lo), "N", NULL, 0, 65535,
       "init: the first slot; regions with stores of their own need ranges of their own" },
     TIME("window", window, "init: how long a node works without the store (60s; sqlite: 3s)"),
