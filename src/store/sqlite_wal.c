@@ -76,7 +76,7 @@ static bool decode(const char text[PLACE], struct mark *out)
 }
 
 /* The higher of the two texts; false: there is none. *out_place: where the next one goes. */
-static bool read_mark(int fd, struct mark *out, int *out_place)
+static bool read_mark(int fd, const struct mark *mine, struct mark *out, int *out_place)
 {
     char text[PLACE];
     bool found = false;
@@ -84,7 +84,7 @@ static bool read_mark(int fd, struct mark *out, int *out_place)
     for (int i = 0; i < 2; i++) {
         struct mark m;
         if (pread(fd, text, PLACE, (off_t)i * PLACE) != PLACE || !decode(text, &m) ||
-            (found && m.stamp < out->stamp))
+            !same_database(&m, mine) || (found && m.stamp < out->stamp))
             continue;
         found = true;
         *out = m;
@@ -115,7 +115,7 @@ static int raise_mark(const char *path, uint64_t stamp)
         return -1;
     if (!file_of(path, &mine) || flock(fd, LOCK_EX) != 0)
         goto done;
-    if (read_mark(fd, &old, &place) && same_database(&old, &mine) && old.stamp >= stamp) {
+    if (read_mark(fd, &mine, &old, &place) && old.stamp >= stamp) {
         r = 0;
         goto done;
     }
@@ -134,8 +134,8 @@ static uint64_t marked(const char *path)
     int place, fd = open_mark(path, O_RDONLY);
     if (fd < 0)
         return 0;
-    bool found = flock(fd, LOCK_SH) == 0 && read_mark(fd, &m, &place) && file_of(path, &mine) &&
-                 same_database(&m, &mine);
+    bool found = flock(fd, LOCK_SH) == 0 && file_of(path, &mine) &&
+                 read_mark(fd, &mine, &m, &place);
     close(fd);
     return found ? m.stamp : 0;
 }

@@ -329,6 +329,30 @@ T_TEST(wal_mark_torn_foreign_or_missing_says_nothing)
     }
 }
 
+/* The mark of a database that was here before, with more stamps, hides nothing of this one's. */
+T_TEST(wal_deleted_after_a_crash_in_a_used_folder)
+{
+    struct firn_diag d = { 0 };
+    int fd;
+    clean();
+    for (int i = 0; i < 6; i++) {
+        pid_t before = writer("k", i + 1, &fd);
+        T_EQ(await_number(fd, i + 1), i + 1);
+        end(before);
+        close(fd);
+    }
+    shell("mv %s %s/old; rm -f %s-wal %s-shm", path, folder, path,
+          path); /* its inode stays in use */
+    pid_t pid = writer("k", 3, &fd);
+    T_EQ(await_number(fd, 3), 3);
+    end(pid);
+    close(fd);
+    shell("rm %s-wal", path);
+    struct firn_store *s = open_sqlite();
+    T_EQ(firn_store_check(s, &d), FIRN_ESTORE, "%s", d.text);
+    firn_store_close(s);
+}
+
 /* An older database under the same name and inode: a backup that was copied over it. */
 T_TEST(wal_older_database_in_place)
 {
