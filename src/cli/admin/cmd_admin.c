@@ -410,7 +410,7 @@ static int admit(const char *store_url, const char *url, bool as_is)
     if (as_is) {
         r = firn_quorum_admit_as_is(url, 0, &d);
     } else {
-        r = store_option_open_existing(store_url, 0, &store);
+        r = store_option_open(store_url, 0, &store); /* a wiped one may have to be made anew */
         if (r >= 0 && admin_quorum_urls(store_url))
             say_failed(
                 "admitting a store needs a majority of the other stores: `firn admin doctor` shows "
