@@ -17,6 +17,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { SLACK_MS = 1000 }; /* that a busy machine may add to a wait */
+
 static const char *const state_name[] = {
     [SLOT_START] = "start",     [SLOT_ACTIVE] = "active",
     [SLOT_DRY] = "dry",         [SLOT_FENCED] = "fenced",
@@ -151,8 +153,9 @@ static bool worth_waiting(struct slot_node *n, const struct slot_now *now, uint6
     uint64_t ticks = until > begin ? until - begin : 0;
     if (!n->params.use_lock || n->grant.gen > 0 || ticks > reach)
         return false;
-    if (n->patience_ms_ == 0)
-        n->patience_ms_ = now->mono_ms + ticks + n->params.window / 4;
+    if (n->patience_ms_ == 0) /* what was stamped ahead is at most max_drift ahead of its clock */
+        n->patience_ms_ = now->mono_ms + min64(ticks, 2 * n->params.max_drift) +
+                          min64(n->params.window / 4, SLACK_MS);
     return now->mono_ms < n->patience_ms_;
 }
 

@@ -5,6 +5,7 @@
 #include "store/slotlock.h"
 #include "id/diag.h"
 #include "id/fnv.h"
+#include "platform/assert.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,8 +73,11 @@ uint64_t slot_name_scope(const char *layout, uint64_t slots)
 int slot_name_bind(uint64_t scope, uint32_t slot, int *out_fd)
 {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
-    int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "firn-slot-%016" PRIx64 "-%" PRIu32,
-                     scope, slot);
+    const char *machine = getenv("FIRN_TEST_MACHINE"); /* tests side by side are machines apart */
+    int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1,
+                     "firn-slot-%016" PRIx64 "-%" PRIu32 "%.60s", scope, slot,
+                     machine ? machine : "");
+    firn_assert(n > 0 && (size_t)n < sizeof a.sun_path - 1, "%d bytes", n);
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     *out_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (*out_fd < 0 || bind(*out_fd, (struct sockaddr *)&a, len) == 0)

@@ -108,6 +108,7 @@ static void conn_break(struct worker *w, struct conn *c)
     c->fd = -1;
     w->down++;
     if (w->plan->attempts && lost > 0) {
+        w->retry_ns = mono_ns() + RECONNECT_NS; /* as clients pause before they try again */
         lost = ++c->failed >= w->plan->attempts;
         w->r.retried += !lost;
         if (lost)
