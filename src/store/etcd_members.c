@@ -315,7 +315,9 @@ int etcd_ask(struct etcd_members *m, const char *path, bool write, int64_t end_m
                 renewed = true;
                 continue;
             }
-            r = FIRN_EIO;
+            r = m->user[0] ? FIRN_EIO : FIRN_EAUTH;
+            if (r == FIRN_EAUTH) /* the other members would say so, too */
+                break;
         }
         note_trouble(m, why.text);
         move_on(m);
