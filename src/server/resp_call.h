@@ -83,6 +83,8 @@ void resp_wait_free(struct resp_wait *w);
 
 /* Defer the reply for this wait. False: the error is written, the wait is freed. */
 bool resp_wait_defer(struct resp_wait *w, struct reply *r);
+/* A new wait, deferred. NULL: the error is written. */
+struct resp_wait *resp_wait_begin(struct service_ctx *ctx, struct reply *r);
 
 /* The key of a request. NULL: the error is written. */
 struct keyed *resp_key(struct service_ctx *ctx, struct reply *r, struct slice key,

@@ -132,12 +132,9 @@ void run_setnx(struct service_ctx *ctx, const struct resp_request *q, struct rep
     }
     if (!resp_allowed(ctx, r, GUARD_ADMIN, q->argv[1]))
         return;
-    struct resp_wait *w = resp_wait_new(ctx);
-    if (!w || !resp_wait_defer(w, r)) {
-        if (!w)
-            resp_error(r->out, "TRYAGAIN out of memory");
+    struct resp_wait *w = resp_wait_begin(ctx, r);
+    if (!w)
         return;
-    }
     struct job *j = &w->ticket.job;
     j->what = JOB_CREATE;
     j->spec = (struct seq_spec){ .mode = SEQ_RANGE, .start = (uint64_t)value + 1 };

@@ -147,6 +147,14 @@ bool resp_wait_defer(struct resp_wait *w, struct reply *r)
     return false;
 }
 
+struct resp_wait *resp_wait_begin(struct service_ctx *ctx, struct reply *r)
+{
+    struct resp_wait *w = resp_wait_new(ctx);
+    if (!w)
+        resp_error(r->out, "TRYAGAIN out of memory");
+    return w && resp_wait_defer(w, r) ? w : NULL;
+}
+
 enum { NUMBER_BYTES = 24 }; /* of a long number with what is around it */
 
 struct keyed *resp_key(struct service_ctx *ctx, struct reply *r, struct slice key,
@@ -275,12 +283,9 @@ void run_get(struct service_ctx *ctx, const struct resp_request *q, struct reply
         resp_bulk(r->out, text, firn_u64_format(next, text));
         return;
     }
-    struct resp_wait *w = resp_wait_new(ctx);
-    if (!w || !resp_wait_defer(w, r)) {
-        if (!w)
-            resp_error(r->out, "TRYAGAIN out of memory");
+    struct resp_wait *w = resp_wait_begin(ctx, r);
+    if (!w)
         return;
-    }
     struct job *j = &w->ticket.job;
     w->answer = ANSWER_NEXT;
     j->what = JOB_DESCRIBE;
