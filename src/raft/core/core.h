@@ -184,7 +184,8 @@ FIRN_MUSTUSE int core_change(struct core *c, const struct core_config *config, u
 FIRN_MUSTUSE int core_force(struct core *c, const struct core_config *config);
 
 /* Hand the lead over; to 0: to the voter that is furthest. Ends within one election time-out:
- * core_transferring(). FIRN_EAGAIN: does not lead, or is at it. FIRN_ENOENT: no such other voter. */
+ * core_transferring(). FIRN_EAGAIN: does not lead, or is at it. FIRN_ENOENT: no other such voter.
+ */
 FIRN_MUSTUSE int core_transfer(struct core *c, uint64_t to);
 
 /* Begin to show that this member leads now. Returns the number of the question: when core_shown()
