@@ -11,16 +11,23 @@ function(firn_room name)
   target_link_libraries(firn_${name} PRIVATE firn_flags PUBLIC firn_static)
 endfunction()
 
-# firn_library(NAME): the installed libraries libfirn-NAME of this folder, firn_NAME_static and
-# firn_NAME_shared. The shared one shows what cmake/libfirn-NAME.map lists, nothing else.
-function(firn_library name)
+# firn_objects(NAME): the objects of this folder that installed libraries are made of, firn_NAME_objects.
+function(firn_objects name)
   file(GLOB sources CONFIGURE_DEPENDS *.c)
+  add_library(firn_${name}_objects OBJECT ${sources})
+  target_compile_definitions(firn_${name}_objects PRIVATE FIRN_BUILDING)
+  target_link_libraries(firn_${name}_objects PRIVATE firn_flags)
+endfunction()
+
+# firn_library(NAME): the installed libraries libfirn-NAME of this folder, firn_NAME_static and
+# firn_NAME_shared, of the same objects. The shared one shows what cmake/libfirn-NAME.map lists, nothing else.
+function(firn_library name)
+  firn_objects(${name})
   set(map ${CMAKE_SOURCE_DIR}/cmake/libfirn-${name}.map)
-  add_library(firn_${name}_static STATIC ${sources})
-  add_library(firn_${name}_shared SHARED ${sources})
+  add_library(firn_${name}_static STATIC $<TARGET_OBJECTS:firn_${name}_objects>)
+  add_library(firn_${name}_shared SHARED $<TARGET_OBJECTS:firn_${name}_objects>)
   foreach(kind static shared)
     set(t firn_${name}_${kind})
-    target_compile_definitions(${t} PRIVATE FIRN_BUILDING)
     target_link_libraries(${t} PRIVATE $<BUILD_INTERFACE:firn_flags>)
     target_include_directories(${t} PUBLIC
       $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
