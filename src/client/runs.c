@@ -1,4 +1,4 @@
-/* Collects numbers as runs of first, step and count. */
+/* Collects numbers as runs of first, step and count. Tested in tests/unit/client/block.c. */
 #include "client/runs.h"
 #include "platform/assert.h"
 

@@ -1,4 +1,5 @@
-/* The reading tables of alphabet.h, written as runs of neighbouring characters. */
+/* The reading tables of alphabet.h, written as runs of neighbouring characters.
+ * Tested in tests/golden/text.c. */
 #include "id/alphabet.h"
 
 #define RUN1(c, digit)  [c] = (digit) + 1

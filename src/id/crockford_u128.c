@@ -1,4 +1,4 @@
-/* Digit values of Crockford's base 32. */
+/* Digit values of Crockford's base 32. Tested in tests/golden/ulid.c. */
 #include "id/crockford_u128.h"
 
 #define BAD 0xff

@@ -2,6 +2,7 @@
  * Which kinds a text can be, best first. A reading's score is made of two parts: how special its
  * shape is (a UUID's hyphens are hard to hit by chance, 21 letters are not) and how plausible its
  * time. A recent time beats an older one: a number read with the wrong epoch is off by years.
+ * Tested in tests/unit/id/read.c.
  */
 #include "firn/read.h"
 #include "id/read.h"

@@ -1,4 +1,5 @@
-/* Checks the options of a generator and turns them into its fields. */
+/* Checks the options of a generator and turns them into its fields.
+ * Tested in tests/unit/id/gen.c. */
 #include "id/gen_setup.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The layouts that people meet. Each row is a text that firn_layout_parse() reads, nothing more. */
+/* The layouts that people meet. Each row is a text that firn_layout_parse() reads, nothing more.
+ * Tested in tests/unit/id/layout.c. */
 #include "firn/layout.h"
 
 static const struct firn_preset presets[] = {

@@ -1,6 +1,7 @@
 /*
  * The text form of layouts (grammar in firn/layout.h). The parser walks the text once and keeps its
  * place, so that every error names the column at which it was found.
+ * Tested in tests/unit/id/layout.c.
  */
 #include "firn/layout.h"
 #include "id/civil.h"

@@ -1,4 +1,5 @@
-/* MD5: four rounds of sixteen steps; a round has its mixing function, shifts and word order. */
+/* MD5: four rounds of sixteen steps; a round has its mixing function, shifts and word order.
+ * Tested in tests/golden/hash.c. */
 #include "id/md5.h"
 #include "id/bytes.h"
 #include "id/hash64.h"

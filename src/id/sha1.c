@@ -1,4 +1,5 @@
-/* SHA-1: sixteen words of the block grow to eighty, one for each step. */
+/* SHA-1: sixteen words of the block grow to eighty, one for each step.
+ * Tested in tests/golden/hash.c. */
 #include "id/sha1.h"
 #include "id/bytes.h"
 #include "id/hash64.h"

@@ -1,6 +1,7 @@
 /*
  * Keccak-f[1600] on 25 lanes, lane (x, y) at index x + 5 * y, and the sponge around it: the message
  * is added into the first 72 bytes of the state, which is permuted each time they are full.
+ * Tested in tests/golden/hash.c.
  */
 #include "id/sha3.h"
 #include "id/bytes.h"

@@ -4,7 +4,7 @@
  * width, which is what keeps texts in order. As bytes (RFC 4648: base32hex, base64url): groups of
  * bits from the front, so the last character ends in zero bits; other libraries write these two
  * that way. Where the radix is a power of two both are the same shifts, with a `tail` of zero bits
- * or without.
+ * or without. Tested in tests/unit/id/text.c.
  */
 #include "firn/text.h"
 #include "id/alphabet.h"

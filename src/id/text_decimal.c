@@ -1,6 +1,6 @@
 /*
  * Decimal numbers, eight digits at a time inside one 64-bit word: the first digit is the lowest
- * byte, as it lies in memory on a little-endian machine.
+ * byte, as it lies in memory on a little-endian machine. Tested in tests/unit/id/text.c.
  */
 #include "firn/text.h"
 #include "id/bytes.h"

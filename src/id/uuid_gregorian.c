@@ -3,7 +3,7 @@
  * of clock sequence and 48 of node.
  * What all of this protects: one generator never stamps a tick twice. last_ticks_ only rises, so
  * this holds without the clock sequence; that tells generators of one node apart, and readers that
- * the clock was set back.
+ * the clock was set back. Tested in tests/unit/id/uuid.c.
  */
 #include "firn/uuid.h"
 #include "id/rng_take.h"

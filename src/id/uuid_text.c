@@ -1,7 +1,7 @@
 /*
  * UUIDs as text. Both ways run on vectors of sixteen bytes in the compilers' own vector types: on
  * x86-64 they become SSE2, which every such machine has, elsewhere what is there. Reading has a
- * second path for SSSE3.
+ * second path for SSSE3. Tested in tests/unit/id/uuid.c.
  */
 #include "firn/uuid.h"
 #include "id/bytes.h"

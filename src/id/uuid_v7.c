@@ -2,7 +2,7 @@
  * Version 7: 48 bits ms | version | counter's high 12 | variant | counter's low 14 | 48 random.
  * What all of this protects: (ms, counter) of one generator only moves forward, whatever the clock
  * does. The counter starts with its top bit clear, so half its range, 33 million IDs, is
- * left for any one millisecond.
+ * left for any one millisecond. Tested in tests/unit/id/uuid.c.
  */
 #include "firn/uuid.h"
 #include "id/rng_take.h"

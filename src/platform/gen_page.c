@@ -1,4 +1,5 @@
-/* Generators on pages of their own, which the kernel wipes in the child of a fork(). */
+/* Generators on pages of their own, which the kernel wipes in the child of a fork().
+ * Tested in tests/property/gen.c. */
 #include "firn/gen.h"
 #include "id/gen_setup.h"
 #include "platform/wipe_page.h"

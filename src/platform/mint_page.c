@@ -1,5 +1,5 @@
 /* A mint on a page of its own, wiped in the child of a fork(), on the system's clocks and
- * entropy. */
+ * entropy. Tested in tests/unit/id/read.c. */
 #include "id/gen_setup.h"
 #include "id/mint.h"
 #include "platform/wipe_page.h"

@@ -1,7 +1,7 @@
 /*
  * Entropy from the kernel and the processor, and what each thread has of its own, on a page that
  * the kernel wipes in the child of a fork: a wiped struct firn_rng has nothing left and is not
- * seeded, so its next draw seeds it anew.
+ * seeded, so its next draw seeds it anew. Tested in tests/unit/id/rng.c.
  */
 #include "firn/random.h"
 #include "id/rng_take.h"
