@@ -1,7 +1,7 @@
 /* HTTP: inspection, layouts, kinds, the node, health, the start page. Tested in
  * tests/unit/server/http.c. */
 #include "server/http_call.h"
-#include "wire/json_write.h"
+#include "daemon/about.h"
 #include "server/web.h"
 
 #include <stdio.h>
@@ -13,8 +13,6 @@ static int64_t now_us(void)
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
-
-#define NO_STORE "Cache-Control: no-store\r\n"
 
 /* --- inspect --- */
 
@@ -57,7 +55,7 @@ static void write_reading(struct buf *b, const struct firn_reading *r, bool scor
 
 static void reply_readings(struct call *c, const struct firn_reading *r, size_t n, bool scored)
 {
-    struct buf *b = call_json(c, 200, NO_STORE);
+    struct buf *b = call_json(c, 200, ABOUT_NO_STORE);
     json_bytes(b, "id", c->arg, c->arg_len);
     json_begin(b, "readings", '[');
     for (size_t i = 0; i < n; i++)
@@ -233,8 +231,8 @@ static void write_ahead(struct buf *b, struct app *app, const struct lease_view 
 /* An answer about the node: its head says which one it is. */
 static struct buf *call_about(struct call *c, const struct node_face *f)
 {
-    char fields[sizeof NO_STORE + FACE_LINE_BUF], line[FACE_LINE_BUF];
-    snprintf(fields, sizeof fields, NO_STORE "%s", face_line(f, line));
+    char fields[sizeof ABOUT_NO_STORE + FACE_LINE_BUF], line[FACE_LINE_BUF];
+    snprintf(fields, sizeof fields, ABOUT_NO_STORE "%s", face_line(f, line));
     return call_json(c, 200, fields);
 }
 
@@ -298,7 +296,7 @@ void route_healthz(struct call *c)
     struct node_face face;
     app_face(c->ctx->app, &face);
     struct buf *b = call_about(c, &face);
-    json_text(b, "status", "ok");
+    about_healthy(b);
     call_json_end(c);
 }
 
@@ -312,14 +310,13 @@ void route_readyz(struct call *c)
     struct node_face face;
     app_face(c->ctx->app, &face);
     struct buf *b = call_about(c, &face);
-    json_text(b, "status", "ready");
-    json_text(b, "reason", why);
+    about_ready(b, why);
     call_json_end(c);
 }
 
 void route_metrics(struct call *c)
 {
-    reply_begin(c->r, 200, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n" NO_STORE);
+    reply_begin(c->r, 200, ABOUT_METRICS_FIELDS);
     metrics_write(c->ctx->app, c->r->out);
     reply_end(c->r);
 }
@@ -328,12 +325,5 @@ void route_metrics(struct call *c)
 
 void route_home(struct call *c)
 {
-    reply_http(c->r, 200,
-               "Content-Type: text/html; charset=utf-8\r\n"
-               "Cache-Control: no-cache\r\n"
-               "X-Content-Type-Options: nosniff\r\n"
-               "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
-               "script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
-               "form-action 'none'; frame-ancestors 'none'\r\n",
-               web_index_html, web_index_html_len);
+    reply_http(c->r, 200, ABOUT_PAGE_FIELDS, web_index_html, web_index_html_len);
 }
