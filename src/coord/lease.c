@@ -100,6 +100,11 @@ void lease_slot_params(const struct lease_params *p, const struct meta_record *m
     memcpy(out->name, p->name, strlen(p->name) + 1);
 }
 
+uint64_t lease_noted(const struct lease_params *p, const struct slot_params *s, uint64_t f)
+{
+    return p->noted <= f + s->window + s->max_drift ? p->noted : 0;
+}
+
 int lease_pin_check(const struct lease_params *p, const struct meta_record *m, struct firn_diag *d)
 {
     if (!p->pinned || (p->pin >= m->slot_lo && p->pin < m->slot_hi))

@@ -30,6 +30,7 @@ struct lease_params {
     uint64_t quarantine_ms;  /* 0 with lock bytes; else the window, or skew_max and a renewal */
     bool keep_unused;        /* no give_back; a shared store never gives back */
     struct slot_avoid avoid; /* none */
+    uint64_t noted;          /* no tick above it was stamped before; 0: not known */
     uint64_t since_ms;       /* Unix ms: slots of this name are its own since then; 0: all are */
     bool init;               /* make the records of a shared store that is empty */
     bool fresh; /* with `init`: from now on, as no store was lost that may have granted ticks */
@@ -83,6 +84,10 @@ int64_t lease_tick_ns(const struct lease_params *p, uint64_t tick);
 
 /* Unix ns as a tick; 0 before the epoch. */
 uint64_t lease_tick_at(const struct lease_params *p, int64_t unix_ns);
+
+/* `p->noted`, if the tick may have been stamped as the clock is now; else 0: the clock was set back
+ * far, and IDs that rise would have to wait for it. It only ever raises where a grant begins. */
+uint64_t lease_noted(const struct lease_params *p, const struct slot_params *s, uint64_t f);
 
 /* FIRN_ERANGE: the store does not have the slot that the node is pinned to. */
 int lease_pin_check(const struct lease_params *p, const struct meta_record *m, struct firn_diag *d);

@@ -146,12 +146,13 @@ static uint64_t quarantine_left(const struct slot_node *n, const struct slot_now
 /* Whether to wait for the slot held last under this name, whose `until` is ahead of the limit: what
  * its dead holder stamped may be ahead of the clock, and only that slot begins above it. A clock
  * that runs gets there; if it stands still, or was set back far, any slot is better than none. Only
- * a lock byte tells that the holder is dead, and a process that had a slot orders by `last`. */
+ * a lock byte tells that the holder is dead, and a process that had a slot, or that knows how far
+ * its predecessor stamped, orders by `last`. */
 static bool worth_waiting(struct slot_node *n, const struct slot_now *now, uint64_t until)
 {
     uint64_t reach = n->params.window + n->params.max_drift, begin = now->f + n->params.max_drift;
     uint64_t ticks = until > begin ? until - begin : 0;
-    if (!n->params.use_lock || n->grant.gen > 0 || ticks > reach)
+    if (!n->params.use_lock || n->grant.gen > 0 || now->last > 0 || ticks > reach)
         return false;
     if (n->patience_ms_ == 0) /* what was stamped ahead is at most max_drift ahead of its clock */
         n->patience_ms_ = now->mono_ms + min64(ticks, 2 * n->params.max_drift) +

@@ -82,7 +82,7 @@ static struct slot_now read_now(struct lease *l, uint64_t last, struct clock_rea
     l->world.read_clock(l->world.user, reading);
     reading->store = l->store_ns_ ? l->store_ns_ + (reading->boot - l->store_boot_ns_) : 0;
     return (struct slot_now){ .f = lease_tick(l, reading->mono),
-                              .last = last,
+                              .last = max64(last, l->noted_),
                               .mono_ms = (uint64_t)reading->mono / 1000000u };
 }
 
@@ -274,6 +274,7 @@ static int check_meta(struct lease *l, struct firn_diag *d)
 static int start_node(struct lease *l, struct firn_diag *d)
 {
     const struct meta_record *m = &l->meta;
+    struct clock_reading reading;
     struct slot_params s;
     struct nonce me;
     draw(l, &me);
@@ -298,6 +299,7 @@ static int start_node(struct lease *l, struct firn_diag *d)
     }
     firn_assert(l->node.grant.gen == 0 && l->locked_ == UINT32_MAX);
     l->node.floor = m->floor;
+    l->noted_ = lease_noted(&l->params, &s, read_now(l, 0, &reading).f);
     l->born_ = true;
     return 0;
 }

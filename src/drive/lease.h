@@ -47,6 +47,7 @@ struct lease {
     bool held_;       /* sequences are held, as far as known (hold.h) */
     bool sound_;      /* the clock alone is missing; the store is the one that it should be */
     uint32_t locked_; /* slot whose lock byte is held, or UINT32_MAX */
+    uint64_t noted_;  /* what was stamped before this process, at most; 0: not known */
     uint64_t highest_until_;
     uint64_t sane_floor_;  /* meta's floor when a write was last confirmed; higher: a FENCE since */
     uint64_t meta_due_ms_; /* shared: when to read meta again */

@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "drive/hold.h"
 #include "id/diag.h"
+#include "store/note.h"
 #include "store/slotlock.h"
 #include "platform/mono.h"
 
@@ -332,6 +333,9 @@ static int open_store(struct coordinator *c, struct firn_diag *d)
                           : firn_store_open(o->store, o->store_timeout_ms, &c->store, d);
     if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
         r = slot_lock_open(c->opts.store + 7, o->lease.layout, o->lease.slots, &c->slots, d);
+    if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
+        c->note = note_open(c->opts.store + 7);
+    c->opts.lease.noted = c->note ? atomic_load(&c->note->tick) : 0;
     if (r == 0)
         tickets_init_table(&c->tickets, c->store, c->ranges.table, NULL, NULL);
     if (r == 0) {
@@ -422,6 +426,7 @@ static void free_all(struct coordinator *c)
     ranges_done(&c->ranges);
     firn_store_close(c->store);
     slot_lock_close(&c->slots);
+    note_close(c->note);
     pthread_mutex_destroy(&c->mutex);
     pthread_cond_destroy(&c->wake);
     nodes_free(c->nodes);
@@ -477,6 +482,11 @@ int coordinator_start(const struct coordinator_opts *o, struct board *board,
 const struct coordinator_stats *coordinator_stats(const struct coordinator *c)
 {
     return &c->stats;
+}
+
+_Atomic uint64_t *coordinator_note(struct coordinator *c)
+{
+    return c->note ? &c->note->tick : NULL;
 }
 
 const struct leases_stats *coordinator_leases(const struct coordinator *c)

@@ -73,6 +73,10 @@ struct ranges *coordinator_ranges(struct coordinator *c);
 FIRN_MUSTUSE int outbox_new(struct loop *loop, struct outbox **out);
 void outbox_free(struct outbox *o);
 
+/* Where the loops note up to which tick they stamped (numbers_set_note()), or NULL; it lives until
+ * coordinator_stop() returns. */
+_Atomic uint64_t *coordinator_note(struct coordinator *c);
+
 /* From any thread: slots that other stores' nodes use, as lease_avoid(). */
 void coordinator_avoid(struct coordinator *c, const struct slot_avoid *slots, bool yield);
 

@@ -24,6 +24,7 @@ struct coordinator {
     struct census census;
     struct lease_world world;
     struct slot_lock slots;
+    struct note_page *note;  /* of an SQLite file, or NULL */
     struct slot_avoid avoid; /* under the mutex, with the two flags */
     bool avoid_new, yield;
     struct coordinator_stats stats;

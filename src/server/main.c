@@ -347,6 +347,8 @@ static int start_coordinator(struct firn_diag *d)
         r = ask_peers(layout, &o.lease.avoid, d);
     if (r == 0)
         r = coordinator_start(&o, &app.board, &app.coordinator, d);
+    if (r == 0)
+        numbers_set_note(app.numbers, coordinator_note(app.coordinator));
     for (size_t i = 0; i < app.loops && r == 0; i++)
         r = ticket_desk_new(app.coordinator, app.ctx[i].outbox, &app.ctx[i].desk);
     return r;

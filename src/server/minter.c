@@ -17,8 +17,9 @@ struct minter {
     struct stamps *stamps; /* of the grant that this loop stands on; NULL: none */
     uint64_t version;      /* of the board when it was last looked at */
     bool tight[LEASED_N];
-    uint64_t noted; /* stamps_ticks() when the highest tick was last told */
-    uint32_t drawn; /* numbers since the room was looked at */
+    uint64_t noted;             /* stamps_ticks() when the highest tick was last told */
+    uint32_t drawn;             /* numbers since the room was looked at */
+    uint64_t covered[LEASED_N]; /* the highest tick of the layout that was noted */
     _Atomic uint64_t counted[KINDS_MAX];
     struct firn_mint *mint[KINDS_MAX];
 };
@@ -70,6 +71,17 @@ static inline void drawn(struct minter *m, enum leased which, size_t n)
     minter_room(m, which, &room);
 }
 
+/* Before an ID is handed out: the note of what was stamped is not below it. */
+static inline void cover(struct minter *m, enum leased which, uint64_t id)
+{
+    struct firn_bits time = m->plan->layout[which].field[FIRN_FIELD_TIME];
+    uint64_t tick = id >> time.shift & ((UINT64_C(1) << time.width) - 1);
+    if (__builtin_expect(tick > m->covered[which], 0)) {
+        m->covered[which] = tick;
+        numbers_cover(m->numbers, which, tick);
+    }
+}
+
 int minter_number(struct minter *m, enum leased which, uint64_t *out)
 {
     for (;;) {
@@ -79,6 +91,8 @@ int minter_number(struct minter *m, enum leased which, uint64_t *out)
             follow(m); /* another loop has seen a newer grant, or the end */
             continue;
         }
+        if (r == 0)
+            cover(m, which, *out);
         drawn(m, which, 1);
         return r;
     }
@@ -103,6 +117,8 @@ int minter_numbers(struct minter *m, enum leased which, uint64_t shard, uint64_t
         follow(m);
     }
     firn_assert(r != 0 || (*out_n > 0 && *out_n <= n), "%zu of %zu", *out_n, n);
+    if (r == 0)
+        cover(m, which, ids[*out_n - 1]); /* they rise */
     drawn(m, which, r ? 1 : *out_n);
     if (r == 0 && shard)
         for (size_t i = 0; i < *out_n; i++)

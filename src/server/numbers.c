@@ -7,6 +7,7 @@
  * Tested in tests/unit/server/minter.c.
  */
 #include "server/numbers.h"
+#include "coord/lease_ticks.h"
 #include "id/minmax.h"
 #include "platform/assert.h"
 
@@ -27,6 +28,7 @@ struct numbers {
     struct stamps_above above;
     bool closed;
     _Atomic uint64_t last;
+    _Atomic uint64_t *note; /* or NULL; constant once loops run */
     uint32_t held_n;
     struct held held[];
 };
@@ -54,11 +56,11 @@ void numbers_free(struct numbers *n)
     free(n);
 }
 
-static void raise_last(struct numbers *n, uint64_t tick)
+static void raise(_Atomic uint64_t *word, uint64_t tick)
 {
-    uint64_t old = atomic_load_explicit(&n->last, memory_order_relaxed);
+    uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
     while (tick > old && !atomic_compare_exchange_weak_explicit(
-                             &n->last, &old, tick, memory_order_relaxed, memory_order_relaxed)) {
+                             word, &old, tick, memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
@@ -67,7 +69,7 @@ static void end_grant(struct numbers *n)
     if (n->now)
         stamps_end(&n->now->stamps, n->plan, &n->above);
     n->now = NULL;
-    raise_last(n, stamps_above_highest(&n->above, n->plan));
+    raise(&n->last, stamps_above_highest(&n->above, n->plan));
 }
 
 static struct held *unused(struct numbers *n)
@@ -104,6 +106,17 @@ struct stamps *numbers_follow(struct numbers *n, struct stamps *old, uint64_t *v
     return s;
 }
 
+void numbers_set_note(struct numbers *n, _Atomic uint64_t *note)
+{
+    n->note = note;
+}
+
+void numbers_cover(struct numbers *n, enum leased which, uint64_t tick)
+{
+    if (n->note)
+        raise(n->note, lease_ticks_stamped(&n->plan->layout[which], &n->plan->lease, tick));
+}
+
 const struct firn_clock *numbers_clock(const struct numbers *n)
 {
     return &n->clock.base;
@@ -116,7 +129,7 @@ _Atomic uint64_t *numbers_last(struct numbers *n)
 
 void numbers_note(struct numbers *n, const struct stamps *s)
 {
-    raise_last(n, stamps_highest(s, n->plan));
+    raise(&n->last, stamps_highest(s, n->plan));
 }
 
 uint64_t numbers_close(struct numbers *n)

@@ -22,6 +22,13 @@ void numbers_free(struct numbers *n);
  * answers FIRN_ECLOSED, there is no need to ask again. */
 struct stamps *numbers_follow(struct numbers *n, struct stamps *old, uint64_t *version);
 
+/* Before the first draw: keep `note` at or above every tick (of the lease) that is handed out, also
+ * for a process that starts after this one was killed. Borrowed; NULL: there is none. */
+void numbers_set_note(struct numbers *n, _Atomic uint64_t *note);
+
+/* An ID with this tick of the layout is about to be handed out; needed once for a tick. */
+void numbers_cover(struct numbers *n, enum leased which, uint64_t tick);
+
 /* The clock that they stamp by. */
 const struct firn_clock *numbers_clock(const struct numbers *n);
 

@@ -4,6 +4,7 @@
 #include "id/diag.h"
 #include "id/fnv.h"
 #include "platform/assert.h"
+#include "store/note.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,10 @@ enum {
     CHECKPOINT_PAGES = 1000, /* SQLite's own default */
     WAL_HEADER = 32,
     WAL_SALT_AT = 16,
+    SHM_HEADER = 48, /* of the index of the log, twice; https://sqlite.org/walformat.html */
+    SHM_REGION = 32768,
+    SHM_FRAMES_AT = 16,
+    SHM_SALT_AT = 32,
     PLACE = 512, /* of one of the mark's two texts: no write tears both */
     TEXT_MAX = 160,
     STAMPS_MAX = 8, /* in one write */
@@ -202,6 +207,7 @@ static int read_salt(sqlite3 *db, uint8_t out[8])
 static int on_commit(void *user, sqlite3 *db, const char *name, int pages)
 {
     struct wal_guard *g = user;
+    g->frames = pages > 0 ? (uint32_t)pages : 0;
     if (pages >= CHECKPOINT_PAGES) {
         (void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         g->stamped = false;
@@ -239,8 +245,33 @@ int wal_guard_init(struct wal_guard *g, const char *path, struct firn_diag *d)
 
 void wal_guard_done(struct wal_guard *g)
 {
+    note_close(g->note);
+    g->note = NULL;
     free(g->path);
     g->path = NULL;
+}
+
+/* The log as the connection's last read found it, in the words of a note; 0: not known. Through
+ * SQLite's own mapping: closing a descriptor of -shm would drop the locks of this process. */
+static uint64_t log_found(sqlite3 *db)
+{
+    sqlite3_file *f = NULL;
+    void volatile *shm = NULL;
+    uint8_t head[2 * SHM_HEADER];
+    uint32_t frames;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&f) != SQLITE_OK ||
+        !f || !f->pMethods || f->pMethods->iVersion < 2 ||
+        f->pMethods->xShmMap(f, 0, SHM_REGION, 0, &shm) != SQLITE_OK || !shm)
+        return 0;
+    for (size_t i = 0; i < sizeof head; i++) {
+        if (i == SHM_HEADER)
+            atomic_thread_fence(memory_order_acquire); /* writers write the second one first */
+        head[i] = ((volatile uint8_t *)shm)[i];
+    }
+    if (memcmp(head, head + SHM_HEADER, SHM_HEADER) != 0)
+        return 0; /* another process writes just now */
+    memcpy(&frames, head + SHM_FRAMES_AT, sizeof frames);
+    return note_log(head + SHM_SALT_AT, frames);
 }
 
 int wal_guard_connected(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
@@ -249,10 +280,14 @@ int wal_guard_connected(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
     uint64_t stamp;
     if (g->known)
         return same_files(g) ? 0 : say_gone(g, d);
-    uint64_t mark = marked(g->path); /* first: a stamp may be raised meanwhile, and then its mark */
+    if (!g->note)
+        g->note = note_open(g->path);
+    /* First: a stamp may be raised meanwhile, and then its mark. */
+    uint64_t mark = marked(g->path), noted = g->note ? g->note->stamp : 0;
+    uint64_t log = g->note ? g->note->log : 0;
     if (read_stamp(db, &stamp) != SQLITE_OK)
         return firn__diag(d, FIRN_EIO, 0, "cannot read %.70s: %.60s", g->path, sqlite3_errmsg(db));
-    g->lost = mark > stamp;
+    g->lost = mark > stamp || noted > stamp || note_log_lacks(log, log_found(db));
     if (look(g, "-wal", &wal) && look(g, "-shm", &shm)) {
         g->known = true;
         g->dev = wal.st_dev;
@@ -264,13 +299,34 @@ int wal_guard_connected(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
     return 0;
 }
 
+static bool has_records(sqlite3 *db)
+{
+    sqlite3_stmt *st;
+    if (sqlite3_prepare_v2(db, "SELECT 1 FROM register LIMIT 1", -1, &st, NULL) != SQLITE_OK)
+        return true;
+    int rc = sqlite3_step(st);
+    sqlite3_finalize(st);
+    return rc != SQLITE_DONE;
+}
+
+/* The cure is the same wherever it is told: by a halted firnd, `firn admin fence`, the doctor. */
+static int say_lost(const struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
+{
+    if (has_records(db))
+        return firn__diag(d, FIRN_ESTORE, 0,
+                          "%.60s lost commits, its -wal file is missing, cut or older: restore it, "
+                          "or `firn admin fence --skip N`",
+                          g->path);
+    return firn__diag(d, FIRN_ESTORE, 0,
+                      "%.60s lost commits, all of them: put back its -wal or a backup; or remove "
+                      "all its files, then `firn admin init`",
+                      g->path);
+}
+
 int wal_guard_check(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
 {
     if (g->lost)
-        return firn__diag(d, FIRN_ESTORE, 0,
-                          "%.60s lost commits, its -wal file is missing or older: restore it, or "
-                          "`firn admin fence --skip N`",
-                          g->path);
+        return say_lost(g, db, d);
     if (!g->gone && (!g->known || same_files(g)))
         return 0;
     if (!g->gone) /* all that was committed is still in the open log: save it, once */
@@ -286,7 +342,11 @@ static int stamp_and_mark(struct wal_guard *g, sqlite3 *db, uint64_t above)
     if (rc != SQLITE_OK)
         return rc;
     firn_assert(stamp > above, "stamp=%" PRIu64 " above=%" PRIu64, stamp, above);
-    return raise_mark(g->path, stamp) == 0 ? SQLITE_OK : SQLITE_IOERR;
+    if (raise_mark(g->path, stamp) != 0)
+        return SQLITE_IOERR;
+    if (g->note)
+        note_raise(&g->note->stamp, stamp);
+    return SQLITE_OK;
 }
 
 int wal_guard_committed(struct wal_guard *g, sqlite3 *db)
@@ -295,8 +355,12 @@ int wal_guard_committed(struct wal_guard *g, sqlite3 *db)
     int rc = g->accepted ? SQLITE_IOERR_SHORT_READ : read_salt(db, salt);
     /* A log may be begun anew between two commits: the stamp must be in the one that is left. */
     for (int i = 0; i < STAMPS_MAX && rc == SQLITE_OK; i++) {
-        if (g->stamped && memcmp(salt, g->salt, sizeof salt) == 0)
+        if (g->stamped && memcmp(salt, g->salt, sizeof salt) == 0) {
+            /* The same log before and after the last commit: so its frames are this log's. */
+            if (g->note)
+                note_log_raise(&g->note->log, note_log(salt, g->frames));
             return SQLITE_OK;
+        }
         memcpy(g->salt, salt, sizeof salt);
         g->stamped = true; /* the hook takes it back if it runs a checkpoint */
         rc = stamp_and_mark(g, db, 0);
@@ -311,7 +375,12 @@ int wal_guard_accept(struct wal_guard *g, sqlite3 *db, bool forever, struct firn
 {
     g->accepted = !forever && (g->accepted || g->lost);
     g->lost = false;
-    if (!forever || stamp_and_mark(g, db, marked(g->path)) == SQLITE_OK)
+    if (!forever)
+        return 0;
+    uint64_t mark = marked(g->path), noted = g->note ? g->note->stamp : 0;
+    if (g->note)
+        g->note->log = 0; /* frames that are gone for good */
+    if (stamp_and_mark(g, db, noted > mark ? noted : mark) == SQLITE_OK)
         return 0;
     return firn__diag(d, FIRN_EIO, 0, "cannot write %.100s: %.60s", g->path, sqlite3_errmsg(db));
 }

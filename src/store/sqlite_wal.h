@@ -16,13 +16,20 @@
  *       then no longer shows that the rest of the log is there.
  * So the stamp in the database is never below the mark, whoever checkpoints, closes or crashes when
  * and however often, unless commits were lost: then the mark is higher, and the store halts. A mark
- * that is missing, torn or of another file says nothing. The stamp lies in the log that it guards:
- * a log of which only the end is missing is not noticed.
+ * that is missing, torn or of another file says nothing.
+ *
+ * Two more losses leave mark and stamp equal: a log of which only the end is missing, and an older
+ * state of the whole folder. The note (note.h), which is not in the folder, tells both until the
+ * next boot: it has the highest stamp, and how many frames the log with these salts had after the
+ * last commit that was acknowledged. Each log that is begun anew has a stamp of its own, so an
+ * older state has either a lower stamp, or the same log with fewer frames.
  */
 #ifndef FIRN_STORE_SQLITE_WAL_H
 #define FIRN_STORE_SQLITE_WAL_H
 
 #include "store/store.h"
+
+struct note_page;
 
 #include <sqlite3.h>
 #include <sys/types.h>
@@ -32,11 +39,13 @@ struct wal_guard {
     bool known; /* the inodes below are those of the files that were opened */
     dev_t dev;
     ino_t wal, shm;
-    bool stamped;    /* the log with these salts has a stamp of this connection */
-    uint8_t salt[8]; /* of the log's header */
-    bool lost;       /* the mark was higher than the stamp when the file was opened */
-    bool accepted;   /* it was, and an operator repairs it: no stamp until that is done */
-    bool gone;       /* -wal or -shm was removed or replaced while the file was open */
+    bool stamped;           /* the log with these salts has a stamp of this connection */
+    uint8_t salt[8];        /* of the log's header */
+    uint32_t frames;        /* in the log after this connection's last commit */
+    struct note_page *note; /* of the database, or NULL */
+    bool lost;              /* mark or note told so when the file was opened */
+    bool accepted;          /* it was, and an operator repairs it: no stamp until that is done */
+    bool gone;              /* -wal or -shm was removed or replaced while the file was open */
 };
 
 FIRN_MUSTUSE int wal_guard_init(struct wal_guard *g, const char *path, struct firn_diag *d);

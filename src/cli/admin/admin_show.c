@@ -322,7 +322,8 @@ static void check_members(struct ward *w, struct firn_store *store)
         show_members(w, view, n);
 }
 
-static void examine(struct ward *w, const struct survey *v)
+/* `lost`: the store itself said what happened to its records. */
+static void examine(struct ward *w, const struct survey *v, bool lost)
 {
     const struct meta_record *m = &v->meta;
     char a[WHEN_BUF];
@@ -330,10 +331,12 @@ static void examine(struct ward *w, const struct survey *v)
         bool any = false;
         for (uint32_t i = 0; i < v->n; i++)
             any |= v->slot[i].present;
-        find(w, 2, "records", "%s",
-             any ? "there are slots but no meta record: the store is damaged. Stop all users, then "
-                   "`firn admin init --recover`"
-                 : "there are none: make them with `firn admin init`, or correct the address");
+        if (any || !lost)
+            find(
+                w, 2, "records", "%s",
+                any ? "there are slots but no meta record: the store is damaged. Stop all users, then "
+                      "`firn admin init --recover`"
+                    : "there are none: make them with `firn admin init`, or correct the address");
         return;
     }
     find(w, 0, "records", "layout %s", m->layout);
@@ -384,15 +387,16 @@ static int ward_close(struct ward *w)
     return output_finish(w->bad ? STATUS_FAILED : STATUS_OK);
 }
 
-/* What makes a store refuse by itself. */
-static void check_whole(struct ward *w, struct firn_store *store)
+/* What makes a store refuse by itself. True: it lost something, or is not the one that it was. */
+static bool check_whole(struct ward *w, struct firn_store *store)
 {
     struct firn_diag d = { 0 };
-    bool held = false;
-    if (firn_store_check(store, &d) == FIRN_ESTORE)
+    bool held = false, lost = firn_store_check(store, &d) == FIRN_ESTORE;
+    if (lost)
         find(w, 2, "store", "%s", d.text);
     if (hold_read(store, &held, &d) == 0 && held)
         find(w, 2, "sequences", "%s", HOLD_TEXT);
+    return lost;
 }
 
 int admin_doctor(struct firn_store *store, bool json)
@@ -406,8 +410,7 @@ int admin_doctor(struct firn_store *store, bool json)
     }
     ward_open(&w, json);
     check_members(&w, store);
-    check_whole(&w, store);
-    examine(&w, &v);
+    examine(&w, &v, check_whole(&w, store));
     free(v.slot);
     return ward_close(&w);
 }

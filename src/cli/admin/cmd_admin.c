@@ -310,10 +310,8 @@ static int fence(struct firn_store *store, uint64_t numbers)
     struct firn_diag d = { 0 };
     bool held = false, lost = firn_store_check(store, &d) == FIRN_ESTORE;
     struct firn_record rec;
-    if (lost && setup_read_meta(store, &m, &rec, &d) == FIRN_ENOENT)
-        return say_failed("all records of the store are lost: put back its -wal file or a backup; "
-                          "or remove it with its -wal, -shm and .mark files, begin anew with `firn "
-                          "admin init`, and create its sequences above the numbers used");
+    if (lost && setup_read_meta(store, &m, &rec, NULL) == FIRN_ENOENT)
+        return say_failed("%s; create its sequences above the numbers used", d.text);
     int r = known(store, &e, &m);
     if (r >= 0)
         return r;

@@ -71,6 +71,22 @@ T_TEST(lease_node_parameters)
     T_OK(s.give_back && s.use_lock);
 }
 
+/* A note counts as far as a clock that runs may have stamped; beyond that it was set back. */
+T_TEST(lease_noted_near_the_clock)
+{
+    struct lease_params p = { .tick_ms = 1 };
+    struct slot_params s = { .window = 3000, .max_drift = 5000 };
+    static const uint64_t f = 1000000;
+    static const struct {
+        uint64_t noted, counts;
+    } row[] = { { 0, 0 },        { 1, 1 },         { f, f }, { f + 8000, f + 8000 },
+                { f + 8001, 0 }, { UINT64_MAX, 0 } };
+    for (size_t i = 0; i < T_LEN(row); i++) {
+        p.noted = row[i].noted;
+        T_EQ(lease_noted(&p, &s, f), row[i].counts, "row %zu", i);
+    }
+}
+
 T_TEST(lease_pinned_to_a_slot)
 {
     struct lease_params p = params(true);

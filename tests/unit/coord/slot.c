@@ -215,6 +215,24 @@ T_TEST(slot_sticky_beyond_the_limit_is_waited_for)
     T_EQ(b.n.grant.from, r.until);
 }
 
+/* A process that knows how far its predecessor stamped takes any slot at once, and begins above. */
+T_TEST(slot_noted_needs_no_wait)
+{
+    setup();
+    struct slot_record r = get(1);
+    memcpy(r.name, "me", 3);
+    r.epoch = 1;
+    r.until = b.now.f + b.n.params.max_drift + 60;
+    put(1, &r);
+    b.now.last = b.now.f + 7;
+    T_EQ(until_cas_in(0), 0);
+    T_EQ(b.a.slot, 0);
+    slot_cas_done(&b.n, &b.now, apply());
+    T_EQ(b.n.grant.from, b.now.last + 1);
+    r = get(1);
+    T_EQ(r.until, b.now.f + b.n.params.max_drift + 60); /* its own stays as it was */
+}
+
 /* But not for ever, not if the clock was set back far, and not if its holder lives. */
 T_TEST(slot_sticky_is_left_when_the_clock_stands_still)
 {

@@ -133,6 +133,31 @@ T_TEST(minter_stops_when_the_grant_is_closed)
     board_done(&board);
 }
 
+/* Whatever is handed out is noted first, in the ticks of the lease. */
+T_TEST(minter_notes_what_it_stamps)
+{
+    struct minter *m;
+    uint64_t ids[9000];
+    _Atomic uint64_t note = 0;
+    make_world("firn");
+    T_EQ(minter_new(&plan, &board, numbers, &m), 0);
+    numbers_set_note(numbers, &note);
+    grant(1, 3, now_tick, now_tick + 60000, false);
+    for (int i = 0; i < 30; i++) {
+        enum leased which = (enum leased)(i % LEASED_N);
+        size_t n = 1;
+        T_EQ(minter_numbers(m, which, 0, ids, i & 4 ? T_LEN(ids) : 1, &n), 0);
+        uint64_t tick = parts_of(which, ids[n - 1]).field[FIRN_FIELD_TIME];
+        T_OK(note >= lease_ticks_stamped(&plan.layout[which], &plan.lease, tick), "kind %d", which);
+    }
+    note = UINT64_MAX; /* it never falls */
+    T_EQ(minter_number(m, LEASED_SNOWFLAKE, ids), 0);
+    T_EQ(note, UINT64_MAX);
+    minter_free(m);
+    numbers_free(numbers);
+    board_done(&board);
+}
+
 /* A layout that writes the same numbers as TSIDs, with another text, shares their generator. */
 T_TEST(minter_equal_numbers_come_from_one_generator)
 {
