@@ -10,16 +10,18 @@
 #include "raft/core/core.h"
 
 struct disk;
+struct folder;
 
 struct disk_opts {
     const char *dir; /* exists; borrowed during disk_open() */
     /* Called from the disk's thread when disk_saved() has grown or disk_problem() has changed. */
     void (*moved)(void *user);
     void *user;
+    const struct folder *folder; /* instead of `dir`: for tests; NULL: none */
 };
 
 struct disk_loaded { /* what the folder had; free with disk_loaded_done() */
-    bool any;        /* false: the folder had no log */
+    bool any;        /* false: nothing was ever saved in this folder */
     struct core_saved_state state;
     void *memory_;
 };

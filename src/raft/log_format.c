@@ -125,7 +125,7 @@ size_t log_entry_size(const char *p, uint64_t *out_index)
 {
     firn_assert(p[0] == ENTRY, "kind=%d", p[0]);
     *out_index = load_be64(p + RECORD_HEAD);
-    return RECORD_HEAD + 16 + load_be32(p + 4);
+    return LOG_ENTRY_HEAD + load_be32(p + 4);
 }
 
 int log_batch_end(struct log_file *f, struct buf *b, uint64_t *out_offset)
@@ -208,9 +208,12 @@ static int next_batch(const char *file, size_t len, struct log_content *c, size_
     return 0;
 }
 
-static uint64_t last_term(const struct log_content *c)
+/* The term that an entry at `index` has at least. */
+static uint64_t term_before(const struct log_content *c, uint64_t index)
 {
-    return c->entries > 0 ? c->entry[c->entries - 1].term : c->snapshot.term;
+    return c->entries > 0              ? c->entry[c->entries - 1].term
+           : index > c->snapshot.index ? c->snapshot.term
+                                       : 0;
 }
 
 static int read_entry(struct log_content *c, const struct core_entry *e)
@@ -218,8 +221,9 @@ static int read_entry(struct log_content *c, const struct core_entry *e)
     /* An empty log may go on behind the snapshot, too. */
     if (c->entries == 0 && e->index == c->snapshot.index + 1)
         c->first = e->index;
-    if (e->index != c->first + c->entries || e->term < last_term(c) || e->term > c->term ||
-        e->type < ENTRY_NOTHING || e->type > ENTRY_CONFIG || e->len > CORE_ENTRY_BYTES_MAX)
+    if (e->index != c->first + c->entries || e->term < term_before(c, e->index) ||
+        e->term > c->term || e->type < ENTRY_NOTHING || e->type > ENTRY_CONFIG ||
+        e->len > CORE_ENTRY_BYTES_MAX)
         return FIRN_EFORMAT;
     if (c->entries == c->cap_) {
         size_t cap = c->cap_ ? 2 * c->cap_ : 64;

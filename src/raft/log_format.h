@@ -34,7 +34,8 @@
 enum {
     LOG_SECTOR = 512,
     LOG_CHUNK = 1 << 20, /* a file grows by this many zeros, or a multiple */
-    LOG_RECORD_MAX = CORE_ENTRY_BYTES_MAX + 64,
+    LOG_ENTRY_HEAD = 24, /* bytes of an ENTRY record beside the entry's */
+    LOG_SNAPSHOT_HEAD_MAX = 64 + CORE_CONFIG_BYTES_MAX, /* of snapshot_head() */
 };
 
 /* ---- writing: log_begin() or log_batch_begin(), log_add_...(), log_batch_end() ---- */
