@@ -34,6 +34,7 @@ enum {
     CORE_APPEND_BYTES_MAX = 256 * 1024, /* entries of one message, unless one entry is longer */
     CORE_ENTRY_BYTES_MAX = 1 << 20,
     CORE_CHUNK_BYTES = 256 * 1024, /* of a snapshot, in one message */
+    CORE_SAVES_MAX = 64,           /* under way; core_save() gives no more until some are saved */
 };
 
 /* ---- members ---- */
@@ -151,7 +152,9 @@ struct core_saved_state { /* what the disk had */
 };
 
 /* FIRN_ENOMEM. FIRN_EFORMAT: indexes have a hole, terms go back, a configuration cannot be read.
- * After it, core_apply() gives the snapshot, if there is one. */
+ * FIRN_EINVAL: no id or time-out.
+ * After it, core_apply() gives the snapshot, if there is one. Entries that do not fit the snapshot
+ * (a crash while the disk stored it) are dropped. */
 FIRN_MUSTUSE int core_new(const struct core_opts *o, const struct core_saved_state *s,
                           uint64_t now_ms, struct core **out);
 void core_free(struct core *c);
@@ -173,10 +176,10 @@ void core_receive(struct core *c, const struct core_message *m, uint64_t now_ms)
 FIRN_MUSTUSE int core_propose(struct core *c, const char *bytes, size_t len, uint64_t *out_index);
 
 /* Make `config` the members: it differs from the newest configuration by one member added, removed
- * or with another role. FIRN_EAGAIN: does not lead, or hands over, or has not yet committed an
- * entry of its term, or another change is not committed. FIRN_ECONFLICT: a majority of `config`'s
- * voters was not heard from within the last election time-out, counting a voter that is added as
- * heard only when it has caught up. FIRN_EINVAL: more than one difference, or no voter left. */
+ * or with another role or address. FIRN_EAGAIN: does not lead, or hands over, or has not yet
+ * committed an entry of its term, or another change is not committed. FIRN_ECONFLICT: a majority of
+ * `config`'s voters was not heard from within the last election time-out, counting a voter that is
+ * added as heard only when it has caught up. FIRN_EINVAL: not one difference, or no voter left. */
 FIRN_MUSTUSE int core_change(struct core *c, const struct core_config *config, uint64_t *out_index);
 
 /* Disaster: without asking anyone, as a member that has lost its majority for good, make `config`
@@ -189,13 +192,14 @@ FIRN_MUSTUSE int core_force(struct core *c, const struct core_config *config);
 FIRN_MUSTUSE int core_transfer(struct core *c, uint64_t to);
 
 /* Begin to show that this member leads now. Returns the number of the question: when core_shown()
- * has reached it, and core_applied() the commit index of that moment, what was applied is current.
- * 0: does not lead. */
+ * has reached it, and core_applied() the commit index of the moment when it did, what was applied
+ * is current. Nothing is shown before core_settled(). 0: does not lead. */
 uint64_t core_ask(struct core *c);
 uint64_t core_shown(const struct core *c);
 
-/* A snapshot of the state machine after core_applied(): copied, saved, and then the log before
- * index - keep goes. */
+/* A snapshot of the state machine after core_applied(): copied, saved, and then the log up to
+ * index - keep goes. FIRN_EAGAIN: another one is being saved. FIRN_EINVAL: nothing was applied
+ * since the last. FIRN_ENOMEM. */
 FIRN_MUSTUSE int core_snapshot(struct core *c, const char *bytes, size_t len, uint64_t keep);
 
 void core_set_election(struct core *c, uint32_t election_ms);
@@ -205,12 +209,12 @@ void core_set_election(struct core *c, uint32_t election_ms);
 struct core_save {
     uint64_t number;                      /* 1, 2, 3, ... */
     uint64_t term, vote;                  /* always the ones to have with this save */
-    uint64_t truncate;                    /* entries from this index on are removed; 0: none */
+    uint64_t truncate;                    /* entries from this index on are removed, if there are
+                                             any; 0: none */
     uint64_t first, entries;              /* appended, after that: core_entry_at() gives each */
     const struct core_snapshot *snapshot; /* to be stored, before the rest; NULL: none */
-    uint64_t log_first; /* with a snapshot: what the log begins with afterwards. Entries before it
-                           go; with log_first > snapshot->index + entries of the old log nothing of
-                           the old log stays */
+    uint64_t log_first; /* with a snapshot: entries before this one go. A leader's snapshot has
+                           log_first == truncate == snapshot->index + 1: nothing of the log stays */
 };
 /* False: nothing (more) to save. */
 bool core_save(struct core *c, struct core_save *out);
