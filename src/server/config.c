@@ -2,9 +2,13 @@
  * Checks of firnd's configuration that need more than one setting, and questions about it.
  */
 #include "server/config.h"
+#include "coord/slot.h"
+#include "firn/layout.h"
 #include "server/cluster.h"
 #include "wire/url.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -53,6 +57,32 @@ static int check_member(const struct config *c, struct firn_diag *diag)
                         "store out, or say store: \"raft:\"");
 }
 
+static int check_pin(const struct config *c, struct firn_diag *diag)
+{
+    struct firn_layout l;
+    if (strcmp(c->worker_id, "auto") == 0 ||
+        firn_layout_parse(c->layout, strlen(c->layout), 0, &l, NULL) != 0) /* checked before */
+        return 0;
+    uint64_t has = firn_layout_slots(&l), max = has < SLOTS_MAX ? has : SLOTS_MAX;
+    if (strtoull(c->worker_id, NULL, 10) < max)
+        return 0;
+    return config_fault(&c->base, "worker_id", FIRN_ERANGE, diag,
+                        "%s is too large; the layout has the slots 0 to %" PRIu64, c->worker_id,
+                        max - 1);
+}
+
+static int check_peers(const struct config *c, struct firn_diag *diag)
+{
+    char show[CONFIG_SHOWN_BUF];
+    for (size_t i = 0; i < c->peers.n; i++)
+        if (c->peers.v[i].port == 0)
+            return config_fault(&c->base, "peers", FIRN_ERANGE, diag,
+                                "%s has port 0, which no server listens on; give the peer's home "
+                                "port, 9000 by default",
+                                config_shown(c->peers.v[i].host, show));
+    return 0;
+}
+
 int config_check(const void *config, struct firn_diag *diag)
 {
     const struct config *c = config;
@@ -68,6 +98,10 @@ int config_check(const void *config, struct firn_diag *diag)
     int r = check_addrs(c, diag);
     if (r == 0)
         r = check_member(c, diag);
+    if (r == 0)
+        r = check_pin(c, diag);
+    if (r == 0)
+        r = check_peers(c, diag);
     return r ? r : cluster_check(c, diag);
 }
 

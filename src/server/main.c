@@ -335,13 +335,8 @@ static int start_coordinator(struct firn_diag *d)
                                      .manual_fence = c->fence == CONFIG_FENCE_MANUAL };
     lease_params_of(&app.plan.layout[LEASED_SNOWFLAKE], &o.lease, layout);
     if (strcmp(c->worker_id, "auto") != 0) {
-        uint64_t has = firn_layout_slots(&app.plan.layout[LEASED_SNOWFLAKE]);
         o.lease.pinned = true;
-        o.lease.pin = (uint32_t)strtoul(c->worker_id, NULL, 10);
-        if (o.lease.pin >= has || o.lease.pin >= SLOTS_MAX)
-            return firn__diag(d, FIRN_ERANGE, 0,
-                              "worker_id %s: the layout has the slots 0 to %" PRIu64, c->worker_id,
-                              (has < SLOTS_MAX ? has : SLOTS_MAX) - 1);
+        o.lease.pin = (uint32_t)strtoul(c->worker_id, NULL, 10); /* checked with the settings */
     }
     if (r == 0)
         r = ask_peers(layout, &o.lease.avoid, d);
