@@ -274,20 +274,31 @@ static uint64_t log_found(sqlite3 *db)
     return note_log(head + SHM_SALT_AT, frames);
 }
 
+/* What mark and note tell of the database. */
+static int find_loss(struct wal_guard *g, sqlite3 *db)
+{
+    /* First: a stamp may be raised meanwhile, and then its mark. */
+    uint64_t mark = marked(g->path), noted = g->note ? g->note->stamp : 0;
+    uint64_t log = g->note ? g->note->log : 0, stamp;
+    int rc = read_stamp(db, &stamp);
+    if (rc != SQLITE_OK)
+        return rc;
+    g->lost = mark > stamp || noted > stamp || note_log_lacks(log, log_found(db));
+    /* The next clean end, or commits of a repair, may remove what the note is about. */
+    if (g->lost && mark <= stamp)
+        (void)raise_mark(g->path, stamp + 1);
+    return SQLITE_OK;
+}
+
 int wal_guard_connected(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
 {
     struct stat wal, shm;
-    uint64_t stamp;
     if (g->known)
         return same_files(g) ? 0 : say_gone(g, d);
     if (!g->note)
         g->note = note_open(g->path);
-    /* First: a stamp may be raised meanwhile, and then its mark. */
-    uint64_t mark = marked(g->path), noted = g->note ? g->note->stamp : 0;
-    uint64_t log = g->note ? g->note->log : 0;
-    if (read_stamp(db, &stamp) != SQLITE_OK)
+    if (find_loss(g, db) != SQLITE_OK)
         return firn__diag(d, FIRN_EIO, 0, "cannot read %.70s: %.60s", g->path, sqlite3_errmsg(db));
-    g->lost = mark > stamp || noted > stamp || note_log_lacks(log, log_found(db));
     if (look(g, "-wal", &wal) && look(g, "-shm", &shm)) {
         g->known = true;
         g->dev = wal.st_dev;
@@ -325,7 +336,7 @@ static int say_lost(const struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
 
 int wal_guard_check(struct wal_guard *g, sqlite3 *db, struct firn_diag *d)
 {
-    if (g->lost)
+    if (g->lost && (find_loss(g, db) != SQLITE_OK || g->lost)) /* unless repaired since */
         return say_lost(g, db, d);
     if (!g->gone && (!g->known || same_files(g)))
         return 0;
@@ -373,11 +384,11 @@ int wal_guard_committed(struct wal_guard *g, sqlite3 *db)
 
 int wal_guard_accept(struct wal_guard *g, sqlite3 *db, bool forever, struct firn_diag *d)
 {
+    uint64_t mark = marked(g->path), noted = g->note ? g->note->stamp : 0;
     g->accepted = !forever && (g->accepted || g->lost);
     g->lost = false;
     if (!forever)
         return 0;
-    uint64_t mark = marked(g->path), noted = g->note ? g->note->stamp : 0;
     if (g->note)
         g->note->log = 0; /* frames that are gone for good */
     if (stamp_and_mark(g, db, noted > mark ? noted : mark) == SQLITE_OK)

@@ -394,8 +394,18 @@ static void lost_until_accepted(const char *what)
     firn_store_close(s);
     s = open_sqlite();
     T_EQ(firn_store_accept(s, false, &d), 0, "%s", d.text);
-    T_EQ(put(s, "k", "0", &d), 0, "%s", d.text);
+    for (int64_t i = 0; i < 30; i++) /* as many frames as are missing, or more */
+        T_EQ(put_large(s, "k", i, &d), 0, "%s", d.text);
+    firn_store_close(s);
+    s = open_sqlite(); /* interrupted before the end: still lost */
+    struct firn_store *halted = open_sqlite();
+    T_EQ(firn_store_check(s, &d), FIRN_ESTORE, "%s", what);
+    T_EQ(firn_store_accept(s, false, &d), 0, "%s", d.text);
+    T_EQ(firn_store_check(halted, &d), FIRN_ESTORE, "%s", what);
     T_EQ(firn_store_accept(s, true, &d), 0, "%s", d.text);
+    T_EQ(firn_store_check(halted, &d), 0, "it is told of the repair: %s", d.text);
+    T_EQ(put(halted, "k", "7", &d), 0, "%s", d.text);
+    firn_store_close(halted);
     firn_store_close(s);
     for (int i = 0; i < 2; i++) {
         s = open_sqlite();
