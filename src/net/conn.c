@@ -2,17 +2,22 @@
  * The life of a connection: reading, sending, deadlines and its end.
  *
  * A read lands in the loop's shared buffer, behind the bytes that the connection had left over.
- * conn_pump() (pump.c) parses and answers every whole request in it into the loop's shared output,
- * which is sent with one write. In the common case nothing remains: the connection owns no buffer
- * at all and costs its struct. What does remain is kept: the unfinished request in `in`, unsent
- * bytes in `sending` (libuv has them) and `out` (behind those).
+ * conn_pump() (pump.c) parses and answers every whole request in it into the loop's shared output.
+ * Short answers of the connections that one poll found readable are gathered there and sent one
+ * after another (conn_flush()), so that clients wake up once for several of them. In the common
+ * case nothing remains: the connection owns no buffer at all and costs its struct. What does remain
+ * is kept: the unfinished request in `in`, unsent bytes in `sending` (libuv has them) and `out`
+ * (behind those).
+ *
+ * libuv says when a socket can be read and sends what a socket did not take at once; all else goes
+ * to the socket directly.
  *
  * Deferred replies stand in a queue; conn_settle() flushes the ones that are done from its front,
  * once per turn of the loop. A connection ends in three ways: conn_finish() after its last reply
  * (half-close, then wait for the peer, so that closing with unread input does not destroy the reply
  * on its way), conn_close() at once, or the peer's end, after all its requests have been answered.
  *
- * TLS lies below all that, in three places: on_read() decrypts (conn_unseal()), conn_send()
+ * TLS lies below all that, in three places: conn_read() decrypts (conn_unseal()), conn_send()
  * encrypts, conn_wind_up() sends close_notify.
  */
 #include "net/conn.h"
@@ -22,6 +27,8 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define BIT(n) (1u << (n))
 
@@ -38,14 +45,41 @@ void conn_move(struct conn *c, enum conn_state next)
     c->state = next;
 }
 
+/* recv() and send() of glibc are points of cancellation, which costs a process with threads more
+ * than what they do besides. */
+static ssize_t socket_recv(int fd, char *p, size_t len)
+{
+    ssize_t n;
+    do
+        n = syscall(SYS_recvfrom, fd, p, len, MSG_DONTWAIT, NULL, NULL);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t socket_send(int fd, const char *p, size_t len)
+{
+    ssize_t n;
+    do
+        n = syscall(SYS_sendto, fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* Drops what is behind `len` in a shared buffer, and memory that is rarely needed. */
+static void shared_cut(struct buf *b, size_t len)
+{
+    enum { KEEP_CAP_BYTES = 4 * 1024 * 1024 };
+    b->len = len;
+    b->failed = false;
+    if (len == 0 && b->cap > KEEP_CAP_BYTES)
+        buf_done(b);
+}
+
 /* Forgets answers whose connection is gone. */
 static void out_reset(struct loop *l)
 {
-    l->out.len = l->sealed.len = 0;
-    if (l->out.failed)
-        buf_done(&l->out);
-    if (l->sealed.failed)
-        buf_done(&l->sealed);
+    shared_cut(&l->out, l->out_from);
+    shared_cut(&l->sealed, 0);
 }
 
 void conn_todo(struct conn *c)
@@ -159,7 +193,7 @@ static void conn_deadline(struct conn *c, bool anew)
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf);
-static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
+static void on_readable(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
 
 /* Whether to read is computed in this one place. */
 static void conn_want(struct conn *c)
@@ -174,7 +208,7 @@ static void conn_want(struct conn *c)
     c->reading = want;
     if (!want)
         uv_read_stop((uv_stream_t *)&c->tcp);
-    else if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) < 0)
+    else if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_readable) < 0)
         conn_close(c);
 }
 
@@ -200,6 +234,9 @@ void conn_close(struct conn *c)
         return;
     conn_move(c, CONN_CLOSED);
     todo_remove(c);
+    for (unsigned i = 0; c->gathered && i < l->gathered_n; i++)
+        if (l->gathered[i].conn == c)
+            l->gathered[i].conn = NULL;
     conn_resume(c);
     firn_assert(c->slot < l->slots_len && l->slots[c->slot].conn == c, "slot=%u of %u", c->slot,
                 l->slots_len);
@@ -354,69 +391,67 @@ static void conn_push(struct conn *c)
     conn_send_later(c, &c->out, 0);
 }
 
-static void shared_empty(struct buf *b)
-{
-    enum { KEEP_CAP_BYTES = 4 * 1024 * 1024 };
-    b->len = 0;
-    if (b->cap > KEEP_CAP_BYTES)
-        buf_done(b);
-}
-
-/* Moves the loop's shared output to `sealed`, as records, behind what TLS itself had to say. */
-static struct buf *conn_seal(struct conn *c)
+/* Moves the answers in hand to `sealed`, as records, behind what TLS itself had to say. */
+static void conn_seal(struct conn *c)
 {
     struct loop *l = c->loop;
-    if (l->out.failed || tls_write(c->tls, l->out.p, l->out.len, &l->sealed) != 0)
+    if (l->out.failed ||
+        tls_write(c->tls, l->out.p + l->out_from, l->out.len - l->out_from, &l->sealed) != 0)
         l->sealed.failed = true;
-    shared_empty(&l->out);
-    return &l->sealed;
+    shared_cut(&l->out, l->out_from);
 }
 
-/* Sends the loop's shared output as this connection's: at once if possible, all of it or a part. */
-static void conn_send(struct conn *c)
+/* Sends a part of a shared buffer: at once if possible, all of it or some. */
+static void conn_send_part(struct conn *c, struct buf *b, size_t at, size_t len)
 {
     enum { STEAL_BYTES = 32 * 1024 };
     struct loop *l = c->loop;
-    struct buf *b = c->tls && l->out.len > 0 ? conn_seal(c) : c->tls ? &l->sealed : &l->out;
-    if (b->failed || l->out.failed) {
-        out_reset(l);
-        conn_overrun(c);
-        return;
-    }
-    if (b->len == 0)
-        return;
     size_t sent = 0;
-    if (!c->sending) {
-        /* libuv has nothing of this connection to send: no need to ask it. */
-        ssize_t n;
-        do
-            n = send(c->fd, b->p, b->len, MSG_NOSIGNAL);
-        while (n < 0 && errno == EINTR);
+    if (!c->sending) { /* libuv has nothing of this connection to send: no need to ask it */
+        ssize_t n = socket_send(c->fd, b->p + at, len);
         if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
-            out_reset(l);
             conn_close(c);
             return;
         }
         sent = n > 0 ? (size_t)n : 0;
     }
-    firn_assert(sent <= b->len, "sent=%zu len=%zu", sent, b->len);
-    stat_add(&l->stats.bytes_out, b->len);
-    size_t rest = b->len - sent;
-    if (rest > 0 && !c->sending && rest >= STEAL_BYTES) { /* cheaper to give the buffer away */
+    firn_assert(sent <= len, "sent=%zu len=%zu", sent, len);
+    stat_add(&l->stats.bytes_out, len);
+    size_t rest = len - sent;
+    if (rest == 0)
+        return;
+    if (!c->sending && rest >= STEAL_BYTES && len == b->len) { /* cheaper to give it away */
         conn_send_later(c, b, sent);
-    } else if (rest > 0) {
-        firn_assert(l->held_bytes >= c->out.cap, "held=%" PRIu64 " cap=%zu", l->held_bytes,
-                    c->out.cap);
-        l->held_bytes -= c->out.cap;
-        buf_add(&c->out, b->p + sent, rest);
-        l->held_bytes += c->out.cap;
-        if (c->out.failed || l->held_bytes > l->opts.loop_out_max_bytes)
-            conn_overrun(c);
-        else if (!c->sending)
-            conn_push(c);
-        firn_assert(c->sending || c->state == CONN_CLOSED); /* its end sends what is behind it */
+        return;
     }
-    shared_empty(b);
+    firn_assert(l->held_bytes >= c->out.cap, "held=%" PRIu64 " cap=%zu", l->held_bytes, c->out.cap);
+    l->held_bytes -= c->out.cap;
+    buf_add(&c->out, b->p + at + sent, rest);
+    l->held_bytes += c->out.cap;
+    if (c->out.failed || l->held_bytes > l->opts.loop_out_max_bytes)
+        conn_overrun(c);
+    else if (!c->sending)
+        conn_push(c);
+    firn_assert(c->sending || c->state == CONN_CLOSED); /* its end sends what is behind it */
+}
+
+/* Sends the answers in hand, which are this connection's. */
+static void conn_send(struct conn *c)
+{
+    struct loop *l = c->loop;
+    if (c->tls && l->out.len > l->out_from)
+        conn_seal(c);
+    struct buf *b = c->tls ? &l->sealed : &l->out;
+    size_t from = c->tls ? 0 : l->out_from;
+    if (b->failed || l->out.failed) {
+        out_reset(l);
+        conn_overrun(c);
+        return;
+    }
+    if (b->len == from)
+        return;
+    conn_send_part(c, b, from, b->len - from);
+    shared_cut(b, from);
 }
 
 /* Moves done replies from the front of the queue to the shared output. */
@@ -444,6 +479,15 @@ static void conn_collect(struct conn *c)
     }
 }
 
+/* The answers are sent. */
+static void conn_answered(struct conn *c, bool progress)
+{
+    if (c->state == CONN_READING && conn_kept(c) > 0 && !c->in_partial && !conn_full(c, 0) &&
+        c->waiting < DEFERRED_PER_CONN && !c->paused)
+        conn_todo(c); /* whole requests may remain that no event will announce */
+    conn_rest(c, progress);
+}
+
 static void conn_after_pump(struct conn *c, bool progress)
 {
     if (c->state == CONN_CLOSED) {
@@ -451,10 +495,37 @@ static void conn_after_pump(struct conn *c, bool progress)
         return;
     }
     conn_send(c);
-    if (c->state == CONN_READING && conn_kept(c) > 0 && !c->in_partial && !conn_full(c, 0) &&
-        c->waiting < DEFERRED_PER_CONN && !c->paused)
-        conn_todo(c); /* whole requests may remain that no event will announce */
-    conn_rest(c, progress);
+    conn_answered(c, progress);
+}
+
+/* Leaves the answers in hand where they are, for conn_flush(). False: they are to be sent now. */
+static bool conn_gather(struct conn *c, bool progress)
+{
+    struct loop *l = c->loop;
+    size_t len = l->out.len - l->out_from;
+    if (len == 0 || len > GATHER_BYTES_MAX || l->out.failed || c->tls || c->sending ||
+        c->state == CONN_CLOSED)
+        return false;
+    firn_assert(!c->gathered && l->gathered_n < GATHER_MAX, "%u", l->gathered_n);
+    l->gathered[l->gathered_n++] = (struct gathered){ c, l->out_from, len, progress };
+    l->out_from = l->out.len;
+    c->gathered = true;
+    return true;
+}
+
+void conn_flush(struct loop *l)
+{
+    for (unsigned i = 0; i < l->gathered_n; i++) {
+        struct gathered g = l->gathered[i];
+        if (!g.conn)
+            continue;
+        g.conn->gathered = false;
+        conn_send_part(g.conn, &l->out, g.at, g.len);
+        conn_answered(g.conn, g.progress);
+    }
+    l->gathered_n = 0;
+    l->out_from = 0;
+    shared_cut(&l->out, 0);
 }
 
 /* The first byte tells. False: the connection is closed. */
@@ -514,42 +585,59 @@ static size_t conn_unseal(struct conn *c, size_t n)
     return got;
 }
 
-/* The shared buffer, with what this connection left over in front. */
+/* Without a buffer libuv does not read: it calls on_readable(), which does. */
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 {
+    (void)h;
     (void)suggested;
-    struct conn *c = h->data;
-    if (c->tls) {
-        *buf = uv_buf_init(c->loop->cipher, TLS_READ_BYTES);
-        return;
-    }
-    size_t kept = conn_kept(c), room = IN_BYTES_MAX - kept;
-    firn_assert(kept < IN_BYTES_MAX, "kept=%zu", kept); /* a whole request is shorter than that */
-    if (kept > 0)
-        memcpy(c->loop->in, c->in.p + c->in_at, kept);
-    *buf = uv_buf_init(c->loop->in + kept, room < READ_BYTES ? (unsigned)room : READ_BYTES);
+    *buf = uv_buf_init(NULL, 0);
 }
 
-static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+static void conn_read(struct conn *c, size_t n);
+
+/* Reads into the shared buffer, behind what this connection left over; TLS into its own. True: the
+ * socket may have more. */
+static bool conn_recv(struct conn *c)
+{
+    struct loop *l = c->loop;
+    size_t kept = c->tls ? 0 : conn_kept(c), room = IN_BYTES_MAX - kept;
+    firn_assert(kept < IN_BYTES_MAX, "kept=%zu", kept); /* a whole request is shorter than that */
+    room = c->tls ? TLS_READ_BYTES : room < READ_BYTES ? room : READ_BYTES;
+    if (kept > 0)
+        memcpy(l->in, c->in.p + c->in_at, kept);
+    ssize_t n = socket_recv(c->fd, c->tls ? l->cipher : l->in + kept, room);
+    if (n > 0) {
+        conn_read(c, (size_t)n);
+    } else if (n == 0 && !c->shut) {
+        c->eof = true; /* it may still be reading: what it asked for is answered */
+        conn_rest(c, false);
+    } else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+        conn_close(c);
+    }
+    return n == (ssize_t)room;
+}
+
+static void on_readable(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
     (void)buf;
     struct conn *c = s->data;
     struct loop *l = c->loop;
-    if (n == 0)
-        return;
-    if (n < 0) {
-        if (n != UV_EOF || c->shut) {
-            conn_close(c);
-            return;
-        }
-        c->eof = true; /* it may still be reading: what it asked for is answered */
-        conn_rest(c, false);
-        return;
+    firn_assert(n == UV_ENOBUFS, "%zd", n);
+    for (int i = 0; i < READS_PER_TURN; i++) {
+        if (c->gathered || l->gathered_n == GATHER_MAX)
+            conn_flush(l);
+        if (!c->reading || c->state == CONN_CLOSED || !conn_recv(c))
+            break;
     }
-    stat_add(&l->stats.bytes_in, (uint64_t)n);
+}
+
+static void conn_read(struct conn *c, size_t n)
+{
+    struct loop *l = c->loop;
+    stat_add(&l->stats.bytes_in, n);
     if (c->state != CONN_READING)
         return;
-    size_t kept = conn_kept(c), fresh = (size_t)n;
+    size_t kept = conn_kept(c), fresh = n;
     if (!c->begun && !conn_begin(c, fresh))
         return;
     if (c->tls && (fresh = conn_unseal(c, fresh)) == 0)
@@ -574,7 +662,8 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     c->in_at = 0;
     /* More bytes of the same unfinished request do not win it time; anything answered does. */
     bool crawling = used == 0 && was_partial && c->in_partial && was_body == c->in_body;
-    conn_after_pump(c, !crawling);
+    if (!conn_gather(c, !crawling))
+        conn_after_pump(c, !crawling);
 }
 
 void conn_settle(struct conn *c)

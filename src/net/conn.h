@@ -11,10 +11,13 @@
 #include <uv.h>
 
 enum {
-    READ_BYTES = 32 * 1024, /* most that one read takes; libuv does up to 32 in a row */
+    READ_BYTES = 32 * 1024,                 /* most that one read takes */
+    READS_PER_TURN = 32,                    /* of one connection, as long as there is more */
     IN_BYTES_MAX = READ_BYTES + 128 * 1024, /* behind the longest unfinished request */
     REQUESTS_PER_WAKE = 2048,               /* then other connections have their turn */
     DEFERRED_PER_CONN = 1024, /* replies that wait on one connection; reply_more() adds to them */
+    GATHER_MAX = 32,          /* connections whose answers are sent together */
+    GATHER_BYTES_MAX = 4096,  /* of one connection: longer answers are sent at once */
     LINGER_MS = 2000,         /* for the peer to read our last words before we close */
     /* While draining: for a request that may be on its way on an open HTTP connection. */
     DRAIN_GRACE_MS = 100,
@@ -49,7 +52,7 @@ struct conn {
     uint32_t slot; /* in loop->slots */
     enum place place;
     bool reading, eof, throttled, continued, shut, last_request;
-    bool in_todo;
+    bool in_todo, gathered;
     bool may_idle;   /* for idle_resp_ms: it speaks RESP, and the service lets it */
     bool begun;      /* its first byte has been looked at: TLS or not */
     bool plain;      /* it was not TLS, but had to be */
@@ -83,6 +86,23 @@ struct slot {
     uint64_t deadline_ms; /* 0: none */
 };
 
+/* A request of HTTP that came lately, without a body and without secrets: its bytes, and what they
+ * mean. `req` borrows from `bytes`. */
+enum { HEAD_KNOWN_BYTES_MAX = 512, HEAD_LEARN_EVERY = 16 };
+struct known_head {
+    size_t len; /* 0: none */
+    unsigned misses;
+    struct http_request req;
+    char bytes[HEAD_KNOWN_BYTES_MAX];
+};
+
+/* Answers in loop.out that are sent when the poll is over. */
+struct gathered {
+    struct conn *conn; /* NULL: it was closed meanwhile */
+    size_t at, len;
+    bool progress; /* for conn_rest() */
+};
+
 struct listener {
     uv_tcp_t tcp;
     struct loop *loop;
@@ -100,6 +120,7 @@ struct loop {
 
     uv_async_t wake;
     uv_prepare_t prepare;
+    uv_check_t polled;
     uv_idle_t busy; /* runs while `todo` is not empty, so that the loop does not sleep */
     uv_timer_t sweep;
     uv_timer_t retry;                   /* runs while connections are paused */
@@ -124,8 +145,12 @@ struct loop {
     char in[IN_BYTES_MAX]; /* shared: a connection owns input only between reads */
     char cipher
         [READ_BYTES];  /* shared: what a TLS connection reads, before it is plaintext in `in` */
-    struct buf out;    /* shared: answers of the read that is being handled */
+    struct buf out;    /* shared: gathered answers, then those of the connection in hand */
+    size_t out_from;   /* where the latter begin */
     struct buf sealed; /* shared: what a TLS connection sends, among it those answers */
+    struct gathered gathered[GATHER_MAX];
+    unsigned gathered_n;
+    struct known_head known;
     struct resp_request resp;
     char date[40]; /* "Date: ...\r\n" */
     size_t date_len;
@@ -171,6 +196,7 @@ static inline bool conn_above(const struct conn *c)
 void conn_accept(struct listener *from);
 void conn_expire(struct conn *c); /* its deadline has passed */
 void conn_settle(struct conn *c); /* flush done replies, go on with left-over requests */
+void conn_flush(struct loop *l);  /* send what was gathered */
 void conn_drain(struct conn *c);  /* the loop drains: finish when nothing is in flight */
 void conn_close(struct conn *c);
 void conn_todo(struct conn *c);

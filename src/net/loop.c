@@ -1,9 +1,9 @@
 /*
- * An event loop on libuv. A turn: libuv polls and calls conn.c for input; then, before it sleeps
- * again, on_prepare() flushes the deferred replies that are done, lets connections with left-over
- * requests go on and tells the service that the turn is over. One coarse timer checks all
- * deadlines: they stand side by side in an array, so ten thousand idle connections cost
- * microseconds per second. Tested in tests/unit/net/conn.c.
+ * An event loop on libuv. A turn: libuv polls and calls conn.c for input; then the answers that
+ * were gathered are sent; then, before it sleeps again, on_prepare() flushes the deferred replies
+ * that are done, lets connections with left-over requests go on and tells the service that the turn
+ * is over. One coarse timer checks all deadlines: they stand side by side in an array, so ten
+ * thousand idle connections cost microseconds per second. Tested in tests/unit/net/conn.c.
  */
 #include "net/conn.h"
 
@@ -18,7 +18,7 @@
 enum {
     SWEEP_MS = 1000,
     LISTEN_BACKLOG = 4096, /* the kernel lowers it to somaxconn */
-    OUT_MAX_EXTRA = 64 * 1024,
+    OUT_MAX_EXTRA = 64 * 1024 + GATHER_MAX * GATHER_BYTES_MAX,
     DRAIN_TURNS = 3, /* one poll accepts what waits in the backlog, the next reads what it sent */
 };
 
@@ -119,9 +119,16 @@ static void on_busy(uv_idle_t *h)
     (void)h; /* that it runs is enough: the poll does not wait */
 }
 
+static void on_polled(uv_check_t *h)
+{
+    conn_flush(h->data);
+}
+
 static void on_prepare(uv_prepare_t *h)
 {
     struct loop *l = h->data;
+    firn_assert(l->out_from == 0 && l->gathered_n == 0, "from=%zu n=%u", l->out_from,
+                l->gathered_n);
     /* Only what is there now: a connection that has more left joins again, after the poll. */
     struct conn *c = l->todo;
     l->todo = NULL;
@@ -223,7 +230,8 @@ int loop_new(const struct loop_opts *opts, const struct service *service, struct
         free(l);
         return FIRN_EIO;
     }
-    l->wake.data = l->prepare.data = l->busy.data = l->sweep.data = l->retry.data = l;
+    l->polled.data = l->wake.data = l->prepare.data = l->busy.data = l->sweep.data = l->retry.data =
+        l;
     l->grace.data = l;
     l->paused_last = &l->paused;
     if (uv_async_init(&l->uv, &l->wake, on_wake) < 0) {
@@ -232,11 +240,13 @@ int loop_new(const struct loop_opts *opts, const struct service *service, struct
         return FIRN_EIO;
     }
     uv_prepare_init(&l->uv, &l->prepare); /* these and the starts below cannot fail */
+    uv_check_init(&l->uv, &l->polled);
     uv_idle_init(&l->uv, &l->busy);
     uv_timer_init(&l->uv, &l->sweep);
     uv_timer_init(&l->uv, &l->retry);
     uv_timer_init(&l->uv, &l->grace);
     uv_prepare_start(&l->prepare, on_prepare);
+    uv_check_start(&l->polled, on_polled);
     uv_timer_start(&l->sweep, on_sweep, sweep_ms(&l->opts), sweep_ms(&l->opts));
     *out = l;
     return 0;
@@ -286,6 +296,7 @@ void loop_free(struct loop *l)
             uv_close((uv_handle_t *)&s->tcp, NULL);
     uv_close((uv_handle_t *)&l->wake, NULL);
     uv_close((uv_handle_t *)&l->prepare, NULL);
+    uv_close((uv_handle_t *)&l->polled, NULL);
     uv_close((uv_handle_t *)&l->busy, NULL);
     uv_close((uv_handle_t *)&l->sweep, NULL);
     uv_close((uv_handle_t *)&l->retry, NULL);

@@ -115,33 +115,65 @@ static struct slice what_follows(const char *p, size_t len, size_t used, int bud
     return (struct slice){ p + used, rest < most ? rest : most };
 }
 
+/* Clients send the same request again and again, and equal bytes mean the same: a head is parsed
+ * once. One in HEAD_LEARN_EVERY of those that differ takes its place. What authorizes a client is
+ * never compared with the bytes of another one: that takes longer the better they agree. */
+static void head_learn(struct known_head *k, const char *p, size_t len,
+                       const struct http_request *req)
+{
+    struct http_error err;
+    if (len > sizeof k->bytes || req->method > METHOD_HEAD || req->body.p != p + len ||
+        req->authorization.p || req->idempotency_key.p || ++k->misses % HEAD_LEARN_EVERY != 0)
+        return;
+    memcpy(k->bytes, p, len);
+    k->len = http_parse(k->bytes, len, &k->req, &err) == (ssize_t)len ? len : 0;
+    firn_assert(k->len > 0); /* these bytes were a request a moment ago */
+}
+
+static bool head_known(const struct known_head *k, const char *p, size_t len)
+{
+    return k->len > 0 && len >= k->len && memcmp(p, k->bytes, k->len) == 0;
+}
+
+/* It is not whole yet, or never will be. */
+static ssize_t step_http_short(struct conn *c, ssize_t used, const struct http_request *req,
+                               const struct http_error *err)
+{
+    struct loop *l = c->loop;
+    if (used != FIRN_EAGAIN) {
+        stat_add(&l->stats.http_errors, 1);
+        conn_refuse(c, err->status, err->reason, "");
+        return -1;
+    }
+    c->in_body = req->in_body;
+    if (req->expect_continue && !c->continued && !c->first) {
+        c->continued = true;
+        buf_add_str(&l->out, "HTTP/1.1 100 Continue\r\n\r\n");
+    }
+    return 0;
+}
+
 /* Bytes used, 0: more are needed, negative: refused and finished. */
 static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
 {
     struct loop *l = c->loop;
-    struct http_request req;
-    struct http_error err;
-    ssize_t used = http_parse(p, len, &req, &err);
-    if (used == FIRN_EAGAIN) {
-        c->in_body = req.in_body;
-        if (req.expect_continue && !c->continued && !c->first) {
-            c->continued = true;
-            buf_add_str(&l->out, "HTTP/1.1 100 Continue\r\n\r\n");
-        }
-        return 0;
-    }
-    if (used < 0) {
-        stat_add(&l->stats.http_errors, 1);
-        conn_refuse(c, err.status, err.reason, "");
-        return -1;
+    struct http_request fresh, *req = &l->known.req;
+    ssize_t used = (ssize_t)l->known.len;
+    if (conn_above(c) || !head_known(&l->known, p, len)) {
+        struct http_error err;
+        used = http_parse(p, len, &fresh, &err);
+        if (used < 0)
+            return step_http_short(c, used, &fresh, &err);
+        req = &fresh;
+        head_learn(&l->known, p, (size_t)used, req);
     }
     c->continued = c->in_body = false;
     if (conn_above(c)) {
-        if (!l->service->vital || !l->service->vital(&req)) {
+        if (!l->service->vital || !l->service->vital(req)) {
             refuse_above(c);
             return -1;
         }
-        req.keep_alive = false;
+        req->keep_alive = false;
     }
     struct reply spot, *r = reply_start(c, &spot);
     if (!r) {
@@ -149,16 +181,17 @@ static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
         return -1;
     }
     size_t start = r->out->len;
-    r->head = req.method == METHOD_HEAD;
-    r->keep_alive = req.keep_alive;
-    r->minor = req.minor;
-    req.self = (struct slice){ p, (size_t)used };
-    req.rest = what_follows(p, len, (size_t)used, *budget);
+    r->head = req->method == METHOD_HEAD;
+    r->keep_alive = req->keep_alive;
+    r->minor = req->minor;
     r->waited_ms = waited_ms(c);
     r->run_bytes = (size_t)used;
-    r->once = req.body.len > 0 && req.body.p + req.body.len != p + used; /* chunks were joined */
+    /* Chunks were joined. */
+    r->once = req->body.len > 0 && req->body.p + req->body.len != p + used;
+    req->self = (struct slice){ p, (size_t)used };
+    req->rest = what_follows(p, len, (size_t)used, *budget);
     c->behind = len - (size_t)used;
-    l->service->http(l->service->ctx, &req, r);
+    l->service->http(l->service->ctx, req, r);
     if (put_off(c, r))
         return 0;
     ssize_t served = 1 + (ssize_t)r->repeats;
@@ -254,8 +287,9 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
     int budget = REQUESTS_PER_WAKE;
     c->in_partial = false;
     c->pumping = true;
-    while (at < len && c->state == CONN_READING && !conn_full(c, c->loop->out.len) &&
-           budget-- > 0 && c->waiting < DEFERRED_PER_CONN) {
+    while (at < len && c->state == CONN_READING &&
+           !conn_full(c, c->loop->out.len - c->loop->out_from) && budget-- > 0 &&
+           c->waiting < DEFERRED_PER_CONN) {
         if (c->peer.proto == 0) {
             if (!conn_know(c, p + at, len - at)) {
                 c->in_partial = true;
