@@ -238,7 +238,13 @@ static void set_now(struct core *c, uint64_t now_ms)
 void core_tick(struct core *c, uint64_t now_ms)
 {
     set_now(c, now_ms);
+    if (c->ticked &&
+        now_ms - c->tick_ms > c->o.election_ms / 2) { /* it was this process that slept */
+        c->since_ms = now_ms;
+        c->deadline_ms = max64(c->deadline_ms, now_ms + core_heartbeat_ms(c));
+    }
     c->ticked = true;
+    c->tick_ms = now_ms;
     if (c->state == CORE_LEADER)
         lead_tick(c);
     else
@@ -414,7 +420,8 @@ bool core_send(struct core *c, struct core_message *out)
         memmove(&c->reply[i], &c->reply[i + 1], (c->replies - i) * sizeof c->reply[0]);
         return true;
     }
-    if (c->term_save > c->saved_number)
+    if (c->term_save > c->saved_number &&
+        !(CORE_MUTANT(rc_unsaved_own_vote) && c->state == CORE_CANDIDATE))
         return false;
     switch (c->state) {
     case CORE_FOLLOWER:

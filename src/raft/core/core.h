@@ -165,7 +165,9 @@ FIRN_MUSTUSE int core_bootstrap(struct core *c, const struct core_config *config
 
 /* ---- inputs; now_ms is a monotonic clock and never goes back ---- */
 
-void core_tick(struct core *c, uint64_t now_ms); /* about every 10 ms */
+/* About every 10 ms. A gap of half an election time-out says that this process did not run: then it
+ * judges nobody's silence before it had time to read what came meanwhile. */
+void core_tick(struct core *c, uint64_t now_ms);
 
 /* A message for another id, or of an impossible form, is dropped. */
 void core_receive(struct core *c, const struct core_message *m, uint64_t now_ms);
@@ -193,7 +195,8 @@ FIRN_MUSTUSE int core_transfer(struct core *c, uint64_t to);
 
 /* Begin to show that this member leads now. Returns the number of the question: when core_shown()
  * has reached it, and core_applied() the commit index of the moment when it did, what was applied
- * is current. Nothing is shown before core_settled(). 0: does not lead. */
+ * is current. Nothing is shown before core_settled(). With the commit index of the moment when it
+ * was asked, the question must be asked again when the term has changed. 0: does not lead. */
 uint64_t core_ask(struct core *c);
 uint64_t core_shown(const struct core *c);
 

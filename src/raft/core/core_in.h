@@ -98,6 +98,7 @@ struct saving {
 struct core {
     struct core_opts o;
     uint64_t now, random;
+    uint64_t tick_ms; /* the last core_tick() */
     bool ticked;
 
     /* what is to be on the disk */

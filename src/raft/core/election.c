@@ -179,7 +179,7 @@ void election_vote(struct core *c, const struct core_message *m)
     }
     if (ok)
         election_reset(c);
-    answer(c, m, ok, ok && !CORE_MUTANT(rc_unsaved_vote) ? c->vote_save : c->term_save);
+    answer(c, m, ok, CORE_MUTANT(rc_unsaved_vote) ? 0 : ok ? c->vote_save : c->term_save);
 }
 
 void election_result(struct core *c, const struct core_message *m)

@@ -61,10 +61,12 @@ static void random_step(struct cluster *k, bool changes)
     } else if (what < 980) {
         if (m->c && changes)
             random_change(k, m);
-    } else if (what < 983) {
+    } else if (what < 982) {
+        k->paused[m->id] = !k->paused[m->id];
+    } else if (what < 985) {
         if (m->c && core_transfer(m->c, below(k, MEMBERS + 1)) == 0)
             pump(k, m);
-    } else if (m->c && !m->ask && core_settled(m->c)) {
+    } else if (m->c && !m->ask && core_state(m->c) == CORE_LEADER) {
         m->ask = core_ask(m->c);
         m->ask_term = core_term(m->c);
         m->ask_floor = k->last;
@@ -105,6 +107,7 @@ static void world(uint64_t seed, struct cluster *sum)
     }
     /* All is well again: one leader, and all members have all. */
     memset(k->cut, 0, sizeof k->cut);
+    memset(k->paused, 0, sizeof k->paused);
     for (unsigned i = 1; i <= MEMBERS; i++)
         if (!k->m[i].c)
             start(k, i);

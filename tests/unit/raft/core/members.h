@@ -55,6 +55,7 @@ struct cluster {
     struct on_wire wire[WIRE_MAX];
     unsigned wires;
     bool cut[MEMBERS + 1][MEMBERS + 1]; /* from, to */
+    bool paused[MEMBERS + 1];           /* does not notice that time passes */
     uint64_t leader[TERMS_MAX];
     /* what was applied first anywhere, by index: all others must be equal */
     uint64_t term_at[LOG_MAX], sum_at[LOG_MAX], last;
@@ -365,7 +366,7 @@ static inline void tick(struct cluster *k, uint64_t ms)
 {
     k->now += ms;
     for (unsigned i = 1; i <= MEMBERS; i++)
-        if (k->m[i].c) {
+        if (k->m[i].c && !k->paused[i]) {
             core_tick(k->m[i].c, k->now);
             pump(k, &k->m[i]);
         }
