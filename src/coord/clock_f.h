@@ -2,7 +2,7 @@
  * clock_f.h - clock F (docs/protocol.md 4.1): the wall clock without steps back and without leaps.
  * Pure: readings come in, two numbers come out, with which any thread computes
  *     F = max(floor_ns, CLOCK_MONOTONIC + off_ns)          Unix time in ns
- * Call clock_f_update() about once a second with fresh readings. Uniqueness does not rest on it; it
+ * Call clock_f_update() every second with fresh readings. Uniqueness does not rest on it; it
  * keeps timestamps honest and slots from being poisoned by a wrong date. Every step of R is
  * counted, whatever F makes of it.
  */

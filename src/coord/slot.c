@@ -255,7 +255,7 @@ static void see(struct slot_node *n, uint32_t slot, const struct slot_record *r)
     s->present = true;
     s->state = (uint8_t)r->state;
     s->until = r->until;
-    /* A slot that nobody held since the last FENCE is nobody's: the store may be a copy, and the
+    /* A slot that no node held since the last FENCE is free: the store may be a copy, and the
      * original's node of this name may go on with it. */
     bool since = r->epoch > 0 && r->from >= n->floor;
     bool named = since && (n->params.use_lock || n->params.name[0] != '\0') &&

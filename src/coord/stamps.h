@@ -1,6 +1,6 @@
 /*
  * stamps.h - the generators of one process on one grant: one per leased layout, shared by all
- * threads, so that IDs rise in the order in which they are drawn, whoever draws them.
+ * threads, so that IDs rise in the order in which they are drawn, whichever draws them.
  * Pure: time comes from the clock that the caller gives; the caller orders stamps_follow() and
  * stamps_end() of one process (a lock, or one thread). Drawing needs no order.
  *

@@ -16,7 +16,7 @@
  * 1, 1 and 0; 0xff elsewhere. */
 extern const uint8_t firn__crockford_lower[256], firn__crockford_any[256];
 
-/* One digit that is no digit sets bits above the low five of `*seen`. The value may be cut off. */
+/* A character that is no digit sets bits above the low five of `*seen`. High bits may be lost. */
 static inline unsigned __int128 crockford_read(const uint8_t value[256], const char *p, size_t len,
                                                unsigned *seen)
 {

@@ -1,4 +1,4 @@
-/* KSUID. The 160-bit number is cut into 7, 10 and 10 base62 digits, each part a 64-bit number. */
+/* KSUID. The 160-bit number is split into 7, 10 and 10 base62 digits, each part a 64-bit number. */
 #include "firn/ksuid.h"
 #include "id/bytes.h"
 #include "id/lanes.h"

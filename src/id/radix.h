@@ -1,6 +1,6 @@
 /*
  * radix.h - digits of long numbers in a radix that is no power of two.
- * A number is cut into chunks of as many digits as 64 bits hold, by division with a reciprocal
+ * A number is split into chunks of as many digits as 64 bits hold, by division with a reciprocal
  * computed by the compiler (Moeller and Granlund, "Improved division by invariant integers",
  * algorithm 4): two multiplications instead of a division instruction that takes ten times as long.
  */

@@ -36,7 +36,7 @@ enum host_error host_port_read(struct slice text, struct host_port *out);
  * HOST_BYTES_MAX visible characters, no quotes or backslashes. IPv6 may come without brackets. */
 bool host_port_full(const char *text, struct host_port *out);
 
-/* host:port, with brackets around IPv6, into `out`; what does not fit is cut off. Returns `out`. */
+/* host:port, with brackets around IPv6, into `out`, truncated if it is too long. Returns `out`. */
 enum { HOST_PORT_BUF = HOST_BYTES_MAX + sizeof "[]:65535" };
 char *host_port_write(const char *host, uint16_t port, char out[HOST_PORT_BUF]);
 

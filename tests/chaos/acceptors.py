@@ -27,7 +27,7 @@ class Acceptors:
         self.engine.kill(i)
         self.over.wait(rng.uniform(0.2, 1.5))
         self.engine.restart(i)
-        if not self.engine.options:  # it has all it had, but nobody can know that
+        if not self.engine.options:  # it has all it had, but no member can know that
             self.readmit(i, "--as-is")
 
     def pause(self, rng):

@@ -1,4 +1,4 @@
-"""What the clients' files say: duplicates, IDs outside the grants, errors, and how long nobody got an ID."""
+"""What the clients' files say: duplicates, IDs outside the grants, errors, and how long no client got an ID."""
 import array
 import bisect
 import collections

@@ -36,7 +36,7 @@ class Count:
 
 
 class File:
-    """SQLite: one file for all; nothing to cut, nobody to kill."""
+    """SQLite: one file for all; no connection to cut, no server to kill."""
 
     def __init__(self, folder, nodes=1):
         del nodes

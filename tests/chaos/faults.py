@@ -1,7 +1,7 @@
 """
-Faults at random, one thread a node and one for the store; the same seed makes the same choices. Each kind of fault has a
-name, and each that is promised comes at least once: every node begins at another place of the list, and what no one
-came to is made up for at the end.
+Faults at random, one thread per node and one for the store; the same seed makes the same choices. Each kind of fault has a
+name, and each that is promised happens at least once: every node begins at another place of the list, and a fault that no
+node reached follows at the end.
 """
 import collections
 import functools
@@ -64,20 +64,20 @@ class Chaos:
     def cut(self, node, rng, long=False):
         self.net.cut(node.i)
         self.hold(rng.uniform(0.2, 2), WINDOW_S + 2 if long else None)
-        self.net.mend(node.i)
+        self.net.heal(node.i)
 
     def cut_some(self, node, rng):
         """From one of the stores of a quorum."""
         self.net.cut(node.i, [rng.randrange(len(self.net.ports) or 1)])
         self.over.wait(rng.uniform(0.5, 4))
-        self.net.mend(node.i)
+        self.net.heal(node.i)
 
     def part(self, node, rng, way="both", pair=False, long=False):
         """From the other members, or from one of them."""
         others = [n.i for n in self.nodes if n is not node]
         self.net.part(node.i, [rng.choice(others)] if pair else others, way)
         self.hold(rng.uniform(0.3, 3), WINDOW_S + 2 if long else None)
-        self.net.mend(node.i)
+        self.net.heal(node.i)
 
     def hold(self, seconds, long):
         """For so long, or until the time is over; a long one in full."""
@@ -114,7 +114,7 @@ class Chaos:
         node.clock.set(0)
 
     def step_and_kill(self, node, rng):
-        """What a plain Snowflake cannot bear: seconds that come again, and nobody who remembers them."""
+        """What a plain Snowflake cannot bear: seconds that come again, and no record of them."""
         back = rng.choice((1.5, 4))
         node.clock.set(-back)
         node.kill()
@@ -123,7 +123,7 @@ class Chaos:
         node.clock.set(0)
 
     def node_faults(self, node):
-        """In the order in which a node comes to them; the next one begins further on."""
+        """In the order in which a node is given them; the next one begins further on."""
         far = {"long": True}
         faults = [("clock back, kill -9", self.step_and_kill), ("SIGSTOP past the window", self.pause, far),
                   ("clock step", self.step), ("kill -9 and restart", self.kill), ("clock stands", self.freeze),
@@ -179,7 +179,7 @@ class Chaos:
         self.engine.restart(which)
 
     def kill_leader(self, rng):
-        """Of the cluster: whoever leads as soon as somebody does, and has no other trouble."""
+        """Of the cluster: the leader, as soon as there is one that no other fault holds."""
         leader = wait_for("a leader to kill", self.take_leader)
         try:
             leader.kill()

@@ -62,7 +62,7 @@ class Members:
 
     def resume(self):
         for n in self.nodes:
-            self.net.mend(n.i)
+            self.net.heal(n.i)
 
     @staticmethod
     def status(node):
@@ -73,7 +73,7 @@ class Members:
             return None
 
     def leader(self):
-        """The node that leads, or None: nobody does, or it cannot be asked."""
+        """The node that leads, or None: none does, or it cannot be asked."""
         for n in self.nodes:
             for m in (self.status(n) or {}).get("members", []) if n.alive() and not n.stopped else ():
                 if m["leader"] and m["address"] in self.endpoints:

@@ -43,7 +43,7 @@ def run(*words):
     return r.stdout
 
 
-# Network and processes of the test's own: nobody else sees what it makes, and the kernel ends all of it with the test.
+# Network and processes of the test's own: no other process sees what it makes, and the kernel ends all of it with the test.
 UNSHARE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
@@ -178,7 +178,7 @@ class Net:
         run(*self.enter(i), "nft", f"add rule inet chaos out tcp dport {{ {ports} }} drop")
         run(*self.enter(i), "nft", f"add rule inet chaos in tcp sport {{ {ports} }} drop")
 
-    def mend(self, i):
+    def heal(self, i):
         if not self.separate:
             self.relays.cut(i, False)
             return
@@ -186,7 +186,7 @@ class Net:
             run(*self.enter(i), "nft", "flush", "chain", "inet", "chaos", chain)
 
     def part(self, i, others, way="both"):
-        """Nodes i and those others do not reach each other, until mend(i). One way: i does not hear ("in"), or is not
+        """Nodes i and those others do not reach each other, until heal(i). One way: i does not hear ("in"), or is not
         heard ("out"). In namespaces alone."""
         hosts = ",".join(self.host(o) for o in others if o != i)
         for chain, field in (("in", "saddr"), ("out", "daddr")):

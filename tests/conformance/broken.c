@@ -1,4 +1,4 @@
-/* Each mode is a mistake that a store could really be made with. */
+/* Each mode is a bug that a store could really have. */
 #include "broken.h"
 
 #include <stdlib.h>

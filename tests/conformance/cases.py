@@ -28,7 +28,7 @@ class Failure(Exception):
 
 
 class Undecided(Failure):
-    """A write of which nobody knows what became, where the case had done nothing to that end: a store may say that at any
+    """A write of unknown outcome, where the case had done nothing to that end: a store may say that at any
     time, and then the case has shown nothing."""
 
 
@@ -137,7 +137,7 @@ class Context:
             if a.ok:
                 return
             if a.result == CONFLICT and doubt:
-                self.check(self.read_again(p, key) == new, key, "changed to something that nobody wrote")
+                self.check(self.read_again(p, key) == new, key, "changed to something that no client wrote")
                 return
             self.expect(a, EIO, UNKNOWN)
             doubt = doubt or a.result == UNKNOWN
@@ -174,11 +174,11 @@ class Context:
             value = self.read_again(judge, key)
             self.check(value in ((rival,) if a.ok else (new, rival) if doubt else (new,)),
                        "the judge's write was answered", a, "and then the register held", value)
-        self.check(value in (new, rival), "the register holds", value, "that nobody wrote")
+        self.check(value in (new, rival), "the register holds", value, "that no client wrote")
         landed = value == new
         self.check(landed or not answer.ok, "the write was acknowledged and is not there:", answer)
         self.check(not landed or answer.result in ("0", UNKNOWN), "the write landed, and the answer was", answer)
-        self.check(landed or answer.result in (UNKNOWN, EIO), "nobody else wrote, and the answer was", answer)
+        self.check(landed or answer.result in (UNKNOWN, EIO), "no other client wrote, and the answer was", answer)
         return landed, value
 
 
@@ -360,7 +360,7 @@ def scan_1100_in_byte_order(t):
 
 @case("shared")
 def scan_while_others_write(t):
-    """What nobody touches is in every scan, once; what changes shows a value that it had."""
+    """What no client changes is in every scan, once; what changes shows a value that it had."""
     p, q = t.probe(), t.probe()
     keys = [b"slot/%05d" % i for i in range(200)]
     fill(t, p, keys)
@@ -549,7 +549,7 @@ def nobody_answers(t):
 
 @case("pause")
 def a_paused_server(t):
-    """No answer: the call comes back by its time-out, and what was sent may land when nobody waits any more."""
+    """No answer: the call comes back by its time-out, and what was sent may land when no caller waits any more."""
     judge, key, value = t.probe(), b"k", b"0"
     t.expect(judge.cas(key, None, value), "0")
     nodes = len(t.engine.endpoints)
@@ -574,7 +574,7 @@ def a_paused_server(t):
         t.expect(a, UNKNOWN, EIO)
         for b in [a] + others:
             t.check(b.ms < 2 * SHORT_MS + MARGIN_MS, "it came back by its time-out", b)
-        for b in others:  # nobody can have written; a file can be read while it is locked
+        for b in others:  # no client can have written; a file can be read while it is locked
             t.check(b.value in (None, value, new) and b.result != ABSENT, "what was never there:", b)
         landed, value = t.settle(judge, key, value, new, a, 1.5 if n % 4 < 2 else 0)
         unknown += a.result == UNKNOWN
@@ -780,7 +780,7 @@ def killed_after_ok(t):
         found = t.read_again(p, key)
         t.check(found == value or (flying and found == flying), "acknowledged:", value, "and found:", found)
         if "inside" in t.traits and flying and found == value:
-            # A minority may have what was under way, and whoever writes next completes it: once.
+            # A minority may have what was under way, and the next writer completes it: once.
             a = t.expect(p.cas(key, value, b"after it"), "0", CONFLICT)
             found = b"after it" if a.ok else flying
             t.holds(p, key, found)

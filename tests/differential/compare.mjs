@@ -40,11 +40,11 @@ const exceptions = [
   { format: 'discord', firn: 'refuses', when: (t) => notDecimal(t) || BigInt(t) >> 64n,
     why: 'as for twitter; a Discord ID may use bit 63' },
 ];
-// xid-js needs more than an exception, so xidText() below translates and mends what it writes:
+// xid-js needs more than an exception, so xidText() below translates and repairs what it writes:
 //  - it writes with Crockford's alphabet where XID (rs/xid) has base32hex: digit 18 is j, not i;
 //  - its base32 takes the low 3 bits of the 7th digit of every 8 from the 4th byte instead of the 5th, so
 //    bytes 4 and 9 of an ID lose their high bits: two machines can write the same text.
-// It has no parser, so a text is well-formed if it is what the mended writer writes.
+// It has no parser, so a text is well-formed if it is what the repaired writer writes.
 
 const HYPHENATED = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const notDecimal = (t) => !/^(0|[1-9][0-9]*)$/.test(t);

@@ -21,7 +21,7 @@ def _highest():
 
 
 def _claim(port):
-    """Nobody listens there, and no other test has it. It is ours until this process ends."""
+    """No process listens there, and no other test has it. It is ours until this process ends."""
     name = socket.socket(socket.AF_UNIX)
     try:
         name.bind(f"\0firn-test-port-{port}")

@@ -138,7 +138,7 @@ class QuorumPostgres(Quorum):
 
 
 class LockedFile(Sqlite):
-    """A file that can be killed, in the way that files can: nobody can write to it until it is restarted."""
+    """A file that can be killed, in the way that files can: no process can write to it until it is restarted."""
 
     def kill(self, i=None):
         self.pause(i)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-firn admin beside a running firnd: what it shows is what is there, what it mends is whole again, and it never
+firn admin beside a running firnd: what it shows is what is there, what it repairs is whole again, and it never
 takes a damaged store for an empty one.
 """
 import datetime

@@ -408,7 +408,7 @@ run 126 lock x -- ./in; says "cannot run './in'"
 echo text from stdin >in
 run 0 lock x -- cat; is 'text from stdin'
 run 0 lock x -- sh -c 'sleep 1000 & echo $! >left'
-ended() { # ended PID: gone, or waiting to be reaped by whoever adopted it
+ended() { # ended PID: gone, or waiting to be reaped by its new parent
     local i
     for ((i = 0; i < 1000; i++)); do
         grep -qs '^State:.[^ZX]' "/proc/$1/status" || return 0

@@ -312,7 +312,7 @@ def openapi(t):
             url = f"http://{f.home}" + re.sub(r"\{\w+\}", lambda m: values[m[0]], route)
             code = curl("-o", "/dev/null", "-w", "%{http_code}", "-X", method.upper(), url)[0].decode()
             t.check(code in methods[method]["responses"], f"{method} {route} answers {code}, which is described")
-            # This one is in no cluster, and has lent nobody anything.
+            # This one is in no cluster, and has lent no slot.
             may_lack = route == "/v1/cluster" or "{lease}" in route
             missing = ("405", "500") if may_lack else ("404", "405", "500")
             t.check(code not in missing, f"{method} {route} answers {code}")

@@ -109,7 +109,7 @@ def small(t, name, slots, *args, **opts):
 
 
 def two_with_one_slot(t):
-    """Nothing kept them apart: whoever asks both finds it."""
+    """Nothing kept them apart: a client that asks both finds it."""
     a, b = small(t, "a", 1), small(t, "b", 1)
     urls = [f"http://{s.home}" for s in (a, b)]
     said = firn(t, 1, "doctor", *urls)
@@ -148,7 +148,7 @@ def peers_at_the_start(t):
 
 def peers_later(t):
     """A peer that comes later, and does not look: the one that looks notices, says so and takes another slot."""
-    spare = f.Firnd(t, t.state("spare")).wait_ready()  # an address that nobody else gets meanwhile
+    spare = f.Firnd(t, t.state("spare")).wait_ready()  # an address that no other process gets meanwhile
     home = spare.home
     for i in range(40):
         b = small(t, f"looks-{i}", 2, "--peers", home)

@@ -260,7 +260,7 @@ def leader_is_stopped(t, w):
             os.kill(one, signal.SIGCONT)
         f.wait_for("the end of the old command", lambda p=pid: not alive(p))
         t.check(higher > token, "the new leader's token is higher")
-    # Whoever was stopped stands in line again.
+    # The candidate that was stopped stands in line again.
     for _ in range(3):
         token, _, leader = leading(ps, path)
         del ps[leader.pid]
@@ -283,7 +283,7 @@ def store_is_away(t, w):
     try:
         f.wait_for("the end of the command while the store is away", lambda: not alive(pid))
         t.equal(holder.wait(timeout=f.LIMIT), 76, "a lock that was lost")
-        t.equal(last(path)[0], token, "nobody leads without the store")
+        t.equal(last(path)[0], token, "no candidate leads without the store")
     finally:
         w.engine.resume()
     wait_leader(path, token)
@@ -309,7 +309,7 @@ def node_dies(t, w):
 
 
 def store_is_restored(t, w):
-    """An old copy under the feet of all: whoever is still there goes on, with higher tokens."""
+    """An old copy is restored while all run: the candidates go on, with higher tokens."""
     if w.name == "redis":
         return  # a restored Redis is another server: tests/store has what its store says then
     path = w.file()

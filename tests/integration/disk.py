@@ -141,7 +141,7 @@ def full_disk(t, kind):
     reason = server.wait_reason(False, "cannot write")
     t.check("space" in reason or kind is SmallFiles, f"/readyz names it: {reason}")
     t.equal(f.get(server.home, "/healthz")[0], 200, "the process is healthy; status")
-    # A sequence that nobody used yet: its first number needs the store as well.
+    # A sequence that no client used yet: its first number needs the store as well.
     status, said = f.get(server.ticket, "/generate")
     t.check(status == 503 and "cannot write" in str(said), f"a new sequence is refused with the cause: {status} {said}")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 SIGTERM in the middle of everything: every request that had arrived is answered, pipelined ones too, and only the last answer of a
-connection ends it; no number is taken that nobody gets; clients that ask one request after another lose none.
+connection ends it; no number is taken that no client gets; clients that ask one request after another lose none.
 """
 import contextlib
 import json

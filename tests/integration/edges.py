@@ -148,7 +148,7 @@ def unknown_clients(t):
 
 
 def watchdog(t):
-    """systemd is told twice in the time that it gives, not once a second."""
+    """systemd is told twice in the time that it gives, not once per second."""
     path = os.path.join(t.dir, "notify")
     for usec, more in (("20000000", False), (None, False), ("400000", True)):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:

@@ -574,7 +574,7 @@ def smuggling(t):
 def deaf(t):
     """Clients that ask and never read: they are not read from any more, and cost a bounded amount."""
     f = start(t, "deaf")
-    asks = {  # kinds without a rate of their own: a Snowflake layout has so many IDs a second and no more
+    asks = {  # kinds without a rate of their own: a Snowflake layout has so many IDs per second and no more
         "HTTP": (f.snowflake, b"GET /generate?kind=uuidv4&n=1000 HTTP/1.1\r\nHost: a\r\n\r\n"),
         "tickets": (f.ticket, b"GET /generate?n=1000 HTTP/1.1\r\nHost: a\r\n\r\n"),
         "RESP": (f.ticket, b"*4\r\n$9\r\nFIRN.NEXT\r\n$6\r\nuuidv7\r\n$5\r\nCOUNT\r\n$4\r\n1000\r\n"),

@@ -91,7 +91,7 @@ def fresh(t):
 
 
 def says_so(t):
-    """The first IDs of a new store are stamped ahead of the clock: whoever looks is told."""
+    """The first IDs of a new store are stamped ahead of the clock: /v1/node says so."""
     server = start(t, t.state("ahead"))
     number = f.minted(server.snowflake)["id"]
     clock = server.node()["clock"]

@@ -273,7 +273,7 @@ def lost(t):
         with open(os.path.join(folder, f"{n}.log"), encoding="utf-8") as f:
             t.check("init_still_set" not in f.read(), f"no cluster.init is left with member {n}")
 
-    for n in ("1", "2"):  # a majority: nobody can know what it had agreed on
+    for n in ("1", "2"):  # a majority: the rest cannot know what it had agreed on
         shutil.rmtree(os.path.join(folder, n))
     up = Up(t, "--once", "--rounds", "3", "--balancer", "none", "--state", folder, base=base)
     t.equal(up.end(), 2, f"exit status when a majority is gone: {up.log()}")

@@ -230,7 +230,7 @@ def one_of_a_quorum(t):
 
 def never_without_a_cause(t):
     """kill -9 in the middle of writes, two servers, commands on the file while they run and while they are dead. Tickets
-    need no slot, so nobody waits for the window of one that was killed."""
+    need no slot, so no server waits for the window of one that was killed."""
     state = t.steady("whole")
     url = "sqlite:" + db(state)
     got = []

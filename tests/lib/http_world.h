@@ -242,7 +242,7 @@ static bool world_ask(char *request, size_t len, enum port port)
     r.keep_alive = req.keep_alive;
     r.minor = req.minor;
     http_handle(&world.ctx, &req, &r);
-    memset(request, '#', (size_t)used); /* nobody may look at it any more */
+    memset(request, '#', (size_t)used); /* nothing may read it any more */
     world_settle();
     if (r.deferred && !r.done)
         abort(); /* nothing is left that could answer */

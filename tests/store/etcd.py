@@ -238,7 +238,7 @@ def fail_over(t):
         r = until("a read", lambda: p.read(b"k") if p.read(b"k").result in ("0", ENOENT) else None)
         good = r.value == value or r.value in maybe
         t.check(good and a.result in (UNKNOWN, EIO, CONFLICT), f"{a}, then {r}, after {value} and {maybe}")
-        t.check(a.result != CONFLICT or r.value in maybe, f"a conflict with nobody: {a}, {r}, {value}, {maybe}")
+        t.check(a.result != CONFLICT or r.value in maybe, f"a conflict without another writer: {a}, {r}, {value}, {maybe}")
         if r.value != value:
             maybe.clear()
         value = r.value
@@ -257,12 +257,12 @@ def fail_over(t):
     print(f"  answers: {counts}")
 
     e.kill()
-    t.result(p.cas(b"k", value, b"never"), EIO, "a write while nobody listens")
-    t.result(p.read(b"k"), EIO, "a read while nobody listens")
-    t.result(p.wait(b"k", value, 1000), EIO, "waiting while nobody listens")
-    t.result(p.scan(b""), EIO, "a scan while nobody listens")
-    t.result(p.identity(), EIO, "identity while nobody listens")
-    t.result(t.probe(e.url()).opened, EIO, "open while nobody listens")
+    t.result(p.cas(b"k", value, b"never"), EIO, "a write while no server listens")
+    t.result(p.read(b"k"), EIO, "a read while no server listens")
+    t.result(p.wait(b"k", value, 1000), EIO, "waiting while no server listens")
+    t.result(p.scan(b""), EIO, "a scan while no server listens")
+    t.result(p.identity(), EIO, "identity while no server listens")
+    t.result(t.probe(e.url()).opened, EIO, "open while no server listens")
     e.restart()
     t.equal(until("a read", lambda: p.read(b"k").value), value, "kept over kill -9 of all")
 
@@ -323,7 +323,7 @@ def users(t):
     e = t.cluster()
     password = 'p:w@/ "%é'
     early = t.opened(e.url().replace("//", "//firn:p%3Aw%40%2F%20%22%25%C3%A9@", 1))
-    t.result(early.cas(b"early", None, b"1"), "0", "with a password that nobody asks for")
+    t.result(early.cas(b"early", None, b"1"), "0", "with a password that no server asks for")
     for line in (["user", "add", "root:root"], ["role", "add", "root"], ["user", "grant-role", "root", "root"],
                  ["user", "add", f"firn:{password}"], ["role", "add", "firn"], ["user", "grant-role", "firn", "firn"],
                  ["role", "grant-permission", "firn", "readwrite", "/firn/", "--prefix=true"], ["auth", "enable"]):
@@ -583,7 +583,7 @@ def strange_stores(t):
     t.result(p.cas(b"k", None, b"v"), UNKNOWN, "a write into silence")
     t.equal(other.seen, [], "what the next member got")
     t.result(p.cas(b"k", None, b"v"), CONFLICT, "the next write is the next member's")
-    # Nobody listens at the first: nothing was sent, so a write may go on.
+    # No server listens at the first: nothing was sent, so a write may go on.
     q = t.opened(f"etcd://127.0.0.1:{free_ports(1)[0]},{other.address}", 20000)
     t.result(q.cas(b"k", None, b"v"), CONFLICT, "a write past a member that is not there")
 

@@ -44,7 +44,7 @@ def starting(url, folder):
 
 
 def write(p, key, old, new):
-    """A change that is done however often it takes; nobody else writes."""
+    """A change that is retried until it is done; no other client writes."""
     def one():
         a = p.cas(key, old, new)
         if a.result == "FIRN_ECONFLICT":
@@ -80,7 +80,7 @@ def case_urls(folder):
 
 
 def case_one_store_by_two_names(folder):
-    """Two votes for one store would make it the majority that nobody may lose. Found when the quorum is formed."""
+    """Two votes for one store would make it a majority by itself. Found when the quorum is formed."""
     one, two = f"sqlite:{folder}/1.db", f"sqlite:{folder}/2.db"
     same = f"sqlite:{folder}/./1.db"
     t.open_fails(f"quorum:{one}|{same}|{two}", "FIRN_EFORMAT", "the same store", f"{folder}/./1.db")
@@ -104,7 +104,7 @@ def case_one_server_in_several_places(folder):
 
 
 def case_a_majority_is_badly_set_up(folder):
-    """Nobody but an operator can mend that: refused at once, with the cure, as the one store would be."""
+    """Only an operator can repair that: refused at once, with the cure, as the one store would be."""
     with t.running(QuorumRedis(folder)) as e:
         for n in e.node[:2]:
             n.server.do("CONFIG", "SET", "appendfsync", "everysec")
@@ -123,7 +123,7 @@ def case_a_majority_is_badly_set_up(folder):
 
 
 def case_a_minority_is_badly_set_up(folder):
-    """The others go on, and it takes part again when it is mended."""
+    """The others go on, and it takes part again when it is repaired."""
     with t.running(QuorumRedis(folder)) as e, t.opened(e.url()) as p:
         write(p, "k", None, "0")
         e.node[1].server.do("CONFIG", "SET", "appendfsync", "everysec")
@@ -218,7 +218,7 @@ def case_a_wiped_store_does_not_vote(folder):
 
 
 def _forgets_under_an_open_handle(folder, kind, forget):
-    """Store 2 missed a register, store 0 forgets it, store 1 is down: nobody may say that it never was."""
+    """Store 2 missed a register, store 0 forgets it, store 1 is down: no answer may say that it never was."""
     with t.running(kind(folder)) as e, t.opened(e.url(), 1000) as p:
         write(p, "k", None, "0")
         e.kill(2)
@@ -286,7 +286,7 @@ def case_a_restored_store_does_not_vote(folder):
 
 
 def case_a_restored_etcd_does_not_vote(folder):
-    """It has the identity that it had. Whoever saw more than it knows tells everybody, by its record px-member."""
+    """It has the identity that it had. A store that saw more than it knows tells all, by its record px-member."""
     with t.running(QuorumEtcd(folder)) as e, t.opened(e.url()) as p:
         write(p, "k", None, "0")
         e.node[0].snapshot(os.path.join(folder, "copy"))
@@ -309,7 +309,7 @@ def case_a_restored_etcd_does_not_vote(folder):
 
 
 def case_one_of_each_kind(folder):
-    """Each is lost in turn; whoever comes then, and whoever was there, has the register."""
+    """Each is lost in turn; the stores that come then, and those that were there, have the register."""
     os.chmod(folder, 0o755)
     with t.running(QuorumMixed(folder)) as e, t.opened(e.url()) as p:
         write(p, "k", None, "0")
@@ -326,7 +326,7 @@ def case_one_of_each_kind(folder):
 
 
 def case_a_restored_postgres_does_not_vote(folder):
-    """A data directory that was put back has the identity that it had; who saw more of it tells everybody."""
+    """A data directory that was put back has the identity that it had; a store that saw more of it tells all."""
     os.chmod(folder, 0o755)
     with t.running(QuorumPostgres(folder)) as e, t.opened(e.url()) as p:
         write(p, "k", None, "0")
@@ -347,7 +347,7 @@ def case_a_restored_postgres_does_not_vote(folder):
 
 
 def case_all_are_restored(folder):
-    """Nobody is left who could know: refused, loudly."""
+    """No store is left that could know: refused, loudly."""
     with t.running(QuorumSqlite(folder)) as e, t.opened(e.url()) as p:
         write(p, "k", None, "0")
         e.snapshot(os.path.join(folder, "copy"))
@@ -364,7 +364,7 @@ def case_all_are_restored(folder):
 
 
 def case_a_majority_is_wiped(folder):
-    """Nobody can give them what they had: each is named with what can be done, and that works."""
+    """No store can give them what they had: each is named with what can be done, and that works."""
     with t.running(QuorumSqlite(folder)) as e:
         status, said = admin("init", "--fresh", "--slots", "16", "--store", e.url())
         assert status == 0, said

@@ -230,7 +230,7 @@ def the_server_in_use_is_killed(t):
             def write():
                 nonlocal doubt
                 a = t.expect(p.cas(b"k", value, new), "0", UNKNOWN, EIO, CONFLICT)
-                t.check(a.result != CONFLICT or doubt, "nobody else writes", a)
+                t.check(a.result != CONFLICT or doubt, "no other client writes", a)
                 doubt = doubt or a.result == UNKNOWN
                 return a.result in ("0", CONFLICT)
             t.until("a write after the fail-over", write)

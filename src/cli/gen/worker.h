@@ -36,8 +36,8 @@ FIRN_MUSTUSE int worker_open(struct worker *w, uint64_t scope, struct firn_diag 
 void worker_close(struct worker *w);
 
 /* One of the numbers first .. first + count - 1; `random` decides where the search begins. Numbers
- * that nobody uses and whose note is not ahead of the clock come first, then the one that is least
- * ahead. Waits for up to WORKER_WAIT_MS. FIRN_ENOSLOT: all are in use. FIRN_ECLOCK: all are
+ * that no process uses and whose note is not ahead of the clock come first, then the one that is
+ * least ahead. Waits for up to WORKER_WAIT_MS. FIRN_ENOSLOT: all are in use. FIRN_ECLOCK: all are
  * further than WORKER_AHEAD_US ahead of the clock. FIRN_EFORMAT: the file is damaged. */
 enum { WORKER_WAIT_MS = 2000, WORKER_AHEAD_US = 10000000 };
 FIRN_MUSTUSE int worker_take(struct worker *w, uint32_t first, uint32_t count, uint32_t random,

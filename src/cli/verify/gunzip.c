@@ -1,6 +1,6 @@
 /*
  * gzip files through zlib. A file may have several members one after the other (cat a.gz b.gz):
- * each begins anew where the one before ends. One that ends inside a member was cut off, and that
+ * each begins anew where the one before ends. One that ends inside a member is truncated, and that
  * is an error: IDs would be missing. Tests: tests/integration/verify.sh.
  */
 #include "cli/verify/gunzip.h"

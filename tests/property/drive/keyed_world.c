@@ -401,7 +401,7 @@ static void one_answer(bool dated)
     uint64_t answers = 0, replays = 0;
     for (uint64_t run = 0; run < t_scale(300); run++) {
         begin();
-        w.depth = DEPTH_MAX; /* nobody else commits: the requests here take turns */
+        w.depth = DEPTH_MAX; /* no other server commits: the requests here take turns */
         memset(owner, 0, sizeof owner);
         minted = 0;
         w.healed = true;

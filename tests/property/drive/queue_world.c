@@ -5,7 +5,7 @@
  * worlds, run at rates up to 1.4 times each other's.
  * Never: two that believe to lead at the same moment, each by its own clock; a leader whose token
  * is not above that of every leader before; a member register whose epoch goes back. Often enough:
- * everything the rules tell apart. In the end, with the faults healed, everybody gets his turn.
+ * everything the rules tell apart. In the end, with the faults healed, each process gets its turn.
  */
 #include "t.h"
 
@@ -35,7 +35,7 @@ struct late { /* a write on its way */
     uint64_t at;
     int reg;
     struct version old, value;
-    int process; /* who waits for the answer, -1 for nobody any more */
+    int process; /* that waits for the answer, -1: none any more */
     uint64_t call;
 };
 

@@ -59,7 +59,7 @@ static const struct lease_world world = { .read_clock = read_clock,
 
 /* --- a store that loses answers --- */
 
-struct late { /* a write that nobody knows the outcome of, and that may land yet */
+struct late { /* a write of unknown outcome, which may land yet */
     char key[STORE_KEY_MAX], old[STORE_VALUE_MAX], value[STORE_VALUE_MAX];
     size_t key_len, old_len, value_len;
 };

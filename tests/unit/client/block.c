@@ -107,7 +107,7 @@ T_TEST(size_follows_demand)
     T_EQ(block_size_next(1, 0, 100000, 1000, 100000), 1);   /* never 0 */
     T_EQ(block_size_next(90000, 90000, 1, 1000, 100000), 100000);
     T_EQ(block_size_next(64, UINT64_MAX, 0, 1000, 100000), 512);
-    uint64_t size = BLOCK_FIRST; /* a steady rate of 50,000 a second is found */
+    uint64_t size = BLOCK_FIRST; /* a steady rate of 50,000 per second is found */
     for (int i = 0; i < 20; i++)
         size = block_size_next(size, size, size * 1000 / 50000, 1000, 100000);
     T_OK(size > 40000 && size < 60000, "%llu", (unsigned long long)size);

@@ -172,7 +172,7 @@ T_TEST(who_cannot_be_reached_costs_no_retry)
 {
     BEGIN(quick, FINE, FINE);
     opts.retries = 0;
-    core->server[0].name.port = 1; /* nobody is there */
+    core->server[0].name.port = 1; /* no server is there */
     for (int i = 0; i < 20; i++) {
         core->health[0] = (struct health){ 0 };
         T_EQ(ask(false), 0, "%s", trip.why);

@@ -238,7 +238,7 @@ T_TEST(clock_f_stays_near_the_store)
     c = started(T0);
     for (int64_t s = 1; s <= 100; s++) {
         struct clock_reading r = later(s, 0);
-        r.store = T0 + s * S + DAY; /* a wrong store takes nobody along */
+        r.store = T0 + s * S + DAY; /* a wrong store moves no clock */
         clock_f_update(&c, &r, T0);
         T_EQ(clock_f_at(&c, r.mono), r.real, "at %d s", (int)s);
     }

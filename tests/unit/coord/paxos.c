@@ -228,7 +228,7 @@ T_TEST(paxos_a_doubt_ends_above_our_ballots)
     T_EQ(pass(&p, 1), PAXOS_SEND);
     pass(&p, 0);
     T_EQ(pass(&p, 1), PAXOS_SEND);
-    T_OK(p.changing); /* nobody hears it, but for all we know one did */
+    T_OK(p.changing); /* no acceptor heard it, but for all we know one did */
     T_EQ(finish(&q, change(&q, 1, NULL, "theirs")), 0);
     T_OK(w.a[1].value.present);
     struct paxos_known known = q.known;

@@ -309,7 +309,7 @@ T_TEST(sequence_op_keyed)
     T_EQ(op.base.next, 19);
     T_EQ(op.keys.at, 5);
 
-    /* Whoever reads the record knows the same. */
+    /* Every reader of the record knows the same. */
     seq_op_init(&other);
     T_EQ(seq_op_read(&other, op.base_text, op.base_len, &v, &got, NULL), 0);
     T_EQ(v, SEQ_TRY_AGAIN);

@@ -356,7 +356,7 @@ T_TEST(slot_extends)
     T_EQ(b.n.grant.from, 1000);
     T_EQ(b.n.grant.until, 1130); /* F + window: no creeping */
     T_EQ(get(0).epoch, 1);
-    b.now.f = 9000; /* a long pause: nobody took the slot, so the ticks between are nobody's */
+    b.now.f = 9000; /* a long pause: no node took the slot, so the ticks between are free */
     b.now.mono_ms += 8000;
     T_EQ(slot_state_at(&b.n, &b.now), SLOT_DRY);
     T_EQ(until_cas(), SLOT_DO_CAS);

@@ -199,7 +199,7 @@ T_TEST(a_leader_that_could_not_renew_gets_a_new_token)
     struct one *a = stand(s);
     settle(a);
     T_OK(election_leads(&a->e));
-    now_ms += TTL; /* nobody else is there, its register and its place are as they were */
+    now_ms += TTL; /* no other candidate is there, its register and its place are as they were */
     settle(a);
     T_OK(membership_valid(&a->m.self, now_ms));
     T_OK(!election_leads(&a->e));
@@ -244,7 +244,7 @@ T_TEST(a_full_line)
     T_EQ(last->e.line.state, CANDIDATE_OUT);
     T_OK(last->e.line.full);
     T_EQ(queue_of(s).count, QUEUE_MAX);
-    /* The last of those in line dies, and nobody stands behind it: the one outside sees to it. */
+    /* The last in line dies, and no candidate stands behind it: the one outside removes it. */
     for (int i = 0; i < 3 * TTL / 100 && last->e.line.state == CANDIDATE_OUT; i++) {
         now_ms += 100;
         for (int k = 0; k <= QUEUE_MAX; k++)

@@ -404,7 +404,7 @@ T_TEST(a_doubt_is_looked_into_at_once)
     T_EQ(lease[0].view.fences, 1, "once");
 }
 
-/* One damaged record is the trouble of whoever meets it, not of those that run. */
+/* One damaged record stops the node that meets it, not those that run. */
 T_TEST(a_damaged_slot_leaves_others_alone)
 {
     begin();

@@ -368,7 +368,7 @@ T_TEST(a_late_beat_renews_but_breaks)
     T_OK(!membership_valid(&m, now.ms));
     membership_cas_done(&m, &now, 0);
     T_OK(membership_valid(&m, now.ms), "the store has it");
-    T_OK(m.unbroken != unbroken, "but whoever relied on it must know");
+    T_OK(m.unbroken != unbroken, "but its user must know");
 }
 
 T_TEST(another_owner_and_a_twin_are_a_loss)

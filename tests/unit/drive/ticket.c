@@ -80,7 +80,7 @@ static void flaky_close(struct firn_store *s)
     firn_store_close(flaky.inner);
 }
 
-/* What the register held is what it holds: nobody else is here between two calls. */
+/* What the register held is what it holds: no other client writes between two calls. */
 static int flaky_instead(struct firn_store *s, size_t i, struct firn_record *out)
 {
     (void)s;
@@ -296,7 +296,7 @@ T_TEST(ticket_two_servers)
     for (int i = 0; i < 200; i++) {
         struct ticket_job job = job_of("a", 1 + t_random_below(9));
         T_EQ(ticket_commit(t_random_below(2) ? &tk : &other, &job, 1, NULL), 0);
-        T_EQ(job.range.first, next); /* dense, whoever asks */
+        T_EQ(job.range.first, next); /* dense, for every client */
         next += job.range.count;
     }
     tickets_done(&other);

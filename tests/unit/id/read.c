@@ -172,7 +172,7 @@ T_TEST(detect_at_the_end_of_time)
     T_STR(r[0].kind->name, "ulid");
 }
 
-/* Whoever says the kind may have IDs of another length than the usual one; detection and prefixes
+/* A caller that names the kind may have IDs of an unusual length; detection and prefixes
  * look for the usual ones only. */
 T_TEST(read_other_lengths)
 {

@@ -53,7 +53,7 @@ static bool any_order(const struct lin_op *op, size_t n, unsigned done, uint32_t
         return true;
     for (size_t i = 0; i < n; i++) {
         bool first = !(done >> i & 1);
-        for (size_t k = 0; k < n && first; k++) /* nobody else returned before it was called */
+        for (size_t k = 0; k < n && first; k++) /* no other call returned before it began */
             first = done >> k & 1 || op[k].kind == LIN_UNKNOWN || op[k].ret >= op[i].call;
         if (!first || (value == op[i].old) != (op[i].kind != LIN_CONFLICT))
             continue;

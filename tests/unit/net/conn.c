@@ -169,7 +169,7 @@ T_TEST(conn_expect_continue)
     world_stop(&w);
 }
 
-/* Whoever is done first, answers leave in the order of their requests. */
+/* Whichever is done first, answers leave in the order of their requests. */
 T_TEST(conn_deferred_keep_their_order)
 {
     static struct world w;
@@ -222,7 +222,7 @@ T_TEST(conn_expected_answers_count)
     ask(&w, release_all_backwards, NULL);
     for (unsigned i = 4; i <= 8; i++)
         hear_number(fd, i);
-    /* Nor do those count for ever that nobody is left to read. */
+    /* Nor do those count for ever whose reader is gone. */
     say(fd, GET("/e/1") GET("/e/2") GET("/e/3"));
     wait_deferred(&w, 3);
     close(fd);

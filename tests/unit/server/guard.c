@@ -188,7 +188,7 @@ T_TEST(guard_resp_auth)
     T_EQ(resp(&w, GUARD_SEQUENCE, S("orders")), GUARD_NOT_ALLOWED);
     T_EQ(resp(&w, GUARD_MINT_KIND, S("snowflake")), GUARD_FINE);
     T_EQ(auth(&w, S("default"), S("web-token")), GUARD_FINE);
-    T_EQ(auth(&w, S("shop"), S("web-token")), GUARD_BAD_TOKEN); /* and leaves nobody */
+    T_EQ(auth(&w, S("shop"), S("web-token")), GUARD_BAD_TOKEN); /* and leaves no client */
     T_EQ(resp(&w, GUARD_MINT_KIND, S("snowflake")), GUARD_NO_TOKEN);
     T_EQ(auth(&w, ABSENT, S("web-token")), GUARD_FINE);
     T_EQ(auth(&w, ABSENT, S("")), GUARD_BAD_TOKEN);
@@ -230,7 +230,7 @@ T_TEST(guard_reload_takes_tokens_away)
     T_EQ(auth(&w, ABSENT, S("new-shop-token")), GUARD_FINE);
     T_OK(w.resp.flags > had);
 
-    c.auth.tokens.n = 0; /* no tokens: everybody */
+    c.auth.tokens.n = 0; /* no tokens: every client */
     T_EQ(guard_reload(w.app.guard, &c), 0);
     T_EQ(http(&w, ABSENT, GUARD_ADMIN, S("orders")), GUARD_FINE);
     T_OK(!guard_on(&w.ctx.guard));

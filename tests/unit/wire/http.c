@@ -43,7 +43,7 @@ T_TEST(http_runs)
         struct http_error err;
         ssize_t used = http_parse(text, len, &req, &err);
         T_EQ(used, (ssize_t)strlen(rows[i].one));
-        T_EQ(http_repeats(&req, 7), 0); /* nobody said what follows */
+        T_EQ(http_repeats(&req, 7), 0); /* it is unknown what follows */
         req.self = (struct slice){ text, (size_t)used };
         req.rest = (struct slice){ text + used, len - (size_t)used };
         T_EQ(http_repeats(&req, 7), rows[i].expect, "%s", rows[i].one);

@@ -34,7 +34,7 @@ T_TEST(the_tables_are_whole)
     }
 }
 
-/* What follows from what, whoever edits the table. */
+/* Implications between requirements, which hold however the table is edited. */
 T_TEST(the_table_does_not_contradict_itself)
 {
     for (int i = 0; i < CHOOSE_KINDS; i++) {

@@ -132,7 +132,7 @@ static uint64_t round_of(const char *ballot)
     return strtoull(ballot, NULL, 10); /* "3.P2", or "-" for none */
 }
 
-/* Promises only rise and are kept; whoever learned a value learned the same. */
+/* Promises only rise and are kept; all nodes that learned a value learned the same. */
 static void check_run(const struct lab_trace *t)
 {
     for (size_t i = 1; i < t->steps; i++) {

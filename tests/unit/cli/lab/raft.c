@@ -108,7 +108,7 @@ T_TEST(a_killed_leader_is_followed_by_term_4_and_nothing_is_lost)
     struct lab_trace t = play(SEED, LAB_KILL_LEADER, -1);
     size_t answer = lab_trace_find(&t, 0, "answer"), kill = find(&t, answer, "kill", A);
     T_OK(kill < t.steps);
-    T_EQ(number(&t.step[kill], B, COMMIT), 9); /* nobody else knew */
+    T_EQ(number(&t.step[kill], B, COMMIT), 9); /* no other member knew */
     T_EQ(number(&t.step[kill], C, COMMIT), 9);
     T_STR(t.step[kill].cell[A][ROLE], "down");
     size_t leader = lab_trace_find(&t, kill, "leader");
@@ -131,7 +131,7 @@ T_TEST(without_a_majority_there_is_no_leader)
     size_t leader = lab_trace_find(&t, kill, "leader");
     T_OK(kill < heal && heal < leader && leader < t.steps);
     T_OK(lab_trace_find(&t, kill, "no_majority") < heal);
-    T_OK(lab_trace_find(&t, kill, "request_pre_vote") < heal); /* not that nobody tried */
+    T_OK(lab_trace_find(&t, kill, "request_pre_vote") < heal); /* a member did try */
     lab_trace_done(&t);
 }
 

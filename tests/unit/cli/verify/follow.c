@@ -1,4 +1,4 @@
-/* Files that grow, are cut and replaced; and the set of IDs seen. */
+/* Files that grow, are truncated and replaced; and the set of IDs seen. */
 #include "cli/verify/follow.c"
 #include "cli/verify/seen.c"
 #include "t.h"
