@@ -22,22 +22,6 @@ WINDOW_S = 3  # of the embedded store
 SLOTS = 1024
 
 
-def make_gapless(firnd, name):
-    c = f.Http(firnd.home)
-    status, body = c.post("/v1/sequences", {"name": name, "mode": "gapless", "start": "1"})
-    c.close()
-    if status != 201:
-        raise f.NotThere(f"sequence {name}: {body}")
-
-
-def next_number(firnd, name):
-    """The first number that was not taken yet."""
-    c = f.Resp(firnd.ticket)
-    said = int(c.do("GET", name))
-    c.close()
-    return said
-
-
 def start_clients(load):
     load.start(f.http_ids, 1)
     load.start(f.http_ids, 50)
@@ -50,7 +34,7 @@ def start_clients(load):
 
 def check_all(t, load, last, ids):
     load.check_ids(ids)
-    holes, lost = load.check_gapless("invoice", 1, next_number(last, "invoice"))
+    holes, lost = load.check_gapless("invoice", 1, f.next_number(last, "invoice"))
     orders = [n for _, n in load.tickets.get("orders", [])]
     t.equal(len(set(orders)), len(orders), "range tickets are distinct; how many")
     t.say(f"{sum(map(len, load.ids))} IDs on {len(load.ids)} connections, {len(load.tickets['invoice'])} gapless "
@@ -61,7 +45,7 @@ def check_all(t, load, last, ids):
 def killed_under_load(t):
     state, load, dice = t.state("killed"), f.Load(t), random.Random(20)
     server = f.Firnd(t, state)
-    make_gapless(server, "invoice")
+    f.make_gapless(server.home, "invoice")
     start_clients(load)
     for generation in range(1, KILLS + 1):
         load.aim(generation, server)
@@ -133,7 +117,7 @@ def stopped_and_continued(t):
     """
     state, load, other = t.state("stopped"), f.Load(t), f.Load(t)
     server = f.Firnd(t, state).wait_ready()
-    make_gapless(server, "invoice")
+    f.make_gapless(server.home, "invoice")
     start_clients(load)
     load.aim(1, server)
     load.wait_answers(200)
@@ -170,7 +154,7 @@ def two_on_one_store(t):
     servers = [f.Firnd(t, state), f.Firnd(t, state)]
     slots = [s.wait_ready().node()["slot"] for s in servers]
     t.check(slots[0] != slots[1], f"two processes show two slots: {slots}")
-    make_gapless(servers[0], "invoice")
+    f.make_gapless(servers[0].home, "invoice")
     for load, server in zip(loads, servers):
         start_clients(load)
         load.aim(1, server)
@@ -203,7 +187,7 @@ def ended_politely(t):
     """SIGTERM under load: answers or closed connections, status 0, and on at once where it ended."""
     state, load = t.state("politely"), f.Load(t)
     server = f.Firnd(t, state).wait_ready()
-    make_gapless(server, "invoice")
+    f.make_gapless(server.home, "invoice")
     start_clients(load)
     highest = 0
     for generation in range(1, 6):

@@ -80,32 +80,6 @@ class SmallFiles:
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def make_gapless(firnd, name):
-    c = f.Http(firnd.home)
-    status, body = c.post("/v1/sequences", {"name": name, "mode": "gapless", "start": "1"})
-    c.close()
-    if status != 201:
-        raise f.NotThere(f"sequence {name}: {body}")
-
-
-def next_number(firnd, name):
-    c = f.Resp(firnd.ticket)
-    said = int(c.do("GET", name))
-    c.close()
-    return said
-
-
-def take_ids(server, n=50):
-    c = f.Http(server.snowflake)
-    ids = []
-    for _ in range(n):
-        status, body = c.get("/generate")
-        if status == 200:
-            ids.append(int(f.json.loads(body)["id"]))
-    c.close()
-    return ids
-
-
 def end_with_error(t, state, words, what, env=None):
     """A start that must fail, and say why."""
     server = f.Firnd(t, state, serve=False, env=env)
@@ -121,7 +95,7 @@ def full_disk(t, kind):
     disk, load = kind(state), f.Load(t)
     t.say(f"full by {disk.name}")
     server = f.Firnd(t, state).wait_ready()
-    make_gapless(server, "invoice")
+    f.make_gapless(server.home, "invoice")
     c = f.Resp(server.ticket)
     load.note_ticket("orders", 1, [c.do("INCR", "orders")])
     load.note_ticket("invoice", 1, [c.do("INCR", "invoice") for _ in range(10)])
@@ -157,7 +131,7 @@ def full_disk(t, kind):
     load.end()
     load.check_ids(100)
     t.equal(load.lost, {}, "no answer was lost")
-    holes, _ = load.check_gapless("invoice", 1, next_number(server, "invoice"))
+    holes, _ = load.check_gapless("invoice", 1, f.next_number(server, "invoice"))
     t.equal(holes, 0, "holes in the gapless sequence")
     orders = [n for _, n in load.tickets["orders"]]
     t.check(len(set(orders)) == len(orders) and orders == sorted(orders), "range tickets are distinct and rise")
@@ -180,7 +154,7 @@ def full_disk(t, kind):
             t.check(server.wait() > 0, "a start on a full disk that ends does so with an error")
             disk.free(server)
             server = f.Firnd(t, state)
-        t.check(take_ids(server.wait_ready(), 1)[0] > last, "IDs go on above the last run's")
+        t.check(f.take_ids(server.wait_ready(), 1)[0] > last, "IDs go on above the last run's")
         t.equal(f.get(server.ticket, "/generate"), (200, {"id": "100002"}), "tickets go on")
     t.equal(server.stop(), 0, "it ends cleanly")
 
@@ -200,7 +174,7 @@ def read_only(t):
     """At the start: a folder that is mounted read-only stops root too."""
     state, empty = t.state("ro"), t.state("ro-empty")
     server = f.Firnd(t, state).wait_ready()
-    ids = take_ids(server)
+    ids = f.take_ids(server)
     t.equal(f.get(server.ticket, "/generate"), (200, {"id": "100001"}), "the first ticket")
     t.equal(server.stop(), 0, "it ends cleanly")
     os.mkdir(empty)
@@ -214,7 +188,7 @@ def read_only(t):
     for path in (state, empty):
         unmount(path)
     server = f.Firnd(t, state).wait_ready()
-    ids += take_ids(server)
+    ids += f.take_ids(server)
     t.equal(len(set(ids)), len(ids), "IDs are distinct; how many")
     t.equal(f.get(server.ticket, "/generate"), (200, {"id": "100002"}), "writable again, the next ticket")
     t.equal(server.stop(), 0, "it ends cleanly")
@@ -243,7 +217,7 @@ def store_gone(t):
     """Two servers at once, to wait for the end of both windows together: one store deleted, one replaced."""
     gone, swapped, other = t.state("gone"), t.state("swapped"), t.state("other")
     servers = [f.Firnd(t, s).wait_ready() for s in (gone, swapped, other)]
-    ids = [take_ids(s) for s in servers]
+    ids = [f.take_ids(s) for s in servers]
     for s in servers:
         t.equal(f.get(s.ticket, "/generate"), (200, {"id": "100001"}), "the first ticket")
     t.equal(servers[2].stop(), 0, "it ends cleanly")
@@ -251,17 +225,17 @@ def store_gone(t):
     os.replace(os.path.join(other, "firn.db"), os.path.join(swapped, "firn.db"))
     for server, mine, part in ((servers[0], ids[0], "deleted or moved"), (servers[1], ids[1], "replaced")):
         server.wait_log("lease_trouble")
-        mine += take_ids(server)  # what is confirmed, if any is left
+        mine += f.take_ids(server)  # what is confirmed, if any is left
         check_halted(t, server, part)
         t.equal(server.stop(), 0, "one that halted can be ended")
     # A restart makes a new store where there is none, above everything that a lost one may have granted.
     server = f.Firnd(t, gone).wait_ready()
-    ids[0] += take_ids(server)
+    ids[0] += f.take_ids(server)
     t.equal(len(set(ids[0])), len(ids[0]), "IDs are distinct over the loss of the store; how many")
     t.equal(server.stop(), 0, "it ends cleanly")
     # And what was put in the other's place is a moved file with its own past: no copy, so no fence is needed.
     server = f.Firnd(t, swapped).wait_ready()
-    ids[2] += take_ids(server)
+    ids[2] += f.take_ids(server)
     t.equal(len(set(ids[2])), len(ids[2]), "IDs of the moved store are distinct; how many")
     t.equal(f.get(server.ticket, "/generate"), (200, {"id": "100002"}), "its tickets go on")
     t.equal(server.stop(), 0, "it ends cleanly")
@@ -271,21 +245,21 @@ def copied_store(t):
     """A copy made at run time and started beside the original is fenced: its IDs begin above the original's."""
     first, second = t.state("original"), t.state("copy")
     server = f.Firnd(t, first).wait_ready()
-    ids = take_ids(server)
+    ids = f.take_ids(server)
     server.signal(signal.SIGSTOP)  # so that the copy is of one moment
     shutil.copytree(first, second)
     server.signal(signal.SIGCONT)
-    ids += take_ids(server)
+    ids += f.take_ids(server)
     twin = f.Firnd(t, second).wait_ready()
     twin.wait_log("store_fenced")
     t.check(twin.metric("firn_fenced_total") == 1.0, f"the metric counts the fence: {twin.metric('firn_fenced_total')}")
-    theirs = take_ids(twin)
+    theirs = f.take_ids(twin)
     t.check(min(theirs) > max(ids), "the copy's IDs begin above the original's")
     t.check("store_fenced" not in server.log(), "the original is not fenced")
     t.equal(twin.stop(), 0, "it ends cleanly")
     twin = f.Firnd(t, second).wait_ready()  # fenced once, it is a store of its own
     t.check("store_fenced" not in twin.log(), "a second start is not fenced again")
-    theirs += take_ids(twin)
+    theirs += f.take_ids(twin)
     t.equal(len(set(ids + theirs)), len(ids + theirs), "IDs are distinct; how many")
     t.equal((server.stop(), twin.stop()), (0, 0), "both end cleanly")
 

@@ -59,14 +59,6 @@ def none_is_missing(t, numbers):
     t.check(numbers == list(all_), f"none is missing: {sorted(set(all_) - set(numbers))[:10]}")
 
 
-def create(home):
-    c = f.Http(home)
-    status, body = c.post("/v1/sequences", {"name": SEQ, "mode": "gapless", "start": "1"})
-    c.close()
-    if status not in (200, 201):
-        raise f.NotThere(f"the sequence: {body}")
-
-
 def metric(home, name):
     return sum(float(line.split()[1]) for line in f.get(home, "/metrics")[1].splitlines() if line.startswith(name + " "))
 
@@ -79,7 +71,7 @@ def members_of_a_cluster(t):
     try:
         c.start()
         f.wait_for("members that are ready", lambda: all(f.get(h, "/readyz")[0] == 200 for h in c.home))
-        create(c.home[0])
+        f.make_gapless(c.home[0], SEQ)
         numbers = take_and_check(t, c.ticket, False)
         numbers += take_and_check(t, c.ticket, True)
         none_is_missing(t, numbers)
@@ -94,7 +86,7 @@ def members_of_a_cluster(t):
 def processes_on_one_file(t):
     state = t.steady("file")
     servers = [f.Firnd(t, state, PATIENT).wait_ready() for _ in range(2)]
-    create(servers[0].home)
+    f.make_gapless(servers[0].home, SEQ)
     numbers = take_and_check(t, [s.ticket for s in servers], False)
     numbers += take_and_check(t, [s.ticket for s in servers], True)
     none_is_missing(t, numbers)

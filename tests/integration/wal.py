@@ -29,27 +29,12 @@ def db(state):
     return os.path.join(state, "firn.db")
 
 
-def make(server):
-    c = f.Http(server.home)
-    status, body = c.post("/v1/sequences", {"name": "invoice", "mode": "gapless", "start": "1"})
-    c.close()
-    if status not in (200, 201):
-        raise f.NotThere(f"the sequence: {body}")
-
-
 def take(server, n):
     """Gapless numbers, numbers of a range sequence, and IDs."""
     c = f.Resp(server.ticket)
     numbers = [c.do("INCR", "invoice") for _ in range(n)], [c.do("INCR", "orders") for _ in range(n)]
     c.close()
-    c = f.Http(server.snowflake)
-    ids = []
-    for _ in range(n):
-        status, body = c.get("/generate")
-        if status == 200:
-            ids.append(int(f.json.loads(body)["id"]))
-    c.close()
-    return (*numbers, ids)
+    return (*numbers, f.take_ids(server, n))
 
 
 def taken_on(t, before, after, what):
@@ -81,7 +66,7 @@ def halted(t, server, part):
 def removed_while_running(t):
     state = t.state("running")
     server = f.Firnd(t, state).wait_ready()
-    make(server)
+    f.make_gapless(server.home, "invoice")
     before = take(server, 20)
     os.unlink(db(state) + "-wal")
     c = f.Resp(server.ticket)  # the next write is a ticket's
@@ -106,7 +91,7 @@ def removed_while_running(t):
 def removed_after_a_crash(t):
     state = t.state("crashed")
     server = f.Firnd(t, state).wait_ready()
-    make(server)
+    f.make_gapless(server.home, "invoice")
     before = take(server, 10)
     t.equal(server.stop(), 0, "it ends cleanly")
     server = f.Firnd(t, state).wait_ready()
@@ -210,7 +195,7 @@ def one_of_a_quorum(t):
     url = "quorum:" + "|".join("sqlite:" + p for p in files)
     t.equal(firn(t, "admin", "init", "--fresh", "--store", url)[0], 0, "init")
     server = f.Firnd(t, t.state("quorum"), "--store", url)
-    make(server)
+    f.make_gapless(server.home, "invoice")
     before = take(server, 10)
     server.kill()
     os.unlink(files[1] + "-wal")
@@ -236,7 +221,7 @@ def never_without_a_cause(t):
     got = []
     for n in range(12):
         servers = [f.Firnd(t, state) for _ in range(1 + n % 2)]
-        make(servers[0])
+        f.make_gapless(servers[0].home, "invoice", there=True)
         c = f.Resp(servers[0].ticket)
         got += [c.do("INCR", "invoice") for _ in range(30)]
         for _ in range(64):
@@ -272,7 +257,7 @@ def backup_and_restore(t):
     state, copy = t.state("origin"), t.state("backup.db")
     url = "sqlite:" + db(state)
     server = f.Firnd(t, state).wait_ready()
-    make(server)
+    f.make_gapless(server.home, "invoice")
     before = take(server, 30)
     code, said = firn(t, "admin", "backup", copy, "--store", url)
     t.equal(code, 0, f"a backup of a running store: {said}")

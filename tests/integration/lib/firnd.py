@@ -186,6 +186,31 @@ def minted(address, path="/generate"):
 # --- the server ---
 
 
+def make_gapless(home, name, there=False):
+    """A sequence that begins with 1; `there`: it may be there already."""
+    c = Http(home)
+    status, body = c.post("/v1/sequences", {"name": name, "mode": "gapless", "start": "1"})
+    c.close()
+    if status != 201 and not (there and status == 200):
+        raise NotThere(f"sequence {name}: {body}")
+
+
+def next_number(server, name):
+    """The first number of a sequence that was not taken yet."""
+    c = Resp(server.ticket)
+    said = int(c.do("GET", name))
+    c.close()
+    return said
+
+
+def take_ids(server, n=50):
+    """Snowflake IDs of one request after another; fewer where some are refused."""
+    c = Http(server.snowflake)
+    said = [c.get("/generate") for _ in range(n)]
+    c.close()
+    return [int(json.loads(body)["id"]) for status, body in said if status == 200]
+
+
 class Firnd:
     """One process. Its log is kept in a file beside the state directory."""
 
