@@ -18,7 +18,7 @@ import time
 from engines.ports import free_port
 
 HUB = "10.77.0.1"
-LIMIT = 60.0
+LIMIT = 180.0
 
 
 class NotThere(Exception):

@@ -14,7 +14,7 @@ import time
 from engines.ports import free_port
 from engines.stopped import wait_stopped
 
-LIMIT = 60.0  # seconds that anything may take before it counts as failed
+LIMIT = 180.0  # seconds that anything may take before it counts as failed
 USER = "firn"
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
 

@@ -2,7 +2,7 @@
 import glob
 import time
 
-LIMIT = 60
+LIMIT = 180
 
 
 def _stands(stat):

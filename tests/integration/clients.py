@@ -513,7 +513,7 @@ def prometheus(t):
 def compare(t):
     f = Firnd(t, t.steady("compare")).wait_ready()
     out = run(os.path.join(t.bin, "firn"), "compare", "--rounds", 20, "--snowflake", f"http://{f.snowflake}/generate",
-              "--ticket", f"http://{f.ticket}/generate")[0].decode().splitlines()
+              "--ticket", f"http://{f.ticket}/generate", limit=2 * LIMIT)[0].decode().splitlines()
     t.equal(out[0], "Starting ID generation client...", "the first line")
     t.equal(out[1], "Generating IDs from Snowflake and Ticket Server:", "the second")
     rounds = [re.fullmatch(r"Snowflake ID: (\d+), Ticket ID: (\d+)", line) for line in out[2:22]]

@@ -17,7 +17,8 @@ import tempfile
 import threading
 import time
 
-LIMIT = 60.0  # seconds that anything may take before it counts as failed
+LIMIT = 180.0  # seconds that anything may take before it counts as failed, on a machine with much else to do
+SILENCE = 60.0  # seconds without a byte after which a connection is given up
 BAD_WORDS = ("ThreadSanitizer", "AddressSanitizer", "LeakSanitizer", "runtime error:", "assert")
 
 
@@ -45,9 +46,9 @@ def wait_for(what, check, limit=LIMIT):
 
 
 class Stream:
-    """A connection with a buffer. Ends and resets are Gone; silence for LIMIT is NotThere."""
+    """A connection with a buffer. Ends and resets are Gone; silence is NotThere."""
 
-    def __init__(self, address, limit=LIMIT):
+    def __init__(self, address, limit=SILENCE):
         host, port = address.rsplit(":", 1)
         try:
             self.sock = socket.create_connection((host, int(port)), timeout=limit)

@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "conformance")]
 from probe import Probe  # noqa: E402  pylint: disable=wrong-import-position
 
-LIMIT = 60.0  # seconds that anything may take before it counts as failed
+LIMIT = 180.0  # seconds that anything may take before it counts as failed
 PROBE = os.path.join(os.path.abspath(sys.argv[1]), "..", "tests", "store_probe") if len(sys.argv) > 1 else None
 
 
