@@ -758,24 +758,33 @@ static struct network conn_network(const struct conn *c)
     return network_of((struct sockaddr *)&sa);
 }
 
-void conn_accept(struct listener *from)
+void conn_accept(struct listener *from, int fd)
 {
     static _Atomic uint64_t last_id;
     struct loop *l = from->loop;
     struct conn *c = calloc(1, sizeof *c);
-    from->stuck = !c; /* until it is accepted libuv accepts no other */
-    if (!c)
+    if (fd < 0)
+        from->stuck = !c; /* until it is accepted libuv accepts no other */
+    if (!c) {
+        if (fd >= 0)
+            close(fd);
         return;
+    }
     c->loop = l;
     c->last = &c->first;
     buf_init(&c->in, IN_BYTES_MAX);
     buf_init(&c->out, l->opts.out_max_bytes);
     if (uv_tcp_init(&l->uv, &c->tcp) < 0) {
         free(c);
+        if (fd >= 0)
+            close(fd);
         return;
     }
     c->tcp.data = c;
-    int failed = uv_accept((uv_stream_t *)&from->tcp, (uv_stream_t *)&c->tcp);
+    int failed = fd < 0 ? uv_accept((uv_stream_t *)&from->tcp, (uv_stream_t *)&c->tcp)
+                        : uv_tcp_open(&c->tcp, fd);
+    if (failed < 0 && fd >= 0)
+        close(fd);
     c->peer.network = conn_network(c);
     c->place = places_take(l->places, c->peer.network);
     if (failed < 0 || c->place == PLACE_NONE || !slot_take(l, c)) {

@@ -107,7 +107,8 @@ struct listener {
     uv_tcp_t tcp;
     struct loop *loop;
     int tag;
-    bool open, stuck; /* stuck: no memory for a connection, tried again by the sweep */
+    bool open, shared;
+    bool stuck; /* no memory for a connection, tried again by the sweep */
     struct listener *next;
 };
 
@@ -193,8 +194,8 @@ static inline bool conn_above(const struct conn *c)
 }
 
 /* conn.c */
-void conn_accept(struct listener *from);
-void conn_expire(struct conn *c); /* its deadline has passed */
+void conn_accept(struct listener *from, int fd); /* fd < 0: the one that libuv has; else this one */
+void conn_expire(struct conn *c);                /* its deadline has passed */
 void conn_settle(struct conn *c); /* flush done replies, go on with left-over requests */
 void conn_flush(struct loop *l);  /* send what was gathered */
 void conn_drain(struct conn *c);  /* the loop drains: finish when nothing is in flight */

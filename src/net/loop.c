@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <linux/filter.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,6 +89,27 @@ static void on_grace(uv_timer_t *h)
     drain_all(h->data); /* it is not active any more */
 }
 
+/* Take what waits in the kernel, then close. The kernel resets connections that are not accepted
+ * when their listener closes, so none may be made in between: a filter drops the first packets of
+ * more, which their clients send again and are then refused. A shared socket does not end. */
+static void close_listener(struct listener *s)
+{
+    struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog drop = { 1, &none };
+    uv_os_fd_t fd;
+    int in;
+    if (!s->open || uv_fileno((uv_handle_t *)&s->tcp, &fd) != 0)
+        return;
+    if (!s->shared) /* a kernel without filters: the gap is short */
+        (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof drop);
+    if (s->stuck)
+        conn_accept(s, -1);
+    while (!s->shared && (in = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+        conn_accept(s, in);
+    s->open = false;
+    uv_close((uv_handle_t *)&s->tcp, NULL);
+}
+
 /* No new connection from now on. A client that keeps one open and asks one request after another
  * may have sent the next one already: it gets an answer that ends the connection. */
 static void loop_begin_drain(struct loop *l)
@@ -95,12 +117,9 @@ static void loop_begin_drain(struct loop *l)
     firn_assert(!l->draining && l->leaving);
     l->draining = true;
     l->drain_until_ms = uv_now(&l->uv) + l->opts.drain_ms;
-    for (struct listener *s = l->listeners; s; s = s->next)
-        if (s->open) {
-            s->open = false;
-            uv_close((uv_handle_t *)&s->tcp, NULL);
-        }
     uv_timer_start(&l->grace, on_grace, DRAIN_GRACE_MS, 0);
+    for (struct listener *s = l->listeners; s; s = s->next)
+        close_listener(s);
     drain_all(l);
 }
 
@@ -163,7 +182,7 @@ static void on_sweep(uv_timer_t *h)
         }
     for (struct listener *s = l->listeners; s; s = s->next)
         if (s->open && s->stuck)
-            conn_accept(s);
+            conn_accept(s, -1);
     if (l->draining && now >= l->drain_until_ms) {
         for (uint32_t i = l->slots_len; i-- > 0;)
             conn_close(l->slots[i].conn);
@@ -174,7 +193,7 @@ static void on_sweep(uv_timer_t *h)
 static void on_connection(uv_stream_t *s, int status)
 {
     if (status == 0)
-        conn_accept(s->data);
+        conn_accept(s->data, -1);
 }
 
 static void set_default(uint32_t *v, uint32_t preset)
@@ -252,7 +271,7 @@ int loop_new(const struct loop_opts *opts, const struct service *service, struct
     return 0;
 }
 
-int loop_listen(struct loop *l, int fd, int tag)
+int loop_listen(struct loop *l, int fd, int tag, bool shared)
 {
     struct listener *s = calloc(1, sizeof *s);
     if (!s || uv_tcp_init(&l->uv, &s->tcp) < 0) {
@@ -262,6 +281,7 @@ int loop_listen(struct loop *l, int fd, int tag)
     }
     s->loop = l;
     s->tag = tag;
+    s->shared = shared;
     s->tcp.data = s;
     s->open = true;
     s->next = l->listeners;

@@ -56,8 +56,9 @@ FIRN_MUSTUSE int loop_new(const struct loop_opts *opts, const struct service *se
 /* Frees a loop that does not run (any more), after the last loop_call(). NULL is fine. */
 void loop_free(struct loop *l);
 
-/* Takes connections from the listening socket `fd` (transferred, also on error). */
-FIRN_MUSTUSE int loop_listen(struct loop *l, int fd, int tag);
+/* Takes connections from the listening socket `fd` (transferred, also on error). `shared`: another
+ * process or loop listens on the same socket, and goes on when this loop ends. */
+FIRN_MUSTUSE int loop_listen(struct loop *l, int fd, int tag, bool shared);
 
 /* Serves until loop_drain() has finished. */
 FIRN_MUSTUSE int loop_run(struct loop *l);

@@ -223,7 +223,7 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
         if (i == 0)
             listen_name(fds[0], app.address[port]);
         for (size_t k = 0; k < app.loops; k++) {
-            r = loop_listen(app.ctx[k].loop, fds[k], (int)port);
+            r = loop_listen(app.ctx[k].loop, fds[k], (int)port, false);
             if (r)
                 return r;
         }
@@ -247,7 +247,7 @@ static int listen_passed(bool passed[PORTS], struct firn_diag *d)
         passed[port] = true;
         for (size_t k = 0; k < app.loops && r == 0; k++) {
             int fd = k + 1 < app.loops ? fcntl(sockets[i].fd, F_DUPFD_CLOEXEC, 3) : sockets[i].fd;
-            r = fd < 0 ? FIRN_EIO : loop_listen(app.ctx[k].loop, fd, (int)port);
+            r = fd < 0 ? FIRN_EIO : loop_listen(app.ctx[k].loop, fd, (int)port, true);
         }
     }
     return r;

@@ -185,7 +185,7 @@ static inline void world_start_limited(struct world *w, const struct loop_opts *
     T_EQ(listen_open("127.0.0.1:0", &fd, 1, &diag), 0);
     T_EQ(getsockname(fd, (struct sockaddr *)&w->address, &len), 0);
     T_EQ(loop_new(opts, &w->service, &w->places, &w->loop), 0);
-    T_EQ(loop_listen(w->loop, fd, 7), 0);
+    T_EQ(loop_listen(w->loop, fd, 7, false), 0);
     T_EQ(pthread_create(&w->thread, NULL, run, w->loop), 0);
 }
 
