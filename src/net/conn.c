@@ -189,7 +189,13 @@ static void conn_deadline(struct conn *c, bool anew)
     firn_assert(c->loop->slots[c->slot].conn == c, "slot=%u", c->slot);
     c->wait = kind;
     c->queue_seen = conn_unsent(c);
-    c->loop->slots[c->slot].deadline_ms = ms > 0 ? uv_now(&c->loop->uv) + ms : 0;
+    uint64_t end_ms = ms > 0 ? uv_now(&c->loop->uv) + ms : 0;
+    /* Before AUTH no number of requests makes a connection's time longer. */
+    if (c->peer.proto > 1 && !c->may_idle && kind != WAIT_WRITE && kind != WAIT_LINGER) {
+        uint64_t last_ms = c->unknown_ms + o->idle_http_ms;
+        end_ms = end_ms == 0 || last_ms < end_ms ? last_ms : end_ms;
+    }
+    c->loop->slots[c->slot].deadline_ms = end_ms;
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf);
@@ -799,6 +805,7 @@ void conn_accept(struct listener *from, int fd)
     uv_fileno((uv_handle_t *)&c->tcp, &c->fd); /* it has one: it was accepted */
     c->peer.id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
     c->peer.tag = from->tag;
+    c->unknown_ms = uv_now(&l->uv);
     conn_rest(c, true);
 }
 

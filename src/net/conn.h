@@ -53,10 +53,11 @@ struct conn {
     enum place place;
     bool reading, eof, throttled, continued, shut, last_request;
     bool in_todo, gathered;
-    bool may_idle;   /* for idle_resp_ms: it speaks RESP, and the service lets it */
-    bool begun;      /* its first byte has been looked at: TLS or not */
-    bool plain;      /* it was not TLS, but had to be */
-    struct tls *tls; /* or NULL */
+    bool may_idle;       /* for idle_resp_ms: it speaks RESP, and the service lets it */
+    uint64_t unknown_ms; /* since when it may not: it began, or lost its token */
+    bool begun;          /* its first byte has been looked at: TLS or not */
+    bool plain;          /* it was not TLS, but had to be */
+    struct tls *tls;     /* or NULL */
 
     struct buf in; /* what a read left over: an unfinished request, or requests that wait */
     size_t in_at;  /* how much of it is used already */

@@ -21,7 +21,8 @@ struct loop_opts {           /* zero means the default */
     uint32_t body_ms;        /* ... to the end of its body; 30 s */
     uint32_t idle_http_ms;   /* between requests; 60 s */
     uint32_t idle_resp_ms;   /* 0: never, Redis clients hold connections open; TCP keepalive guards.
-                            * Where service.may_idle() says no, idle_http_ms counts */
+                            * Where service.may_idle() says no, idle_http_ms counts, from the
+                            * connection's begin */
     uint32_t write_ms;       /* without the peer taking a byte; 30 s */
     uint32_t drain_ms;       /* what loop_drain() gives those that are in the middle; 10 s */
     uint32_t out_high_bytes; /* a peer with so much unsent is not read from; 256 KiB */

@@ -324,7 +324,10 @@ size_t conn_pump(struct conn *c, char *p, size_t len)
     }
     if (c->peer.proto > 1) {
         const struct service *s = c->loop->service;
-        c->may_idle = !s->may_idle || s->may_idle(s->ctx, &c->peer);
+        bool may_idle = !s->may_idle || s->may_idle(s->ctx, &c->peer);
+        if (c->may_idle && !may_idle)
+            c->unknown_ms = uv_now(&c->loop->uv);
+        c->may_idle = may_idle;
     }
     c->pumping = false;
     return at;

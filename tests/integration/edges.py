@@ -9,9 +9,10 @@ import resource
 import socket
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from firnd import Firnd, Gone, Http, Resp, RespError, Test, get, wait_for  # noqa: E402
+from firnd import LIMIT, Firnd, Gone, Http, Resp, RespError, Test, get, wait_for  # noqa: E402
 
 
 class Raw(Firnd):
@@ -134,6 +135,16 @@ def unknown_clients(t):
     except Gone:
         t.check(True, "the one without a token is closed")
     t.equal(known.do("INCR", "still"), 1, "the one with a token, which waited longer")
+    busy, pings = Resp(f.home), 0
+    try:
+        while pings < 20 * LIMIT:
+            busy.do("PING")
+            pings += 1
+            time.sleep(0.05)  # far below idle_ms: only the connection's age can end it
+        t.check(False, f"one without a token stays while it asks: {pings} times")
+    except Gone:
+        t.check(pings > 0, "one without a token that never idles is closed, too")
+    t.equal(known.do("INCR", "still"), 2, "the one with a token stays")
     f.stop()
     f = Firnd(t, t.state("open"), "--limits-idle-ms=300").wait_ready()
     redis, web = Resp(f.home), Http(f.home)
@@ -144,6 +155,48 @@ def unknown_clients(t):
     except Gone:
         pass
     t.equal(redis.do("PING"), "PONG", "where there are no tokens, Redis connections may idle")
+    f.stop()
+
+
+
+def own_address():
+    """An address of this machine that is not loopback, or None."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))  # sends nothing
+            return s.getsockname()[0]
+        except OSError:
+            return None
+
+
+def crowded(t):
+    """One address with more connections than its share: the next one is told why, health checks still answer, and other addresses
+    are served. Loopback has no such limit."""
+    host = own_address()
+    if not host:
+        print("*** NO ADDRESS but loopback: a crowded address was NOT TESTED")
+        return
+    f = Raw(t, t.state("crowded"), *(f"--listen-{p}={host}:0" for p in ("home", "snowflake", "ticket")),
+            "--limits-connections-per-address=5", ports=False)
+    f.wait_serving()
+    f.wait_ready()
+    crowd = [Http(f.snowflake) for _ in range(5)]
+    wait_for("the address to be crowded",
+             lambda: all(c.get("/healthz")[0] == 200 for c in crowd) and said(f.home, "/v1/node") == 503)
+    status, body = get(f.home, "/generate")
+    t.check(status == 503 and "limits.connections_per_address" in body["detail"], f"the cause and the cure: {status} {body}")
+    t.equal(said(f.home, "/readyz"), 200, "a health check from the same address")
+    try:
+        t.check(False, f"RESP of a crowded address: {Resp(f.home).do('PING')}")
+    except RespError as e:
+        t.check("of this address" in str(e), f"RESP of a crowded address: {e}")
+    t.check(f.metric("firn_connections_crowded_total") >= 3, "the metric")
+    with socket.create_connection((host, int(f.home.rsplit(":", 1)[1])), timeout=LIMIT, source_address=("127.0.0.1", 0)) as other:
+        other.sendall(b"GET /generate HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        t.check(b" 200 " in other.recv(200), "another address is served")
+    for c in crowd:
+        c.close()
+    wait_for("a place for it", lambda: said(f.snowflake, "/generate") == 200)
     f.stop()
 
 
@@ -177,7 +230,7 @@ def ports(t):
 
 def main():
     with Test("edges") as t:
-        for part in (full, few_descriptors, files, unknown_clients, watchdog, ports):
+        for part in (full, few_descriptors, files, unknown_clients, crowded, watchdog, ports):
             t.section(part)
 
 
