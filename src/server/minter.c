@@ -132,7 +132,8 @@ void minter_turn(struct minter *m)
     if (ticks == m->noted)
         return;
     m->noted = ticks;
-    numbers_note(m->numbers, m->stamps);
+    if (m->stamps)
+        numbers_note(m->numbers, m->stamps);
 }
 
 /* --- texts and counts --- */

@@ -125,9 +125,11 @@ T_TEST(minter_stops_when_the_grant_is_closed)
     T_EQ(minter_new(&plan, &board, numbers, &m), 0);
     grant(1, 3, now_tick, now_tick + 60000, false);
     T_EQ(minter_number(m, LEASED_SNOWFLAKE, &id), 0);
+    minter_turn(m);
     grant(1, 3, now_tick, now_tick + 60000, true);
     for (int i = 0; i < LEASED_N; i++)
         T_EQ(minter_number(m, (enum leased)i, &id), FIRN_EWINDOW);
+    minter_turn(m); /* there is nothing to tell any more */
     minter_free(m);
     numbers_free(numbers);
     board_done(&board);
