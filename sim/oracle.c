@@ -6,8 +6,9 @@
  * broken).
  */
 #include "world.h"
-#include "mutant.h"
+#include "coord/lease_ticks.h"
 #include "id/minmax.h"
+#include "mutant.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -145,11 +146,17 @@ void oracle_cloned(struct world *w, struct proc *p)
             add_zone(w, true, n->mine_[i].slot, 0, n->mine_[i].until);
 }
 
-static bool excused(struct world *w, uint32_t slot, uint64_t tick, uint64_t a, uint64_t b)
+/* An ID of a handle: its slot, and the ticks of the lease that its tick touches. */
+struct stamp {
+    uint32_t slot;
+    uint64_t tick, lo, hi;
+};
+
+static bool excused(struct world *w, const struct stamp *at, uint64_t a, uint64_t b)
 {
     for (size_t i = 0; i < w->zones; i++) {
         const struct zone *z = &w->zone[i];
-        if (z->slot != slot || tick < z->lo || tick >= z->hi)
+        if (z->slot != at->slot || at->hi < z->lo || at->lo >= z->hi)
             continue;
         if (z->clone) {
             sometimes.excused_clone++;
@@ -362,68 +369,97 @@ static struct seen_id *id_place(struct world *w, uint64_t id)
     return &w->id[k];
 }
 
-static void parts_of(struct world *w, uint64_t id, uint32_t *slot, uint64_t *tick)
+static struct stamp stamp_of(struct world *w, unsigned handle, uint64_t id)
 {
+    const struct stamp_plan *plan = &w->stamp_plan;
+    const struct firn_layout *l = w->config->firnd ? &plan->layout[handle] : &w->config->layout;
     struct firn_parts parts;
-    if (firn_layout_decompose(&w->config->layout, id, &parts) != 0)
+    if (firn_layout_decompose(l, id, &parts) != 0)
         violate(w, "I7", "%" PRIu64 " is no ID of the layout", id);
-    *slot = (uint32_t)parts.field[FIRN_FIELD_NODE];
-    *tick = parts.field[FIRN_FIELD_TIME];
+    uint64_t tick = parts.field[FIRN_FIELD_TIME];
+    return (struct stamp){ (uint32_t)parts.field[FIRN_FIELD_NODE], tick,
+                           firn_layout_ticks(&plan->lease, firn_layout_unix_us(l, tick)),
+                           lease_ticks_stamped(l, &plan->lease, tick) };
 }
 
-void oracle_stamp(struct world *w, struct proc *p, unsigned lane, uint64_t id)
+/* The last tick that may be entered at F. A firnd's loops are told of a floor that counts when the
+ * lease makes a step, and go by their own F meanwhile. */
+static uint64_t stamp_limit(const struct world *w, const struct image *m, uint64_t f)
+{
+    uint64_t drift = w->config->max_drift_ms / w->config->tick_ms;
+    const struct lease_view *v = &m->seen;
+    if (!w->config->firnd)
+        return max64(f, m->view.floor_tick) + drift;
+    if (!v->floor_tick)
+        return f + drift;
+    return max64(f + drift, min64(f + v->window + drift, v->stamp_end) - 1);
+}
+
+void oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id)
 {
     const struct config *c = w->config;
     const struct image *m = p->region->image;
-    uint32_t slot;
-    uint64_t tick;
-    parts_of(w, id, &slot, &tick);
+    struct stamp s = stamp_of(w, handle, id);
     if (p->truly_closed)
         violate(w, "I4", "proc %d stamped after Close", p->id);
     if (p->wrong_layout)
         violate(w, "I7", "proc %d stamps with another layout", p->id);
-    if (slot >= c->slots) {
-        violate(w, "I3", "proc %d stamps slot %u", p->id, slot);
+    if (s.slot >= c->slots) {
+        violate(w, "I3", "proc %d stamps slot %u", p->id, s.slot);
         return;
     }
-    struct grant *g = find_grant(w, p, slot, tick);
-    if (!g) {
+    struct grant *g = find_grant(w, p, s.slot, s.lo);
+    if (!g || s.hi >= g->until) {
         violate(w, "I3",
                 "proc %d stamped tick %" PRIu64 " of slot %u, which was never granted to it", p->id,
-                tick, slot);
+                s.lo, s.slot);
         return;
     }
-    g->stamped = max64(g->stamped, tick);
-    uint64_t f = firn_layout_ticks(&c->layout, f_now(w, p, m) / 1000);
+    g->stamped = max64(g->stamped, s.hi);
+    uint64_t f = firn_layout_ticks(&w->stamp_plan.lease, f_now(w, p, m) / 1000);
     /* Judged when a tick is entered: it may be used up even if the limit falls meanwhile. */
-    bool entered = p->handed[lane] != 0 && tick == p->ticked[lane];
-    p->ticked[lane] = tick;
-    if (!entered && tick > max64(f, m->view.floor_tick) + c->max_drift_ms / c->tick_ms)
-        violate(w, "I6", "proc %d stamped tick %" PRIu64 " at F %" PRIu64, p->id, tick, f);
-    if (g != grant_at(&w->truth[slot], 0))
+    bool entered = p->handed[handle] != 0 && s.tick == p->ticked[handle];
+    p->ticked[handle] = s.tick;
+    if (!entered && s.lo > stamp_limit(w, m, f))
+        violate(w, "I6", "proc %d stamped tick %" PRIu64 " at F %" PRIu64, p->id, s.lo, f);
+    if (g != grant_at(&w->truth[s.slot], 0))
         sometimes.zombie++;
 }
 
-void oracle_hand(struct world *w, struct proc *p, unsigned lane, uint64_t id)
+/* A restart of a firnd that is alone with its name takes its slot again, if the clock is right and
+ * the store whole. It waits for it for as many ms as ticks: a lease's ticks are ms, as shipped. */
+static bool order_over_restarts(const struct world *w)
 {
-    uint32_t slot;
-    uint64_t tick;
-    parts_of(w, id, &slot, &tick);
-    if (slot >= w->config->slots)
+    const struct config *c = w->config;
+    return c->firnd && c->embedded && c->tick_ms == 1 && !c->lossy && !c->wild_clocks &&
+           !c->same_names && c->nodes <= c->slots;
+}
+
+void oracle_hand(struct world *w, struct proc *p, unsigned handle, uint64_t id)
+{
+    struct stamp at = stamp_of(w, handle, id);
+    if (at.slot >= w->config->slots)
         return;
-    if (id <= p->handed[lane])
-        violate(w, "I5", "proc %d handed out %" PRIx64 " after %" PRIx64, p->id, id,
-                p->handed[lane]);
-    p->handed[lane] = id;
-    struct grant *g = find_grant(w, p, slot, tick);
+    /* All loops of a firnd are one handle: a request that began after this one's answer gets a
+     * larger ID. */
+    if (id <= p->handed[handle])
+        violate(w, w->config->firnd ? "order" : "I5",
+                "proc %d handed out %" PRIx64 " after %" PRIx64, p->id, id, p->handed[handle]);
+    if (order_over_restarts(w) && id <= p->before[handle])
+        violate(w, "order", "proc %d handed out %" PRIx64 ", and %" PRIx64 " before its restart",
+                p->id, id, p->before[handle]);
+    sometimes.order_restart += order_over_restarts(w) && p->before[handle] && !p->handed[handle];
+    p->handed[handle] = id;
+    struct grant *g = find_grant(w, p, at.slot, at.lo);
     uint64_t serial = g ? g->written : 0;
-    struct seen_id *s = id_place(w, id);
+    bool same = !w->config->firnd || (handle == LEASED_TSID && w->config->as_tsid);
+    struct seen_id *s = id_place(w, same || handle == 0 ? id : rand_mix(id + handle));
     if (s->proc < 0) {
         s->proc = p->id;
         s->serial = serial;
-    } else if (!excused(w, slot, tick, s->serial, serial)) {
+    } else if (!excused(w, &at, s->serial, serial)) {
         violate(w, "U", "ID %" PRIx64 " (tick %" PRIu64 ", slot %u) from proc %d and proc %d", id,
-                tick, slot, s->proc, p->id);
+                at.lo, at.slot, s->proc, p->id);
     }
     w->ids++;
     fold(w, id);

@@ -64,7 +64,7 @@ static void normal(struct config *c, uint64_t *r)
 
 static void configure(struct config *c, uint64_t seed)
 {
-    uint64_t r = rand_split(seed, 1);
+    uint64_t r = rand_split(seed, 1), of_firnd = rand_split(seed, 4);
     *c = (struct config){ .seed = seed };
     c->tickets = rand_chance(&r, 12);
     c->embedded = rand_chance(&r, 30);
@@ -75,8 +75,9 @@ static void configure(struct config *c, uint64_t seed)
     c->store_time = !c->embedded && rand_chance(&r, 70);
     c->ends = rand_chance(&r, 4);
     c->lanes = rand_chance(&r, 40) ? 2 : 1;
-    c->shared_gen = rand_chance(&r, 30);
-    c->batch = !c->shared_gen && rand_chance(&r, 30);
+    c->firnd = rand_chance(&r, 30);
+    c->batch = !c->firnd && rand_chance(&r, 30);
+    c->firnd |= !c->batch && rand_chance(&of_firnd, 60);
     c->give_back = c->embedded; /* a shared store never gives back */
     c->one_by_one = !c->embedded && rand_chance(&r, 40);
     c->nodes = (uint32_t)rand_between(&r, 2, 6);
@@ -87,8 +88,11 @@ static void configure(struct config *c, uint64_t seed)
         normal(c, &r);
     if (c->slots == 8 && rand_chance(&r, 20))
         c->nodes = 10; /* more nodes than slots */
-    if (c->shared_gen || c->batch)
+    if (c->firnd || c->batch)
         c->lanes = 1;
+    c->as_tsid = c->firnd && c->tick_ms == 1 && rand_chance(&of_firnd, 50);
+    if (c->as_tsid)
+        set_layout(c, "unused:1,time:41@1ms,node:10,seq:12;epoch=1577836800000");
 }
 
 /* How likely each kind is in this run: a swarm of different mixtures finds more than one

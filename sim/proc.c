@@ -4,6 +4,7 @@
  * a process as a whole: start, death, fork, and the same memory resumed twice.
  */
 #include "world.h"
+#include "id/minmax.h"
 #include "mutant.h"
 
 #include <stdlib.h>
@@ -154,36 +155,26 @@ static void world_unlock(void *user, uint32_t slot)
         r->world->locked_by[slot] = -1;
 }
 
-/* ---- generators ---- */
+/* ---- a program's generators: a firn_gen for each lane ---- */
 
-static uint64_t lane_tick(const struct image *m, const struct config *c, unsigned lane)
+static uint64_t lane_tick(const struct image *m, unsigned lane)
 {
-    if (!m->open)
-        return 0;
-    if (!c->shared_gen)
-        return m->page.gen[lane].tick_;
-    uint64_t word = m->page.shared.word_;
-    return word >> 63 ? 0 : (word - 1) >> m->page.shared.seq_bits_;
+    return m->open ? m->page.gen[lane].tick_ : 0;
 }
 
 /* The highest tick stamped, or perhaps stamped. */
-uint64_t proc_last(const struct image *m, const struct config *c)
+static uint64_t lanes_last(const struct image *m, const struct config *c)
 {
     uint64_t last = 0;
-    for (unsigned i = 0; i < c->lanes; i++) {
-        uint64_t t = lane_tick(m, c, i);
-        t = t > m->stamped[i] ? t : m->stamped[i];
-        last = t > last ? t : last;
-    }
+    for (unsigned i = 0; i < c->lanes; i++)
+        last = max64(last, max64(lane_tick(m, i), m->stamped[i]));
     return last;
 }
 
 static void retire(struct image *m, const struct config *c)
 {
-    for (unsigned i = 0; i < c->lanes; i++) {
-        uint64_t t = lane_tick(m, c, i);
-        m->stamped[i] = t > m->stamped[i] ? t : m->stamped[i];
-    }
+    for (unsigned i = 0; i < c->lanes; i++)
+        m->stamped[i] = max64(lane_tick(m, i), m->stamped[i]);
     m->open = false;
 }
 
@@ -201,12 +192,9 @@ static void start(struct image *m, const struct config *c)
     for (unsigned i = 0; ok && i < c->lanes; i++) {
         o.lane = i;
         o.from = g->from > m->stamped[i] ? g->from : m->stamped[i] + 1;
-        if (SIM_MUTANT(same_tick_slot_change))
-            o.from = g->from;
         if (o.until <= o.from)
             return; /* the next extension brings a tick */
-        ok = (c->shared_gen ? firn_shared_init(&m->page.shared, &c->layout, &o)
-                            : firn_gen_init(&m->page.gen[i], &c->layout, &o)) == 0;
+        ok = firn_gen_init(&m->page.gen[i], &c->layout, &o) == 0;
     }
     m->open = ok;
 }
@@ -227,23 +215,16 @@ static void refresh(struct image *m, const struct config *c)
     if (!m->open)
         start(m, c);
     for (unsigned i = 0; m->open && i < c->lanes; i++) {
-        if (c->shared_gen) {
-            firn_shared_extend(&m->page.shared, g->until);
-            firn_shared_set_floor(&m->page.shared, m->view.floor_tick);
-        } else {
-            firn_gen_extend(&m->page.gen[i], g->until);
-            firn_gen_set_floor(&m->page.gen[i], m->view.floor_tick);
-        }
+        firn_gen_extend(&m->page.gen[i], g->until);
+        firn_gen_set_floor(&m->page.gen[i], m->view.floor_tick);
     }
 }
 
 /* One ID for a caller; drawn ahead in batches where the configuration says so. */
 static int next_id(struct world *w, struct proc *p, struct image *m, unsigned lane, uint64_t *out)
 {
-    const struct config *c = w->config;
-    if (!c->batch) {
-        int r = c->shared_gen ? firn_shared_next(&m->page.shared, out)
-                              : firn_gen_next(&m->page.gen[lane], out);
+    if (!w->config->batch) {
+        int r = firn_gen_next(&m->page.gen[lane], out);
         if (r == 0)
             oracle_stamp(w, p, lane, *out);
         return r;
@@ -266,10 +247,9 @@ static int next_id(struct world *w, struct proc *p, struct image *m, unsigned la
     return 0;
 }
 
-void proc_emit(struct world *w, struct proc *p, uint64_t count)
+static void emit_lanes(struct world *w, struct proc *p, struct image *m, uint64_t count)
 {
     const struct config *c = w->config;
-    struct image *m = image_of(w, p);
     if (m->page.forks != 0)
         refresh(m, c);
     for (uint64_t i = 0; i < count && !w->failed; i++) {
@@ -281,7 +261,6 @@ void proc_emit(struct world *w, struct proc *p, uint64_t count)
         if (r == 0) {
             oracle_hand(w, p, lane, id);
             sometimes.lanes += lane;
-            sometimes.shared += c->shared_gen;
             continue;
         }
         sometimes.limit += r == FIRN_EAGAIN && m->view.behind_ns > (int64_t)c->max_drift_ms * MS;
@@ -291,8 +270,98 @@ void proc_emit(struct world *w, struct proc *p, uint64_t count)
             violate(w, "gen", "a generator answered %s", firn_error_name(r));
         break;
     }
-    if (rand_chance(&p->rng, 70)) /* loops tell it once in a turn */
-        m->last = proc_last(m, c);
+    if (rand_chance(&p->rng, 70)) /* it is told now and then */
+        m->last = lanes_last(m, c);
+}
+
+static uint64_t close_lanes(struct world *w, struct image *m)
+{
+    uint64_t exact, last = lanes_last(m, w->config);
+    for (unsigned i = 0; m->open && i < w->config->lanes; i++) {
+        firn_gen_close(&m->page.gen[i], &exact);
+        if (exact > last)
+            violate(w, "I4", "close says %llu, last was %llu", (unsigned long long)exact,
+                    (unsigned long long)last);
+    }
+    return last;
+}
+
+/* ---- firnd's numbers: coord/stamp_source.c for its loops, as server/minter.c draws them ---- */
+
+static void follow(struct image *m, unsigned loop)
+{
+    m->loop[loop].version = m->version;
+    m->seen = m->view;
+    m->loop[loop].stamps = stamp_source_follow(&m->source, m->loop[loop].stamps, &m->view);
+    m->last = max64(m->last, stamp_source_highest(&m->source));
+}
+
+/* `looked`: the loop compared the version some time ago, and was stopped before it drew. */
+static int draw(struct image *m, unsigned loop, enum leased which, bool looked, uint64_t *ids,
+                size_t n, size_t *out_n)
+{
+    int r = FIRN_ECLOSED;
+    if (!looked && m->loop[loop].version != m->version)
+        follow(m, loop);
+    while (r == FIRN_ECLOSED) {
+        struct stamps *s = m->loop[loop].stamps;
+        struct firn_shared *g = s ? stamps_generator(s, m->source.plan, which) : NULL;
+        *out_n = 1;
+        r = !g       ? FIRN_EWINDOW
+            : n == 1 ? firn_shared_next(g, ids)
+                     : firn_shared_fill(g, ids, n, out_n);
+        if (r != FIRN_ECLOSED)
+            break;
+        sometimes.source_closed++;
+        follow(m, loop); /* another loop has seen a newer grant, or the end */
+    }
+    return r;
+}
+
+static void emit_firnd(struct world *w, struct proc *p, struct image *m, uint64_t count)
+{
+    const struct config *c = w->config;
+    uint64_t ids[4];
+    size_t got;
+    for (uint64_t i = 0; i < count && !w->failed; i += got) {
+        unsigned loop = (unsigned)rand_below(&p->rng, LOOPS);
+        enum leased which = rand_chance(&p->rng, 80) ? LEASED_SNOWFLAKE
+                                                     : (enum leased)rand_below(&p->rng, LEASED_N);
+        size_t run = rand_chance(&p->rng, 80) ? 1 : (size_t)rand_between(&p->rng, 2, 4);
+        bool looked = rand_chance(&p->rng, 10);
+        int r = draw(m, loop, which, looked, ids, run, &got);
+        if (r != 0) {
+            sometimes.limit += r == FIRN_EAGAIN &&
+                               m->view.behind_ns > (int64_t)c->max_drift_ms * MS;
+            if (r != FIRN_EAGAIN && r != FIRN_EWINDOW && r != FIRN_EEXHAUSTED)
+                violate(w, "gen", "a generator answered %s", firn_error_name(r));
+            break;
+        }
+        for (size_t k = 0; k < got; k++) {
+            oracle_stamp(w, p, which, ids[k]);
+            oracle_hand(w, p, which, ids[k]);
+        }
+        sometimes.loops += loop;
+        sometimes.other_layouts += which != LEASED_SNOWFLAKE;
+    }
+    for (unsigned i = 0; i < LOOPS; i++) /* once per turn */
+        if (m->loop[i].stamps && rand_chance(&p->rng, 70))
+            m->last = max64(m->last, stamps_highest(m->loop[i].stamps, m->source.plan));
+}
+
+static uint64_t close_firnd(struct image *m)
+{
+    stamp_source_close(&m->source);
+    return max64(m->last, stamp_source_highest(&m->source));
+}
+
+void proc_emit(struct world *w, struct proc *p, uint64_t count)
+{
+    struct image *m = image_of(w, p);
+    if (w->config->firnd)
+        emit_firnd(w, p, m, count);
+    else
+        emit_lanes(w, p, m, count);
 }
 
 /* An emitter that was between its check and its store when the closer lowered until. */
@@ -308,10 +377,12 @@ void proc_slip(struct world *w, struct proc *p, struct firn_gen *copy)
 
 /* ---- the coordinator ---- */
 
-static void publish(struct world *w, struct image *m)
+static void publish(struct image *m)
 {
-    (void)w;
     m->view = m->lease.view;
+    if (SIM_MUTANT(emit_after_release))
+        m->view.grant.closed = false;
+    m->version++;
 }
 
 /* What a server would do that raises its window while the write is on its way. */
@@ -323,6 +394,7 @@ void proc_publish_early(struct world *w, struct proc *p)
     if (n->at_ != SLOT_AT_WRITE || n->doing_ == SLOT_RELEASE || n->value_len_ == 0 ||
         slot_parse(n->value_, n->value_len_, &r, NULL) != 0)
         return;
+    m->version++;
     m->view.grant.until = r.until;
     if (n->doing_ == SLOT_ACQUIRE) {
         m->view.grant.gen = n->grant.gen + 1;
@@ -418,7 +490,7 @@ void proc_main(struct region *r)
     while (!m->release) {
         struct clock_reading c;
         uint64_t next = lease_step(&m->lease, m->last);
-        publish(w, m);
+        publish(m);
         if (m->release)
             break;
         if (m->fence) {
@@ -435,7 +507,7 @@ void proc_main(struct region *r)
         co_wait(r);
     }
     int result = lease_release(&m->lease, m->last, 2000);
-    publish(w, m);
+    publish(m);
     struct proc *p = resident(r);
     trace(w, "proc %d released: %s", p->id, firn_error_name(result));
     p->ended = true; /* the memory is still in use: the caller of co_resume() ends it */
@@ -449,8 +521,8 @@ static void clear_image(struct world *w, struct proc *p)
     memset(m, 0, offsetof(struct image, jump));
     m->clock = (struct f_clock){ { gen_coarse, gen_fine, gen_sleep }, p->region };
     store_open(&m->handle, p->region);
+    stamp_source_init(&m->source, &w->stamp_plan, &m->clock.base, m->set, LOOPS + 1);
     m->page.forks = 1 + (rand_next(&p->rng) >> 1);
-    (void)w;
 }
 
 static void begin(struct world *w, struct proc *p)
@@ -462,6 +534,8 @@ static void begin(struct world *w, struct proc *p)
     p->reply = NULL;
     p->on_write.set = p->on_read.set = p->lock_lost = false;
     p->incarnations = p->reborn = 0;
+    for (int i = 0; i < HANDLES; i++)
+        p->before[i] = max64(p->before[i], p->handed[i]);
     memset(p->handed, 0, sizeof p->handed);
     p->state = SLOT_START;
     p->state_since = w->now;
@@ -519,12 +593,11 @@ void proc_end(struct world *w, struct proc *p)
 /* Close first, in one step with the emitters; then the coordinator gives the slot back. */
 void proc_leave(struct world *w, struct proc *p)
 {
-    const struct config *c = w->config;
     struct image *m = image_of(w, p);
     if (p->leaving || m->release)
         return;
     p->leaving = true;
-    if (SIM_MUTANT(close_by_until) && m->open && !c->shared_gen) {
+    if (SIM_MUTANT(close_by_until) && m->open) {
         struct firn_gen *copy = malloc(sizeof *copy);
         if (!copy)
             abort();
@@ -533,23 +606,10 @@ void proc_leave(struct world *w, struct proc *p)
     }
     m->release = true;
     if (SIM_MUTANT(emit_after_release)) {
-        m->last = proc_last(m, c);
         proc_kick(w, p);
         return;
     }
-    uint64_t exact;
-    m->last = proc_last(m, c);
-    for (unsigned i = 0; m->open && i < c->lanes; i++) {
-        if (c->shared_gen) {
-            firn_shared_close(&m->page.shared, &exact);
-            m->stamped[0] = m->last;
-        } else {
-            firn_gen_close(&m->page.gen[i], &exact);
-        }
-        if (exact > m->last)
-            violate(w, "I4", "close says %llu, last was %llu", (unsigned long long)exact,
-                    (unsigned long long)m->last);
-    }
+    m->last = w->config->firnd ? close_firnd(m) : close_lanes(w, m);
     m->closed = true;
     m->batch_at = m->batch_count = 0;
     p->truly_closed = !SIM_MUTANT(close_by_until);
@@ -568,7 +628,7 @@ static struct proc *spare(struct world *w)
  * its own on a connection of its own. */
 void proc_fork(struct world *w, struct proc *p)
 {
-    struct proc *q = spare(w);
+    struct proc *q = w->config->firnd ? NULL : spare(w); /* firnd does not fork */
     if (!q)
         return;
     struct image *m = image_of(w, p);

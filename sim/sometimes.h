@@ -49,7 +49,10 @@
     X(stale_read, "a read from the past")                                              \
     X(conflict, "a write was refused, another came first")                             \
     X(lanes, "two lanes of one slot")                                                  \
-    X(shared, "a shared generator")                                                    \
+    X(loops, "several loops of a firnd")                                               \
+    X(other_layouts, "a firnd's Sonyflakes and TSIDs")                                 \
+    X(source_closed, "a loop drew from generators that another had closed")            \
+    X(order_restart, "a restarted firnd went on above its earlier IDs")                \
     X(batch_dropped, "a batch drawn before a fork was dropped")                        \
     X(operator_fence, "an operator fenced")                                            \
     X(ticket_adopted, "tickets: a commit with a lost answer was found by its nonce")   \

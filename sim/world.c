@@ -468,6 +468,9 @@ void world_reset(struct world *w, struct plan *plan)
         w->proc[i].clock.base_r = w->now +
                                   (w->config->embedded ? 0 : rand_between(&w->rng, -off, off) * MS);
     }
+    if (stamp_plan_init(&w->stamp_plan, &w->config->layout, NULL) != 0)
+        abort();
+    w->stamp_plan.lease.tick_us = (uint32_t)w->config->tick_ms * 1000;
     if (w->config->tickets)
         tickets_reset(w);
 }

@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <ucontext.h>
 
+#include "coord/stamp_source.h"
 #include "drive/lease.h"
 #include "drive/setup.h"
 #include "drive/group.h"
@@ -25,6 +26,8 @@
 
 enum {
     LANES_MAX = 2,
+    LOOPS = 3, /* of a firnd */
+    HANDLES = 3,
     BATCH = 8,
     EXTRA_PROCS = 8, /* forks and clones */
     INCARNATIONS = 64,
@@ -72,11 +75,20 @@ struct image {
     bool release;           /* asked to give the slot back */
     bool fence, fencing;    /* asked to fence, as an operator does, and about it */
 
-    /* The generators and what is on their page, which fork() wipes. */
+    /* firnd's numbers (server/numbers.c, server/minter.c). */
+    uint64_t version;       /* of the view */
+    struct lease_view seen; /* by the last loop that followed */
+    struct stamp_source source;
+    struct stamp_set set[LOOPS + 1];
+    struct {
+        struct stamps *stamps;
+        uint64_t version;
+    } loop[LOOPS];
+
+    /* A program's generators and what is on their page, which fork() wipes. */
     struct {
         uint64_t forks; /* not 0; what batches are compared with */
         struct firn_gen gen[LANES_MAX];
-        struct firn_shared shared;
     } page;
     uint64_t standing; /* the grant.gen that the generators stand on; 0: none */
     bool open, closed;
@@ -138,10 +150,11 @@ struct proc {
     /* Ground truth that the process does not know. */
     struct nonce incarnation[INCARNATIONS];
     uint32_t incarnations;
-    uint64_t handed[LANES_MAX]; /* the last ID of each handle */
-    uint64_t ticked[LANES_MAX]; /* and the last tick stamped */
-    bool truly_closed;          /* Close is done: nothing may come any more */
-    enum slot_state state;      /* as of the last look */
+    uint64_t handed[HANDLES]; /* the last ID of each handle: a lane, or a layout of a firnd */
+    uint64_t ticked[HANDLES]; /* and the last tick stamped */
+    uint64_t before[HANDLES]; /* the highest ID of its earlier lives */
+    bool truly_closed;        /* Close is done: nothing may come any more */
+    enum slot_state state;    /* as of the last look */
     int64_t state_since;
     int64_t f_seen, boot_seen;
     uint64_t fences_seen, twins_seen;
@@ -270,6 +283,7 @@ struct world {
     struct region *region;
     int *locked_by;
     struct store store;
+    struct stamp_plan stamp_plan;
     struct slot_truth *truth;
     struct zone zone[ZONES_MAX];
     size_t zones;
@@ -329,7 +343,6 @@ void proc_fork(struct world *w, struct proc *p);
 void proc_clone(struct world *w, struct proc *p);
 void region_random(void *user, void *out, size_t len);
 void proc_kick(struct world *w, struct proc *p);
-uint64_t proc_last(const struct image *m, const struct config *c);
 void clock_read(const struct world *w, const struct proc *p, struct clock_reading *out);
 int64_t clock_real(const struct world *w, const struct proc *p);
 void clock_rebase(struct world *w, struct proc *p);
@@ -350,8 +363,8 @@ void oracle_reset(struct world *w);
 void oracle_write(struct world *w, const struct msg *m, struct cell *c, const struct text *old,
                   const struct text *value);
 void oracle_send(struct world *w, struct proc *p, const struct msg *m);
-void oracle_stamp(struct world *w, struct proc *p, unsigned lane, uint64_t id);
-void oracle_hand(struct world *w, struct proc *p, unsigned lane, uint64_t id);
+void oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id);
+void oracle_hand(struct world *w, struct proc *p, unsigned handle, uint64_t id);
 void oracle_proc(struct world *w, struct proc *p);
 void oracle_lost(struct world *w, uint32_t slot, uint64_t kept_until);
 void oracle_cloned(struct world *w, struct proc *p);

@@ -20,6 +20,12 @@
     X(batch_over_fork, "a child hands out what its parent drew")                    \
     X(same_tick_slot_change, "a new slot begins in the tick that the old one used") \
     X(follows_bad_clock, "follows a clock that nothing confirms")                   \
+    X(st_old_left_open, "a new grant leaves the old generators open")               \
+    X(st_last_forgotten, "the next grant knows nothing of the last tick")           \
+    X(st_past_floor, "stamps above what a fence covers")                            \
+    X(st_past_grant, "stamps the tick at which the grant ends")                     \
+    X(st_drift_kept, "runs as far ahead as below the floor when that is passed")    \
+    X(st_equal_apart, "equal layouts have a generator each")                        \
     X(tk_key_not_kept, "answers a key before its numbers are kept")                 \
     X(tk_unpinned, "a sequence of the commit may be replaced in the table")         \
     X(tk_old_block_kept, "keeps an old block below numbers that were given")        \

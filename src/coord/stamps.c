@@ -1,9 +1,10 @@
 /*
  * Generators under a lease: each layout turns the window into its own ticks (lease_ticks.h).
- * Tested in tests/unit/server/minter.c.
+ * Tests: tests/unit/coord/stamps.c, tests/unit/server/minter.c; the simulator runs it with faults.
  */
 #include "coord/stamps.h"
 #include "coord/lease_ticks.h"
+#include "coord/mutant.h"
 #include "id/diag.h"
 #include "id/minmax.h"
 #include "platform/assert.h"
@@ -42,7 +43,7 @@ int stamp_plan_init(struct stamp_plan *p, const struct firn_layout *snowflake, s
         p->shard_max[i] = shard_is_slot ? 0 : (UINT64_C(1) << field[FIRN_FIELD_SHARD].width) - 1;
         p->share[i] = (enum leased)i;
         for (int k = 0; k < i; k++)
-            if (same_numbers(&p->layout[k], &p->layout[i]))
+            if (same_numbers(&p->layout[k], &p->layout[i]) && !FIRN_MUTANT(st_equal_apart))
                 p->share[i] = p->share[k];
         firn_assert(p->share[i] <= (enum leased)i && p->share[p->share[i]] == p->share[i]);
     }
@@ -63,9 +64,10 @@ static bool is_open(const struct stamps *s, int i)
 /* How far ahead of the clock stamps may be. Just after a FENCE, or in a new store, slots begin
  * ahead of the clock: then as far as the floor of a new store reaches, less one (see slot_floor()).
  */
-static uint32_t drift_ms(const struct lease_view *v)
+static uint32_t drift_ms(const struct stamp_plan *p, const struct lease_view *v)
 {
-    return (uint32_t)(v->floor_tick ? v->window + v->max_drift - 1 : v->max_drift);
+    uint64_t ticks = v->floor_tick ? v->window + v->max_drift - 1 : v->max_drift;
+    return (uint32_t)(ticks * p->lease.tick_us / 1000);
 }
 
 /* Where the window ends now. The drift above the floor grows with the clock, but the floor does
@@ -73,9 +75,9 @@ static uint32_t drift_ms(const struct lease_view *v)
 static uint64_t end_of(const struct stamp_plan *p, int i, const struct lease_view *v)
 {
     uint64_t until = v->grant.until;
-    if (v->stamp_end && v->stamp_end < until)
+    if (v->stamp_end && v->stamp_end < until && !FIRN_MUTANT(st_past_floor))
         until = v->stamp_end;
-    return lease_ticks_until(&p->layout[i], &p->lease, until);
+    return lease_ticks_until(&p->layout[i], &p->lease, until + FIRN_MUTANT(st_past_grant));
 }
 
 /* Start generator i on the grant, above everything that was stamped before. */
@@ -88,9 +90,11 @@ static void start(struct stamps *s, const struct stamp_plan *p, int i, const str
     uint64_t from = lease_ticks_from(l, &p->lease, g->from);
     o.slot = g->slot;
     o.policy = FIRN_POLICY_BORROW;
-    o.max_drift_ms = drift_ms(v);
+    o.max_drift_ms = drift_ms(p, v);
     o.clock = clock;
     o.from = max64(max64(from, above->tick[i] + 1), 1);
+    if (FIRN_MUTANT(same_tick_slot_change))
+        o.from = max64(from, 1);
     o.until = end_of(p, i, v);
     if (o.until <= o.from || g->slot >= firn_layout_slots(l))
         return; /* not one whole tick yet: the next extension brings it */
@@ -114,8 +118,9 @@ void stamps_follow(struct stamps *s, const struct stamp_plan *p, const struct le
             start(s, p, i, v, above, clock);
             continue;
         }
-        __atomic_store_n(&s->generator[i].drift_,
-                         drift_ms(v) * UINT64_C(1000) / p->layout[i].tick_us, __ATOMIC_RELAXED);
+        uint64_t drift = drift_ms(p, v) * UINT64_C(1000) / p->layout[i].tick_us;
+        if (!FIRN_MUTANT(st_drift_kept))
+            __atomic_store_n(&s->generator[i].drift_, drift, __ATOMIC_RELAXED);
         firn_shared_extend(&s->generator[i], end_of(p, i, v));
     }
 }
@@ -144,7 +149,8 @@ void stamps_end(struct stamps *s, const struct stamp_plan *p, struct stamps_abov
         if (p->share[i] != (enum leased)i || !is_open(s, i))
             continue;
         firn_shared_close(&s->generator[i], &tick);
-        above->tick[i] = max64(above->tick[i], stamped(s, i, tick));
+        if (!FIRN_MUTANT(st_last_forgotten))
+            above->tick[i] = max64(above->tick[i], stamped(s, i, tick));
     }
 }
 
