@@ -2,7 +2,7 @@
  * Worlds of tickets (docs/protocol.md section 8): clients ask nodes for numbers of gapless, range
  * and dated sequences, with and without keys. Each node is firnd's own ticket path: a table of
  * sequences, numbers in hand, jobs, drive/group.c on the simulated store, and the lease whose gate
- * says whether the store may be used. The loop around them is that of server/coordinator.c.
+ * says whether the store may be used, in the turns of drive/serve.c.
  *
  * The rules: no number twice; a key has one answer; a request made after a number was answered gets
  * a higher one (gapless: of any node; range: of the same node); a gapless sequence has no hole but
@@ -79,8 +79,8 @@ struct ticket_truth {
 /* A node's tickets, outside its image: worlds of tickets know no clones. */
 struct ticket_node {
     struct group_commit group;
+    struct serve serve;
     struct job_list inbox;
-    uint64_t retry_ms;
     uint64_t highest_own; /* range numbers that it has answered */
     uint32_t period;      /* the latest of its dated answers without a key */
     bool idle;
@@ -435,14 +435,9 @@ static void node_now(void *user, struct group_now *out)
     const struct image *m = r->image;
     struct clock_reading c;
     clock_read(w, resident(r), &c);
-    out->ms = (uint64_t)c.mono / (uint64_t)MS;
-    out->clock = m->lease.clock.state != CLOCK_WAIT;
-    out->gate = m->lease.view.gate;
-    out->held = m->lease.view.held;
-    out->gate_error = m->lease.view.error;
-    out->gate_why = m->lease.view.diag.text;
+    serve_now(&m->lease, c.mono, out);
     /* Days go by so fast that the run has some midnights. */
-    int64_t f = clock_f_at(&m->lease.clock, c.mono) / SECOND, from = w->ticket->days_from;
+    int64_t f = out->s, from = w->ticket->days_from;
     int64_t speed = PERIODS_PER_RUN * 86400 / (w->config->duration_ns / SECOND);
     out->s = f > from / 2 ? from + (f - from) * speed : f;
     if (out->s < 0)
@@ -475,22 +470,18 @@ static void node_other(void *user, struct job *j)
     abort(); /* no such job is asked for here */
 }
 
-/* As server/ticket_gate.c: no sequence begins in a store whose records are gone. */
-static int may_create(struct region *r, struct firn_diag *d)
-{
-    struct meta_record m;
-    struct image *i = r->image;
-    int e = i->lease.born_ ? setup_read_meta(&i->handle.base, &m, NULL, d) : 0;
-    bool same = !i->lease.born_ || (e == 0 && nonce_eq(&m.cluster, &i->lease.node.params.cluster));
-    return same ? 0 : e == 0 || e == FIRN_ENOENT ? FIRN_ESTORE : e;
-}
-
 static int node_create(void *user, const char *name, size_t len, const struct seq_spec *spec,
                        struct seq_record *out, struct firn_diag *d)
 {
     struct region *r = user;
-    int e = may_create(r, d);
+    int e = serve_may_create(&r->image->tk->serve, d);
     return e ? e : ticket_create(&r->image->tickets, name, len, spec, out, d);
+}
+
+static void node_publish(void *user)
+{
+    struct image *m = ((struct region *)user)->image;
+    m->view = m->lease.view;
 }
 
 /* All sequences, made by whichever node comes first. */
@@ -505,11 +496,8 @@ static bool make_sequences(struct region *r)
         if (i == SEQ_S)
             spec = (struct seq_spec){ .step = 3, .offset = 1, .max = 120 };
         int e = ticket_describe(t, seq_name[i], strlen(seq_name[i]), &there, NULL);
-        if (e == FIRN_ENOENT) {
-            e = may_create(r, NULL);
-            if (e == 0)
-                e = ticket_create(t, seq_name[i], strlen(seq_name[i]), &spec, NULL, NULL);
-        }
+        if (e == FIRN_ENOENT)
+            e = node_create(r, seq_name[i], strlen(seq_name[i]), &spec, NULL, NULL);
         if (e != 0 && e != FIRN_ECONFLICT)
             return false;
     }
@@ -527,6 +515,14 @@ static struct ticket_node *node_new(struct region *r)
     group_init(&n->group, n->table, &rules);
     job_list_init(&n->inbox);
     tickets_init_table(&r->image->tickets, &r->image->handle.base, n->table, region_random, r);
+    n->serve = (struct serve){ .lease = &r->image->lease,
+                               .tickets = &r->image->tickets,
+                               .group = &n->group,
+                               .publish = node_publish,
+                               .retention_s = RETENTION_S };
+    n->serve.world = (struct group_world){
+        .user = r, .now = node_now, .done = node_done, .other = node_other, .create = node_create
+    };
     r->image->tk = n;
     return n;
 }
@@ -565,49 +561,28 @@ static void wait_until(struct region *r, uint64_t ms)
     n->idle = false;
 }
 
-/* server/coordinator.c's loop. */
+/* As server/coordinator.c: a turn whenever jobs came or something is due. */
 void tickets_main(struct region *r)
 {
     struct world *w = r->world;
     struct image *m = r->image;
-    struct group_world gw = {
-        .user = r, .now = node_now, .done = node_done, .other = node_other, .create = node_create
-    };
     struct ticket_node *n = node_new(r);
     bool made = false;
-    uint64_t due_ms = 0, now_ms;
     while (!m->release) {
-        now_ms = mono_ms_of(w, resident(r));
-        if (now_ms >= due_ms) {
-            due_ms = lease_step(&m->lease, 0);
-            m->view = m->lease.view;
-            if (m->lease.view.gate != LEASE_GATE_OPEN)
-                seq_table_drop(n->table);
-        }
-        if (!made && m->lease.view.gate == LEASE_GATE_OPEN)
+        bool ready = mono_ms_of(w, resident(r)) >= n->serve.retry_ms;
+        job_prepend_all(&n->inbox, serve_turn(&n->serve, ready ? job_take_all(&n->inbox) : NULL));
+        if (!made && m->lease.view.gate == LEASE_GATE_OPEN && !m->release)
             made = make_sequences(r);
-        now_ms = mono_ms_of(w, resident(r));
-        if (n->inbox.first && now_ms >= n->retry_ms && !m->release) {
-            struct job *again = group_serve(&n->group, &m->tickets, &gw, job_take_all(&n->inbox));
-            struct job *last = again;
-            while (last && last->next)
-                last = last->next;
-            if (again)
-                job_prepend_all(&n->inbox, again, last);
-            now_ms = mono_ms_of(w, resident(r));
-            n->retry_ms = n->group.failed || n->group.waits ? now_ms + RETRY_PAUSE_MS : 0;
-        }
         if (m->release)
             break;
-        uint64_t next = !made ? now_ms + 200 : UINT64_MAX;
+        uint64_t next = made ? UINT64_MAX : mono_ms_of(w, resident(r)) + 200;
         if (n->inbox.first)
-            next = n->retry_ms;
-        wait_until(r, next < due_ms ? next : due_ms);
+            next = n->serve.retry_ms;
+        wait_until(r, next < n->serve.due_ms ? next : n->serve.due_ms);
     }
     drop_requests(w, resident(r));
     job_list_init(&n->inbox);
-    if (m->lease.view.gate == LEASE_GATE_OPEN)
-        (void)ticket_give_back(&m->tickets, UINT64_MAX);
+    (void)serve_end(&n->serve, UINT64_MAX);
     int released = lease_release(&m->lease, 0, 2000);
     trace(w, "proc %d released: %s", resident(r)->id, firn_error_name(released));
     resident(r)->ended = true;

@@ -17,7 +17,7 @@
 #include "coord/stamp_source.h"
 #include "drive/lease.h"
 #include "drive/setup.h"
-#include "drive/group.h"
+#include "drive/serve.h"
 #include "drive/ticket.h"
 #include "firn/gen.h"
 #include "plan.h"

@@ -69,6 +69,7 @@ static void note_failure(struct group_commit *g, const char *name, int error, co
 {
     g->counts.commit_errors++;
     g->failed = true;
+    g->doubted |= error == FIRN_ESTORE;
     bool log = retry_failed(&g->retry_, g->now_.ms);
     if (g->noted.set & 1 << GROUP_NOTE_FAILED && g->noted.log)
         return; /* the first one of a step is told */
@@ -836,7 +837,7 @@ void group_init(struct group_commit *g, struct seq_table *t, const struct group_
     g->counts = (struct group_counts){ 0 };
     g->noted.set = 0;
     g->todo_ = NULL;
-    g->failed = g->waits = g->lost_ = g->begins_ = false;
+    g->failed = g->waits = g->doubted = g->lost_ = g->begins_ = false;
     g->n = g->keyed_n_ = 0;
     g->total_ = 0;
     g->at_ = AT_END;
@@ -849,7 +850,7 @@ void group_run(struct group_commit *g, struct job *first)
 {
     firn_assert(g->at_ == AT_END && !g->again.first && !g->keep_.first && !g->done.first);
     g->todo_ = first;
-    g->failed = g->waits = g->lost_ = false;
+    g->failed = g->waits = g->doubted = g->lost_ = false;
     g->begins_ = true;
     g->at_ = AT_GATHER;
 }

@@ -101,6 +101,7 @@ struct group_commit {
     /* After GROUP_DONE. */
     struct job_list again; /* run these next, before those that arrived since */
     bool failed, waits;    /* the store failed; some wait for its gate: pause before the next run */
+    bool doubted;          /* the store said that it is another one: the lease must look */
 
     struct group_counts counts;
     struct group_noted noted; /* the driver clears `set` */

@@ -98,12 +98,17 @@ static inline void job_append_all(struct job_list *l, struct job *first)
         l->tail = &(*l->tail)->next;
 }
 
-/* A chain from `first` to `last` in front of the others. */
-static inline void job_prepend_all(struct job_list *l, struct job *first, struct job *last)
+/* A whole chain, or NULL, in front of the others. */
+static inline void job_prepend_all(struct job_list *l, struct job *first)
 {
-    last->next = l->first;
+    struct job **end = &first;
+    while (*end)
+        end = &(*end)->next;
+    if (!first)
+        return;
+    *end = l->first;
     if (!l->first)
-        l->tail = &last->next;
+        l->tail = end;
     l->first = first;
 }
 

@@ -32,6 +32,9 @@
     X(tk_no_gate, "a halted node serves tickets")                                   \
     X(tk_back_given, "gives numbers back that clients have")                        \
     X(tk_mine_forgotten, "forgets a write whose outcome is unknown")                \
+    X(tk_blocks_kept, "gives numbers in hand although the store may be another")    \
+    X(tk_swept_early, "removes keys before their retention is over")                \
+    X(tk_created_anywhere, "begins a sequence in a store whose records are gone")   \
     X(px_promise_ignored, "an acceptor accepts every message")                      \
     X(px_ballot_reused, "proposers' ballots are not told apart")                    \
     X(px_minority_told, "a value that only some acceptors have is told")            \

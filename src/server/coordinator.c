@@ -1,7 +1,7 @@
 /*
- * The coordinator's thread: wait for a job or for the lease's next step; do the step; commit all
- * jobs that take numbers (group_commit.c); do the other jobs one by one; hand every job back
- * (outbox.c).
+ * The coordinator's thread: wait for a job or for the lease's next step; take a turn (drive/serve.c
+ * with group_commit.c): commit all jobs that take numbers, do the other jobs one by one, hand every
+ * job back (outbox.c), step the lease.
  */
 #include "server/coordinator_in.h"
 #include "firn/dated.h"
@@ -81,7 +81,7 @@ int coordinator_create(struct coordinator *c, const char *name, size_t len,
                           "delete some, or raise it",
                           n);
     }
-    int r = ticket_gate_create(c, d);
+    int r = serve_may_create(&c->serve, d);
     if (r == 0 && spec->scope_max)
         r = check_scope(c, name, len, spec, out, d);
     if (r == 0)
@@ -113,7 +113,7 @@ static int delete_period(struct coordinator *c, struct job *j)
 
 static int run_delete(struct coordinator *c, struct job *j)
 {
-    int r = ticket_gate_create(c, &j->diag); /* another store's sequences are not ours to delete */
+    int r = serve_may_create(&c->serve, &j->diag); /* another store's are not ours to delete */
     if (r == 0)
         r = ticket_delete(&c->tickets, j->name, j->name_len, &j->record, &j->diag);
     bool gone = r == 0 || (r == FIRN_ENOENT && j->record.step > 0);
@@ -208,8 +208,9 @@ void coordinator_avoid(struct coordinator *c, const struct slot_avoid *slots, bo
 /* --- the lease --- */
 
 /* True: the slot is to be given up now. */
-static bool take_avoid(struct coordinator *c)
+static bool take_avoid(void *user)
 {
+    struct coordinator *c = user;
     pthread_mutex_lock(&c->mutex);
     bool yield = c->yield;
     if (c->avoid_new)
@@ -274,8 +275,9 @@ static void log_changes(struct coordinator *c)
     }
 }
 
-static uint64_t highest_last(const struct coordinator *c)
+static uint64_t highest_last(void *user)
 {
+    const struct coordinator *c = user;
     uint64_t last = 0;
     for (size_t i = 0; i < c->opts.last_n; i++) {
         uint64_t l = atomic_load_explicit(c->opts.last[i], memory_order_relaxed);
@@ -284,26 +286,24 @@ static uint64_t highest_last(const struct coordinator *c)
     return last;
 }
 
-static uint64_t step(struct coordinator *c)
+static void publish(void *user)
 {
-    uint64_t next = lease_step(c->lease, highest_last(c));
+    struct coordinator *c = user;
     const struct slot_grant *g = &c->lease->view.grant;
     firn_assert(g->gen == 0 || (g->from <= g->until && g->slot < SLOTS_MAX),
                 "slot=%u from=%" PRIu64 " until=%" PRIu64, g->slot, g->from, g->until);
     atomic_fetch_add_explicit(&c->stats.steps, 1, memory_order_relaxed);
     log_changes(c); /* first, so that no ID is older than the line about its grant */
     board_publish(c->board, &c->lease->view);
-    if (c->lease->view.gate != LEASE_GATE_OPEN)
-        ranges_drop(&c->ranges); /* another server may be granted them by what is there now */
-    return next;
 }
 
-/* Sleep until a job comes, `until_ms`, or the end; after a failure jobs wait until retry_ms. False
+/* Sleep until a job comes, `until_ms`, or the end; after a failure jobs wait until serve.retry_ms.
+ * False
  * at the end. */
 static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job **out)
 {
-    bool paused = c->retry_ms > mono_ms();
-    uint64_t end_ms = paused && c->retry_ms < until_ms ? c->retry_ms : until_ms;
+    bool paused = c->serve.retry_ms > mono_ms();
+    uint64_t end_ms = paused && c->serve.retry_ms < until_ms ? c->serve.retry_ms : until_ms;
     struct timespec t = { (time_t)(end_ms / 1000), (long)(end_ms % 1000) * 1000000 };
     int timed_out = 0;
     pthread_mutex_lock(&c->mutex);
@@ -313,7 +313,7 @@ static bool wait_for_work(struct coordinator *c, uint64_t until_ms, struct job *
     c->sleeping = false;
     firn_assert(job_list_ok(&c->inbox));
     bool go_on = !c->stop;
-    *out = go_on && c->retry_ms > mono_ms() ? NULL : job_take_all(&c->inbox);
+    *out = go_on && c->serve.retry_ms > mono_ms() ? NULL : job_take_all(&c->inbox);
     pthread_mutex_unlock(&c->mutex);
     return go_on;
 }
@@ -383,31 +383,25 @@ static void *run(void *arg)
     while (!reach_store(c, jobs))
         if (!wait_for_work(c, mono_ms() + REOPEN_MS, &jobs))
             goto stop;
-    uint64_t due_ms = step(c), sweep_ms = mono_ms(), nodes_ms = sweep_ms, leases_ms = sweep_ms;
-    uint64_t watch_ms = UINT64_MAX, census_ms = sweep_ms;
-    if (jobs)
-        group_commit_run(c, jobs);
-    while (wait_for_work(c,
-                         earliest(earliest(earliest(due_ms, leases_ms), watch_ms),
-                                  earliest(earliest(sweep_ms, nodes_ms), census_ms)),
-                         &jobs)) {
-        if (jobs)
-            group_commit_run(c, jobs);
+    c->serve.last = highest_last;
+    c->serve.hurry = take_avoid;
+    c->serve.publish = publish;
+    group_commit_turn(c, NULL); /* jobs find the gate as it is */
+    uint64_t nodes_ms = mono_ms(), leases_ms = nodes_ms, census_ms = nodes_ms;
+    uint64_t watch_ms = UINT64_MAX;
+    do {
+        group_commit_turn(c, jobs);
         if (jobs || mono_ms() >= leases_ms) /* a job may have left a request that waits */
             leases_ms = leases_step(c->leases, c->store);
-        if (take_avoid(c) || c->doubted || mono_ms() >= due_ms) {
-            c->doubted = false;
-            due_ms = step(c);
-        }
-        if (mono_ms() >= sweep_ms)
-            sweep_ms = c->lease->view.gate == LEASE_GATE_OPEN ? group_commit_sweep(c)
-                                                              : mono_ms() + 1000;
         if (mono_ms() >= nodes_ms)
             nodes_ms = nodes_step(c->nodes, c->store, c->lease);
         if (mono_ms() >= census_ms)
             census_ms = census_step(&c->census, &c->tickets, mono_ms(), &c->stats.sequences);
-        watch_ms = ticket_gate_watch(c, !jobs && c->retry_ms <= mono_ms());
-    }
+        watch_ms = ticket_gate_watch(c, !jobs && c->serve.retry_ms <= mono_ms());
+    } while (wait_for_work(c,
+                           earliest(earliest(c->serve.due_ms, leases_ms),
+                                    earliest(earliest(watch_ms, nodes_ms), census_ms)),
+                           &jobs));
 stop:
     while (jobs) { /* the loops have ended: their requests get no answer */
         struct job *next = jobs->next;
@@ -507,11 +501,9 @@ void coordinator_stop(struct coordinator *c, uint64_t last)
     pthread_cond_signal(&c->wake);
     pthread_join(c->thread, NULL);
     firn_assert(!c->inbox.first && !c->group.again.first); /* every job went back to its loop */
-    if (c->store && c->lease->view.gate == LEASE_GATE_OPEN) {
-        uint64_t given = ticket_give_back(&c->tickets, mono_ms() + GIVE_BACK_MS);
-        if (given > 0)
-            log_info("numbers_given_back", "count=%" PRIu64, given);
-    }
+    uint64_t given = c->store ? serve_end(&c->serve, mono_ms() + GIVE_BACK_MS) : 0;
+    if (given > 0)
+        log_info("numbers_given_back", "count=%" PRIu64, given);
     nodes_leave(c->nodes);
     leases_free(c->leases, c->store);
     c->leases = NULL;

@@ -8,7 +8,7 @@
 #include "platform/assert.h"
 #include "platform/mono.h"
 #include "server/census.h"
-#include "drive/group.h"
+#include "drive/serve.h"
 #include "server/coordinator.h"
 
 struct coordinator {
@@ -18,6 +18,7 @@ struct coordinator {
     struct tickets tickets;
     struct ranges ranges; /* the table of sequences, shared with the loops */
     struct group_commit group;
+    struct serve serve;
     struct lease *lease;
     struct nodes *nodes;
     struct leases *leases;
@@ -32,15 +33,11 @@ struct coordinator {
     pthread_mutex_t mutex; /* guards the inbox and `stop` */
     pthread_cond_t wake;
     struct job_list inbox;
-    uint64_t retry_ms; /* the store failed: the inbox waits until then */
-    uint32_t sweep_part;
     bool stop, sleeping;
     enum slot_state state_logged;
     struct slot_grant grant_logged;
     enum clock_state clock_logged;
     uint64_t steps_logged; /* of the system clock */
-    uint64_t round_ms;     /* when the group commit began that is under way */
-    bool doubted;          /* the store said that it is another one: the lease must look */
     char no_slot_logged[sizeof((struct firn_diag *)0)->text];
     int error_logged;
     bool held_logged;
@@ -63,21 +60,14 @@ FIRN_MUSTUSE int coordinator_create(struct coordinator *c, const char *name, siz
 /* A job that is not the group commit's. False: it hands itself back later. */
 bool coordinator_run_other(struct coordinator *c, struct job *j);
 
-/* group_commit.c: with opts and ranges as they will be. */
+/* group_commit.c: with opts, ranges and lease as they will be. */
 void group_commit_init(struct coordinator *c);
 
-/* Serve all these jobs. Those that cannot be served yet go back in front of the
- * inbox, which waits until retry_ms if the store failed. */
-void group_commit_run(struct coordinator *c, struct job *j);
+/* One turn (drive/serve.h) with these jobs. Those that cannot be served yet go back in front of
+ * the inbox, which waits until serve.retry_ms if the store failed. */
+void group_commit_turn(struct coordinator *c, struct job *jobs);
 
-/* Remove some of the old keys. Returns when the next step is due. */
-uint64_t group_commit_sweep(struct coordinator *c);
-
-/* ticket_gate.c: before a sequence, or a period of one, is created: in a store that was wiped it
- * would begin again. FIRN_ESTORE: it was. */
-FIRN_MUSTUSE int ticket_gate_create(struct coordinator *c, struct firn_diag *d);
-
-/* A commit failed; and, after each round: tell readiness whether commits fail, and try by itself
+/* ticket_gate.c: a commit failed; and, after each round: tell readiness whether commits fail, and try by itself
  * where no job does. Returns when it wants to be called again. */
 void ticket_gate_failed(struct coordinator *c, const char *why);
 uint64_t ticket_gate_watch(struct coordinator *c, bool idle);

@@ -53,10 +53,3 @@ void ranges_close(struct ranges *r, const char *name, size_t len)
     seq_table_forget(r->table, name, len);
     pthread_mutex_unlock(&r->mutex);
 }
-
-void ranges_drop(struct ranges *r)
-{
-    pthread_mutex_lock(&r->mutex);
-    seq_table_drop(r->table);
-    pthread_mutex_unlock(&r->mutex);
-}

@@ -29,8 +29,7 @@ int ranges_peek(struct ranges *r, const char *name, size_t len, uint64_t *out);
 void ranges_lock(void *ranges);
 void ranges_unlock(void *ranges);
 
-/* seq_table_forget() and seq_table_drop() with the lock. */
+/* seq_table_forget() with the lock. */
 void ranges_close(struct ranges *r, const char *name, size_t len);
-void ranges_drop(struct ranges *r);
 
 #endif

@@ -1,11 +1,8 @@
 /*
- * Sequences and the state of the store: whether one may be created, and how readiness learns that
- * tickets fail. Jobs on sequences are refused or wait in coord/group.c, by the gate of the lease.
+ * How readiness learns that tickets fail. Jobs on sequences are refused or wait in coord/group.c,
+ * by the gate of the lease.
  */
 #include "server/coordinator_in.h"
-#include "daemon/log.h"
-#include "drive/setup.h"
-#include "id/diag.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,21 +12,6 @@ enum {
     PROBE_EVERY_MS = 500, /* while commits fail and no job comes that would tell */
     PROBE_BYTES = 700,    /* about as much as the longest record of a sequence */
 };
-
-int ticket_gate_create(struct coordinator *c, struct firn_diag *d)
-{
-    struct meta_record m;
-    if (!c->lease->born_)
-        return 0;
-    int r = setup_read_meta(c->store, &m, NULL, d);
-    if (r == 0 && nonce_eq(&m.cluster, &c->lease->node.params.cluster))
-        return 0;
-    if (r != 0 && r != FIRN_ENOENT)
-        return r;
-    return firn__diag(d, FIRN_ESTORE, 0,
-                      "the store's records are gone, so no sequence begins there: restore it, or "
-                      "`firn admin init --recover`");
-}
 
 /* Sequences as readiness sees them. */
 static bool failing(const struct coordinator *c)

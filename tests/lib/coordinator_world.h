@@ -152,6 +152,41 @@ static inline struct job *chain(struct job *j, size_t n)
     return j;
 }
 
+/* --- a coordinator without its thread, whose lease finds the store in order --- */
+
+static struct coordinator *c;
+
+static inline void setup(void)
+{
+    c = calloc(1, sizeof *c);
+    c->lease = calloc(1, sizeof *c->lease);
+    T_OK(c && c->lease);
+    c->lease->clock.state = CLOCK_OK;
+    c->lease->clock.off_ns = INT64_C(1700000000) * 1000000000;
+    c->lease->view.gate = LEASE_GATE_OPEN;
+    c->store = shaky_open();
+    c->opts.retention_s = 86400;
+    c->opts.wait_ms = 600000;
+    c->opts.first = (struct seq_spec){ .start = 100001 };
+    T_EQ(ranges_init(&c->ranges), 0);
+    tickets_init_table(&c->tickets, c->store, c->ranges.table, NULL, NULL);
+    group_commit_init(c);
+    c->serve.step_ms_ = c->serve.sweep_ms_ = UINT64_MAX; /* turns have jobs alone */
+    pthread_mutex_init(&c->mutex, NULL);
+    job_list_init(&c->inbox);
+    returned.n = 0;
+}
+
+static inline void teardown(void)
+{
+    tickets_done(&c->tickets);
+    firn_store_close(c->store);
+    ranges_done(&c->ranges);
+    pthread_mutex_destroy(&c->mutex);
+    free(c->lease);
+    free(c);
+}
+
 #define T_TOOK(j, first_, count_)                   \
     do {                                            \
         T_EQ((j)->result, 0, "%s", (j)->diag.text); \

@@ -2,38 +2,6 @@
  * in good times and while the store fails. */
 #include "coordinator_world.h"
 
-static struct coordinator *c;
-
-static void setup(void)
-{
-    c = calloc(1, sizeof *c);
-    c->lease = calloc(1, sizeof *c->lease);
-    T_OK(c && c->lease);
-    c->lease->clock.state = CLOCK_OK;
-    c->lease->view.gate = LEASE_GATE_OPEN;
-    c->lease->clock.off_ns = INT64_C(1700000000) * 1000000000;
-    c->store = shaky_open();
-    c->opts.retention_s = 86400;
-    c->opts.wait_ms = 600000;
-    c->opts.first = (struct seq_spec){ .start = 100001 };
-    T_EQ(ranges_init(&c->ranges), 0);
-    tickets_init_table(&c->tickets, c->store, c->ranges.table, NULL, NULL);
-    group_commit_init(c);
-    pthread_mutex_init(&c->mutex, NULL);
-    job_list_init(&c->inbox);
-    returned.n = 0;
-}
-
-static void teardown(void)
-{
-    tickets_done(&c->tickets);
-    firn_store_close(c->store);
-    ranges_done(&c->ranges);
-    pthread_mutex_destroy(&c->mutex);
-    free(c->lease);
-    free(c);
-}
-
 static void create(const char *name, struct seq_spec spec)
 {
     T_EQ(ticket_create(&c->tickets, name, strlen(name), &spec, NULL, NULL), 0);
@@ -48,7 +16,7 @@ static void arrive(struct job *j, size_t n)
 /* As the coordinator's thread does: take the whole inbox and run it. */
 static void run(void)
 {
-    group_commit_run(c, job_take_all(&c->inbox));
+    group_commit_turn(c, job_take_all(&c->inbox));
 }
 
 static size_t waiting(void)
@@ -137,7 +105,7 @@ T_TEST(group_commit_keeps_jobs_while_writes_fail)
         run();
         T_EQ(returned.n, 0);
         T_EQ(waiting(), 2);
-        T_OK(c->inbox.first == &j[0] && c->retry_ms > 0);
+        T_OK(c->inbox.first == &j[0] && c->serve.retry_ms > 0);
     }
     T_EQ(c->stats.commit_errors, 3);
     arrive(&j[2], 1);
@@ -146,7 +114,7 @@ T_TEST(group_commit_keeps_jobs_while_writes_fail)
     T_TOOK(&j[0], 1, 2);
     T_TOOK(&j[1], 3, 3);
     T_TOOK(&j[2], 6, 1);
-    T_EQ(c->retry_ms, 0);
+    T_EQ(c->serve.retry_ms, 0);
     teardown();
 }
 
@@ -205,7 +173,7 @@ T_TEST(group_commit_another_writer_was_faster)
     shaky.before_write = rival_takes_ten;
     run();
     if (waiting() == 1) { /* lost: it goes into the next commit, at once */
-        T_EQ(c->retry_ms, 0);
+        T_EQ(c->serve.retry_ms, 0);
         T_EQ(c->stats.conflicts, 1);
         run();
     }
