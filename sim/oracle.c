@@ -56,7 +56,7 @@ void oracle_reset(struct world *w)
     w->clock_back = w->lost = w->cloned = false;
     w->fencer = -1;
     w->floor_at = 0;
-    w->highest = 0;
+    w->highest = w->note = 0;
 }
 
 /* ---- grants ---- */
@@ -395,7 +395,7 @@ static uint64_t stamp_limit(const struct world *w, const struct image *m, uint64
     return max64(f + drift, min64(f + v->window + drift, v->stamp_end) - 1);
 }
 
-void oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id)
+uint64_t oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id)
 {
     const struct config *c = w->config;
     const struct image *m = p->region->image;
@@ -406,14 +406,14 @@ void oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id)
         violate(w, "I7", "proc %d stamps with another layout", p->id);
     if (s.slot >= c->slots) {
         violate(w, "I3", "proc %d stamps slot %u", p->id, s.slot);
-        return;
+        return s.hi;
     }
     struct grant *g = find_grant(w, p, s.slot, s.lo);
     if (!g || s.hi >= g->until) {
         violate(w, "I3",
                 "proc %d stamped tick %" PRIu64 " of slot %u, which was never granted to it", p->id,
                 s.lo, s.slot);
-        return;
+        return s.hi;
     }
     g->stamped = max64(g->stamped, s.hi);
     uint64_t f = firn_layout_ticks(&w->stamp_plan.lease, f_now(w, p, m) / 1000);
@@ -424,15 +424,16 @@ void oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id)
         violate(w, "I6", "proc %d stamped tick %" PRIu64 " at F %" PRIu64, p->id, s.lo, f);
     if (g != grant_at(&w->truth[s.slot], 0))
         sometimes.zombie++;
+    return s.hi;
 }
 
-/* A restart of a firnd that is alone with its name takes its slot again, if the clock is right and
- * the store whole. It waits for it for as many ms as ticks: a lease's ticks are ms, as shipped. */
+/* If the clock is right and the store whole, a restarted firnd goes on above its note; without one
+ * it takes its slot again, and waits for that for as many ms as ticks (they are ms as shipped). */
 static bool order_over_restarts(const struct world *w)
 {
     const struct config *c = w->config;
-    return c->firnd && c->embedded && c->tick_ms == 1 && !c->lossy && !c->wild_clocks &&
-           !c->same_names && c->nodes <= c->slots;
+    return c->firnd && c->embedded && (c->noted || c->tick_ms == 1) && !c->lossy &&
+           !c->wild_clocks && !c->same_names && c->nodes <= c->slots;
 }
 
 void oracle_hand(struct world *w, struct proc *p, unsigned handle, uint64_t id)

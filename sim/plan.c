@@ -91,6 +91,7 @@ static void configure(struct config *c, uint64_t seed)
     if (c->firnd || c->batch)
         c->lanes = 1;
     c->as_tsid = c->firnd && c->tick_ms == 1 && rand_chance(&of_firnd, 50);
+    c->noted = c->firnd && c->embedded && rand_chance(&of_firnd, 50);
     if (c->as_tsid)
         set_layout(c, "unused:1,time:41@1ms,node:10,seq:12;epoch=1577836800000");
 }

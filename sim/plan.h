@@ -89,8 +89,9 @@ struct config {
     bool same_names;  /* two nodes have one name */
     bool ends;        /* the layout's time ends during the run */
     bool firnd;       /* firnd's minter, for some loops; else a program with libfirn's generators */
-    bool as_tsid;     /* its layout makes the same numbers as TSIDs */
-    bool batch;       /* such a program draws IDs ahead, eight at a time */
+    bool noted;   /* what was stamped is noted in memory that outlives processes (store/note.h) */
+    bool as_tsid; /* its layout makes the same numbers as TSIDs */
+    bool batch;   /* such a program draws IDs ahead, eight at a time */
     bool give_back;
     uint32_t slots, nodes, lanes; /* of a quorum: slots are the acceptors */
     uint64_t tick_ms, window_ms, renew_ms, max_drift_ms, skew_max_ms, max_idle_ms, quarantine_ms;

@@ -337,8 +337,8 @@ static void emit_firnd(struct world *w, struct proc *p, struct image *m, uint64_
                 violate(w, "gen", "a generator answered %s", firn_error_name(r));
             break;
         }
-        for (size_t k = 0; k < got; k++) {
-            oracle_stamp(w, p, which, ids[k]);
+        for (size_t k = 0; k < got; k++) { /* noted before it is handed out */
+            w->note = max64(w->note, oracle_stamp(w, p, which, ids[k]));
             oracle_hand(w, p, which, ids[k]);
         }
         sometimes.loops += loop;
@@ -442,6 +442,7 @@ static void open_lease(struct region *r)
         .max_idle_ms = c->max_idle_ms,
         .quarantine_ms = c->quarantine_ms,
         .keep_unused = !c->give_back,
+        .noted = c->noted ? w->note : 0,
         .accept_clock = w->healed, /* an operator that has set the clock says so */
     };
     struct firn_diag d = { 0 };

@@ -40,6 +40,7 @@ struct answer_of_key { /* what a client was told, or may be told */
     int seq;
     uint64_t want;
     uint32_t tries;
+    int64_t born; /* true time */
 };
 
 struct request { /* of a client */
@@ -178,6 +179,17 @@ static void hand(struct world *w, const struct proc *p, int seq, uint32_t period
     sometimes.ticket_dated += seq == SEQ_D;
 }
 
+static int64_t days_speed(const struct world *w)
+{
+    return PERIODS_PER_RUN * 86400 / (w->config->duration_ns / SECOND);
+}
+
+/* So much of a key's retention may be over, whatever clock tells it. */
+static bool forgettable(const struct world *w, const struct answer_of_key *k, int64_t percent)
+{
+    return (w->now - k->born) / SECOND * days_speed(w) > RETENTION_S * percent / 100;
+}
+
 /* A client got numbers. */
 static void answer(struct world *w, struct proc *p, struct request *q, const struct seq_range *r,
                    uint32_t period)
@@ -195,7 +207,7 @@ static void answer(struct world *w, struct proc *p, struct request *q, const str
                 r->count, q->job.want);
     bool same = k && k->answered && k->range.first == r->first && k->range.count == r->count &&
                 k->period == period;
-    if (same || (k && k->answered && q->losses == t->losses)) {
+    if (same || (k && k->answered && q->losses == t->losses && !forgettable(w, k, 75))) {
         if (!same)
             violate(w, "key", "key %d stands for %" PRIu64 " and for %" PRIu64, q->key,
                     k->range.first, r->first);
@@ -318,9 +330,9 @@ static struct request *spare_request(struct ticket_truth *t)
     return NULL;
 }
 
-static bool retention_over(const struct world *w, const struct answer_of_key *k)
+static bool asked_enough(const struct world *w, const struct answer_of_key *k)
 {
-    return k->tries >= 8 || w->config->wild_clocks;
+    return k->tries >= 8 || w->config->wild_clocks || forgettable(w, k, 60);
 }
 
 /* A key that was used before, or a new one. */
@@ -329,12 +341,13 @@ static int pick_key(struct world *w, uint64_t *rng, int seq)
     struct ticket_truth *t = w->ticket;
     if (t->keys > 0 && rand_chance(rng, 50)) {
         int k = (int)rand_below(rng, t->keys);
-        return t->key[k].seq == seq && !retention_over(w, &t->key[k]) ? k : -1;
+        return t->key[k].seq == seq && !asked_enough(w, &t->key[k]) ? k : -1;
     }
     if (t->keys == KEYS_MAX)
         return -1;
     int k = (int)t->keys++;
-    t->key[k] = (struct answer_of_key){ .seq = seq, .want = rand_below(rng, 3) + 1 };
+    t->key[k] = (struct answer_of_key){ .seq = seq, .born = w->now };
+    t->key[k].want = rand_below(rng, 3) + 1;
     return k;
 }
 
@@ -438,8 +451,7 @@ static void node_now(void *user, struct group_now *out)
     serve_now(&m->lease, c.mono, out);
     /* Days go by so fast that the run has some midnights. */
     int64_t f = out->s, from = w->ticket->days_from;
-    int64_t speed = PERIODS_PER_RUN * 86400 / (w->config->duration_ns / SECOND);
-    out->s = f > from / 2 ? from + (f - from) * speed : f;
+    out->s = f > from / 2 ? from + (f - from) * days_speed(w) : f;
     if (out->s < 0)
         out->s = 0;
 }

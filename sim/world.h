@@ -297,6 +297,7 @@ struct world {
     int fencer;                  /* the process that fenced last, and when */
     int64_t fenced_at, floor_at; /* floor_at: when meta last got a floor ahead of the clock */
     uint64_t highest;            /* until that ever was */
+    uint64_t note;               /* the highest tick that was handed out */
     jmp_buf main_jump;
     ucontext_t main_context;
 
@@ -363,7 +364,8 @@ void oracle_reset(struct world *w);
 void oracle_write(struct world *w, const struct msg *m, struct cell *c, const struct text *old,
                   const struct text *value);
 void oracle_send(struct world *w, struct proc *p, const struct msg *m);
-void oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id);
+/* Returns the last tick of the lease that the ID's tick touches. */
+uint64_t oracle_stamp(struct world *w, struct proc *p, unsigned handle, uint64_t id);
 void oracle_hand(struct world *w, struct proc *p, unsigned handle, uint64_t id);
 void oracle_proc(struct world *w, struct proc *p);
 void oracle_lost(struct world *w, uint32_t slot, uint64_t kept_until);
