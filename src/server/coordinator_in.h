@@ -67,8 +67,8 @@ void group_commit_init(struct coordinator *c);
  * the inbox, which waits until serve.retry_ms if the store failed. */
 void group_commit_turn(struct coordinator *c, struct job *jobs);
 
-/* ticket_gate.c: a commit failed; and, after each round: tell readiness whether commits fail, and try by itself
- * where no job does. Returns when it wants to be called again. */
+/* ticket_gate.c: a commit failed; and, after each round: tell readiness whether commits fail, and
+ * try by itself where no job does. Returns when it wants to be called again. */
 void ticket_gate_failed(struct coordinator *c, const char *why);
 uint64_t ticket_gate_watch(struct coordinator *c, bool idle);
 
