@@ -26,6 +26,7 @@ sim: ## run SEEDS simulated worlds (20000) and the mutation gate; sim/README.md
 		{ cat build-sim/build.log; exit 1; }
 	@build-sim/sim/sim_world --regress sim/regress.txt --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_world --quorum --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
+	@build-sim/sim/sim_world --sweep --seeds $(or $(SWEEPS),200) --jobs "$$(nproc)"
 	@build-sim/sim/sim_mutants --gate
 
 model: ## check the protocol's models with spin in their large bounds; half an hour and more

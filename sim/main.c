@@ -5,6 +5,7 @@
  *   sim_world --replay FILE [--trace]                a list of faults, as a failure wrote it
  *   sim_world --scale [--nodes N] [--hours H]        one large cluster
  *   sim_world --quorum ...                           the same with worlds of a quorum
+ *   sim_world --sweep [--seeds N] [--from SEED]      a death at each call of the store
  *   sim_mutants [--from SEED]                        the mutation gate
  */
 #include "mutant.h"
@@ -22,7 +23,7 @@
 static struct world world;
 static struct plan plan;
 static int passed, failed;
-static bool quorum; /* which worlds */
+static bool quorum, sweep; /* which worlds */
 
 static const char *mutant_now(void);
 
@@ -30,6 +31,8 @@ static void make_plan(uint64_t seed)
 {
     if (quorum)
         plan_of_quorum(&plan, seed);
+    else if (sweep)
+        plan_of_sweep(&plan, seed);
     else
         plan_of_seed(&plan, seed);
 }
@@ -131,12 +134,17 @@ static void report(uint64_t seed)
     char oracle[sizeof world.oracle];
     memcpy(oracle, world.oracle, sizeof oracle);
     printf("FAIL seed %" PRIu64 " %s: %s\n", seed, world.oracle, world.what);
-    printf("     replay: %s%s --seed %" PRIu64 " --trace\n", program, quorum ? " --quorum" : "",
-           seed);
+    if (!sweep)
+        printf("     replay: %s%s --seed %" PRIu64 " --trace\n", program, quorum ? " --quorum" : "",
+               seed);
     size_t before = plan.count;
     int runs = shrink(&world, &plan, oracle);
     snprintf(file, sizeof file, "%.*s%s-%" PRIu64 ".replay", slash ? (int)(slash - program + 1) : 0,
-             program, quorum ? "quorum" : "sim", seed);
+             program,
+             quorum  ? "quorum"
+             : sweep ? "sweep"
+                     : "sim",
+             seed);
     FILE *f = fopen(file, "w");
     if (f) {
         fprintf(f, "# %s: %s --replay %s --trace\n", oracle, program, file);
@@ -169,6 +177,8 @@ void firn__assert_failed(const char *condition, const char *file, int line, cons
     va_end(values);
     printf("\n     replay: %s%s --seed %" PRIu64 " --trace\n", program, quorum ? " --quorum" : "",
            plan.config.seed);
+    if (sweep)
+        plan_write(&plan, mutant_now(), stdout);
     fflush(stdout);
     abort();
 }
@@ -184,6 +194,31 @@ static bool run_seed(uint64_t seed, bool shrink_it)
     else
         printf("FAIL seed %" PRIu64 " %s: %s\n", seed, world.oracle, world.what);
     return false;
+}
+
+/* A world, and the same world again and again with a death at each of its calls of the store:
+ * before the call, and, of a write, between the write and its answer. */
+static bool run_sweep(uint64_t seed)
+{
+    static uint8_t writes[CALLS_MAX];
+    make_plan(seed);
+    world.call_writes = writes;
+    world_run(&world, &plan);
+    world.call_writes = NULL;
+    uint64_t calls = world.calls < CALLS_MAX ? world.calls : CALLS_MAX;
+    for (uint64_t i = 0; i < calls * 2 && !world.failed; i++) {
+        plan.config.die_call = i / 2 + 1;
+        plan.config.die_after = i % 2;
+        if (plan.config.die_after && !writes[i / 2])
+            continue;
+        world_run(&world, &plan);
+        sometimes.deaths++;
+    }
+    sometimes.swept++;
+    bool ok = !world.failed;
+    if (!ok)
+        report(seed);
+    return ok;
 }
 
 /* The same seed is the same run, to the last event. */
@@ -213,7 +248,7 @@ static void run_range(uint64_t from, uint64_t count, uint64_t step, struct resul
     *out = (struct result){ .failures = 0 };
     memset(&sometimes, 0, sizeof sometimes);
     for (uint64_t i = 0; i < count && out->failures < FAILURES_MAX; i += step)
-        out->failures += !run_seed(from + i, true);
+        out->failures += sweep ? !run_sweep(from + i) : !run_seed(from + i, true);
     out->counters = sometimes;
 }
 
@@ -278,6 +313,13 @@ static void print_faults(const struct counters *c)
 
 static void print_totals(const struct counters *c)
 {
+    if (sweep) {
+        printf("%" PRIu64 " worlds, %" PRIu64
+               " deaths, one at each call of the store and one behind "
+               "each write, %" PRIu64 " IDs and tickets, none twice\n",
+               c->swept, c->deaths, c->ids);
+        return;
+    }
     print_faults(c);
 #define X(name, text) printf("  %10" PRIu64 "  %s\n", c->name, text);
     if (quorum) {
@@ -340,6 +382,7 @@ static int usage(void)
                     "       sim_world --scale [--nodes N] [--hours H]\n"
                     "       sim_world --quorum [--seeds N] [--from SEED] [--jobs J]\n"
                     "       sim_world --quorum --seed SEED [--trace] [--mutant NAME]\n"
+                    "       sim_world --sweep [--seeds N] [--from SEED] [--jobs J]\n"
                     "       sim_mutants --gate [--from SEED]\n");
     return 2;
 }
@@ -362,6 +405,8 @@ int main(int argc, char **argv)
             scale = true;
         else if (strcmp(a, "--quorum") == 0)
             quorum = true;
+        else if (strcmp(a, "--sweep") == 0)
+            sweep = true;
         else if (i + 1 == argc)
             return usage();
         else if (strcmp(a, "--seeds") == 0)
@@ -424,16 +469,16 @@ int main(int argc, char **argv)
         run_regress(regress);
     if (seeds > 0) {
         struct result r;
-        for (uint64_t i = 0; i < 20 && i < seeds; i++) {
+        for (uint64_t i = 0; i < 20 && i < seeds && !sweep; i++) {
             bool ok = repeatable(from + i * 7);
             passed += ok;
             failed += !ok;
         }
         run_jobs(from, seeds, jobs, &r);
         print_totals(&r.counters);
-        if (seeds >= 2000)
+        if (seeds >= 2000 && !sweep)
             check_sometimes(&r.counters);
-        passed += (int)(r.counters.seeds - r.failures);
+        passed += (int)((sweep ? r.counters.swept : r.counters.seeds) - r.failures);
         failed += (int)r.failures;
     }
     world_free(&world);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+enum { SWEEP_S = 8, SWEEP_FAULTS = 5 };
+
 const char *const fault_name[FAULT_KINDS] = {
 #define X(name, text) #name,
     FAULTS(X)
@@ -201,15 +203,25 @@ static int by_time(const void *a, const void *b)
     return 0;
 }
 
-void plan_of_seed(struct plan *p, uint64_t seed)
+/* Few nodes for a few seconds: each of their calls gets two runs. */
+static void shorten(struct config *c)
+{
+    c->sweep = true;
+    c->tickets = c->seed & 1;
+    c->nodes = c->nodes < 3 ? c->nodes : 3;
+    c->duration_ns = SWEEP_S * SECOND;
+}
+
+static void draw_faults(struct plan *p, uint64_t seed, size_t max)
 {
     uint64_t r = rand_split(seed, 2);
     unsigned weight[FAULT_KINDS], total = 0;
-    configure(&p->config, seed);
     weigh(&p->config, &r, weight);
     for (int k = 0; k < FAULT_KINDS; k++)
         total += weight[k];
     p->count = total == 0 ? 0 : (size_t)rand_between(&r, 3, rand_chance(&r, 70) ? 40 : 120);
+    if (p->count > max)
+        p->count = max;
     uint32_t last_ms = (uint32_t)(p->config.duration_ns / MS);
     unsigned lost = 0;
     for (size_t i = 0; i < p->count; i++) {
@@ -227,6 +239,19 @@ void plan_of_seed(struct plan *p, uint64_t seed)
         f->arg = draw_arg(&p->config, &r, (enum fault_kind)k);
     }
     qsort(p->fault, p->count, sizeof p->fault[0], by_time);
+}
+
+void plan_of_seed(struct plan *p, uint64_t seed)
+{
+    configure(&p->config, seed);
+    draw_faults(p, seed, FAULTS_MAX);
+}
+
+void plan_of_sweep(struct plan *p, uint64_t seed)
+{
+    configure(&p->config, seed);
+    shorten(&p->config);
+    draw_faults(p, seed, SWEEP_FAULTS);
 }
 
 /* ---- worlds of a quorum: emit_ms is the longest way of a message, op_timeout_ms the time of a
@@ -287,8 +312,15 @@ void plan_of_quorum(struct plan *p, uint64_t seed)
 
 void plan_write(const struct plan *p, const char *mutant, FILE *out)
 {
-    fprintf(out, "%s %llu\n", p->config.quorum ? "quorum" : "seed",
-            (unsigned long long)p->config.seed);
+    const struct config *c = &p->config;
+    fprintf(out, "%s %llu",
+            c->quorum  ? "quorum"
+            : c->sweep ? "sweep"
+                       : "seed",
+            (unsigned long long)c->seed);
+    if (c->sweep)
+        fprintf(out, " %llu %d", (unsigned long long)c->die_call, c->die_after);
+    fputc('\n', out);
     if (mutant[0])
         fprintf(out, "mutant %s\n", mutant);
     for (size_t i = 0; i < p->count; i++)
@@ -299,10 +331,10 @@ void plan_write(const struct plan *p, const char *mutant, FILE *out)
 bool plan_read(struct plan *p, char mutant[32], FILE *in)
 {
     char line[256], word[32];
-    unsigned long long seed;
+    unsigned long long seed, call;
     unsigned at, node;
     long long arg;
-    int number = 0;
+    int number = 0, after;
     bool any = false;
     mutant[0] = '\0';
     p->count = 0;
@@ -311,11 +343,17 @@ bool plan_read(struct plan *p, char mutant[32], FILE *in)
         if (line[0] == '#' || line[0] == '\n')
             continue;
         bool quorum = sscanf(line, "quorum %llu", &seed) == 1;
-        if (quorum || sscanf(line, "seed %llu", &seed) == 1) {
+        bool sweep = sscanf(line, "sweep %llu %llu %d", &seed, &call, &after) == 3;
+        if (quorum || sweep || sscanf(line, "seed %llu", &seed) == 1) {
             if (quorum)
                 configure_quorum(&p->config, seed);
             else
                 configure(&p->config, seed);
+            if (sweep) {
+                shorten(&p->config);
+                p->config.die_call = call;
+                p->config.die_after = after != 0;
+            }
             any = true;
             continue;
         }

@@ -93,6 +93,9 @@ struct config {
     bool as_tsid; /* its layout makes the same numbers as TSIDs */
     bool batch;   /* such a program draws IDs ahead, eight at a time */
     bool give_back;
+    bool sweep;        /* a short world, in which a process dies at one call of the store */
+    uint64_t die_call; /* which of all calls; 0: none */
+    bool die_after;    /* after the write, before its answer */
     uint32_t slots, nodes, lanes; /* of a quorum: slots are the acceptors */
     uint64_t tick_ms, window_ms, renew_ms, max_drift_ms, skew_max_ms, max_idle_ms, quarantine_ms;
     uint64_t op_timeout_ms;
@@ -111,6 +114,7 @@ struct plan {
 
 void plan_of_seed(struct plan *p, uint64_t seed);
 void plan_of_quorum(struct plan *p, uint64_t seed);
+void plan_of_sweep(struct plan *p, uint64_t seed); /* odd seeds: tickets */
 
 void plan_write(const struct plan *p, const char *mutant, FILE *out);
 /* false, with a message on stderr. `mutant` gets a name or "". */

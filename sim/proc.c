@@ -470,6 +470,8 @@ static void administer(struct region *r)
     struct firn_diag d = { 0 };
     int result = recover ? setup_recover(&e, &spec, &d) : setup_init(&e, &spec, &d);
     trace(w, "operator: %s: %s %s", recover ? "recover" : "init", firn_error_name(result), d.text);
+    if (result == FIRN_ECONFLICT && p->again)
+        result = 0; /* it was done before the command died */
     if (result != 0)
         violate(w, "operator", "%s of the store failed: %s", recover ? "recovery" : "INIT", d.text);
     resident(r)->ended = true;

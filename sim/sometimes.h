@@ -103,6 +103,7 @@ struct counters {
     uint64_t px_too_short; /* a change was UNKNOWN: the chain did not reach back; rare as shipped */
     uint64_t px_calls;
     uint64_t ticket_numbers;
+    uint64_t swept, deaths; /* worlds with a death at each call, and such runs */
     uint64_t seeds, ids, excused_clone, excused_loss;
     uint64_t node_ms;
     uint64_t fault[48];

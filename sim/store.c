@@ -371,13 +371,19 @@ static struct msg *call(struct region *r, struct msg *m)
     bool refused;
     m->proc = p->id;
     m->boot = p->boot;
-    p->calls++;
     bool dies = p->dies_in > 0 && --p->dies_in == 0 && p->job == JOB_SERVE && !w->healed;
+    bool after = p->dies_after;
+    if (!w->healed && w->call_writes && w->calls < CALLS_MAX)
+        w->call_writes[w->calls] = m->kind == MSG_CAS;
+    if (!w->healed && ++w->calls == w->config->die_call) {
+        dies = true;
+        after = w->config->die_after;
+    }
     m->token = ++p->token;
     m->identity = r->image->handle.identity;
     oracle_send(w, p, m);
     travel(w, p, m, &there, &back, &again, &refused);
-    if (dies && !p->dies_after)
+    if (dies && !after)
         there = -1;
     if (dies)
         post(w, w->now + (there >= 0 ? there + 1 : 0), EV_DIE, p->id, 0, NULL);

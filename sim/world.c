@@ -366,6 +366,7 @@ static void dispatch(struct world *w, struct event *e)
     case EV_DIE:
         if (p->up && p->boot == e->boot) {
             sometimes.died_in_call++;
+            p->died = p->job != JOB_SERVE;
             end_and_boot(w, p, 50);
         }
         break;
@@ -393,13 +394,18 @@ void world_until(struct world *w, int64_t end)
 static void administer(struct world *w, int job)
 {
     struct proc *p = &w->proc[w->procs - 1];
-    proc_end(w, p);
-    p->job = job;
-    clock_set(w, p, 0);
-    p->paused_until = p->cut_until = 0;
-    proc_boot(w, p);
-    for (int i = 0; i < 1000 && p->up && !w->failed; i++)
-        world_until(w, w->now + 100 * MS);
+    p->died = false;
+    do { /* interrupted, it is begun again */
+        proc_end(w, p);
+        p->again = p->died;
+        p->died = false;
+        p->job = job;
+        clock_set(w, p, 0);
+        p->paused_until = p->cut_until = 0;
+        proc_boot(w, p);
+        for (int i = 0; i < 1000 && p->up && !w->failed; i++)
+            world_until(w, w->now + 100 * MS);
+    } while (p->died);
     if (p->up)
         violate(w, "operator", "an operator's command does not end");
     p->job = JOB_SERVE;
@@ -452,7 +458,7 @@ void world_reset(struct world *w, struct plan *plan)
     w->rng = rand_split(w->config->seed, 3);
     w->healed = w->draining = w->failed = false;
     w->order = 0;
-    w->ids = 0;
+    w->ids = w->calls = 0;
     w->hash = 0;
     w->node_ns = 0;
     store_reset(w);

@@ -143,9 +143,9 @@ struct proc {
         int64_t arg;
     } on_write, on_read;
     bool lock_lost;
-    int64_t dies_in; /* store calls; 0: it does not */
-    bool dies_after; /* that call was made, but before its answer */
-    uint64_t calls;
+    int64_t dies_in;  /* store calls; 0: it does not */
+    bool dies_after;  /* that call was made, but before its answer */
+    bool died, again; /* at one, as an operator's command; which is begun again */
 
     /* Ground truth that the process does not know. */
     struct nonce incarnation[INCARNATIONS];
@@ -251,7 +251,7 @@ struct zone {
     int64_t at;
 };
 
-enum { ZONES_MAX = 256 };
+enum { ZONES_MAX = 256, CALLS_MAX = 1 << 14 };
 
 struct seen_id {
     uint64_t id, serial;
@@ -306,7 +306,9 @@ struct world {
     char oracle[24], what[400];
     int64_t failed_at;
     uint64_t ids, hash;
-    int64_t node_ns; /* lived by processes */
+    uint64_t calls;       /* of the store, while faults last */
+    uint8_t *call_writes; /* whether each was a write: CALLS_MAX of them, or NULL */
+    int64_t node_ns;      /* lived by processes */
 };
 
 /* The first broken rule ends the run. */
