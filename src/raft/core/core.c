@@ -340,12 +340,12 @@ void core_set_election(struct core *c, uint32_t election_ms)
 
 bool core_save(struct core *c, struct core_save *out)
 {
-    bool replaced = c->waiting && c->waiting_received && c->waiting_given;
-    uint64_t last = log_last(&c->log);
-    bool fresh = c->waiting && !c->waiting_given && !c->snapshot_again;
-    if (fresh && c->waiting_received)
-        replaced = true;
-    uint64_t entries = replaced ? 0 : last - c->given;
+    /* The log that a leader's snapshot replaces is not written any more. Of our own log the disk
+     * has what a snapshot contains, before it gets the snapshot. */
+    bool replaced = c->waiting && c->waiting_received;
+    bool fresh = c->waiting && !c->waiting_given && !c->snapshot_again &&
+                 (replaced || c->given >= c->waiting->index);
+    uint64_t entries = replaced ? 0 : log_last(&c->log) - c->given;
     if (c->savings == SAVES_MAX ||
         (!c->state_dirty && !c->truncate && entries == 0 && !fresh && !c->snapshot_again))
         return false;

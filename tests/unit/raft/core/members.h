@@ -99,13 +99,16 @@ static inline void disk_truncate(struct member *m, uint64_t from)
 
 static inline void disk_drop_before(struct member *m, uint64_t first)
 {
-    uint64_t n = m->count == 0 || first <= m->first ? 0 : first - m->first;
-    n = n < m->count ? n : m->count;
+    uint64_t n = first <= m->first ? 0 : first - m->first;
+    if (n > m->count) {
+        T_OK(m->has_snapshot && first <= m->snapshot.index + 1, "a hole before %d", (int)first);
+        n = m->count;
+    }
     for (uint64_t i = 0; i < n; i++)
         free(m->log[i].bytes);
     memmove(m->log, m->log + n, (m->count - n) * sizeof m->log[0]);
     m->count -= n;
-    m->first += n;
+    m->first = first > m->first ? first : m->first;
 }
 
 static inline void save_done(struct save_copy *s)
@@ -135,8 +138,6 @@ static inline void disk_write(struct member *m, struct save_copy *s, bool half)
     m->vote = s->s.vote;
     if (s->s.truncate)
         disk_truncate(m, s->s.truncate);
-    if (m->count == 0)
-        m->first = s->s.first;
     if (s->s.entries > 0)
         T_EQ(s->s.first, m->first + m->count, "member %d", (int)m->id);
     for (uint64_t i = 0; i < s->s.entries; i++) {
@@ -415,8 +416,10 @@ static inline struct cluster *cluster_new(uint64_t seed)
     T_OK(k);
     k->random = seed;
     k->now = 1000;
-    for (unsigned i = 1; i <= MEMBERS; i++)
+    for (unsigned i = 1; i <= MEMBERS; i++) {
         k->m[i].id = i;
+        k->m[i].first = 1;
+    }
     return k;
 }
 

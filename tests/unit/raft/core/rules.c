@@ -27,8 +27,6 @@ static void on_disk(struct cluster *k, uint64_t term, enum core_type type,
     char *copy = malloc(len);
     T_OK(copy && len > 0);
     memcpy(copy, bytes, len);
-    if (m->count == 0)
-        m->first = m->has_snapshot ? m->snapshot.index + 1 : 1;
     m->log[m->count++] = (struct stored){ term, type, copy, len };
     m->term = term > m->term ? term : m->term;
 }
@@ -43,6 +41,7 @@ static void snapshot_on_disk(struct cluster *k, uint64_t index, uint64_t term,
     m->snapshot = (struct core_snapshot){ index, term, *config, bytes, 16 };
     m->has_snapshot = true;
     m->term = term;
+    m->first = index + 1;
     k->last = index; /* what the oracles know */
     k->term_at[index] = term;
 }
@@ -842,6 +841,65 @@ T_TEST(a_snapshot_that_is_lost_in_a_crash_comes_again)
         T_EQ(core_state(m->c), CORE_LEADER, "without another election");
         cluster_free(k);
     }
+}
+
+T_TEST(a_large_snapshot_over_a_bad_network)
+{
+    struct cluster *k = cluster_of("123", 2);
+    struct member *m = elected(k), *late = &k->m[m->id % 3 + 1];
+    static char bytes[3 * CORE_CHUNK_BYTES + 7];
+    cut_off(k, late->id, true);
+    for (unsigned i = 0; i < 20; i++)
+        T_EQ(propose(k, m, i), 0);
+    run(k, 50);
+    for (size_t i = 16; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7 + i / 1000);
+    memcpy(bytes, &m->applied, 8);
+    memcpy(bytes + 8, &m->sum, 8);
+    T_EQ(core_snapshot(m->c, bytes, sizeof bytes, 0), 0);
+    pump(k, m);
+    run(k, 50);
+    cut_off(k, late->id, false);
+    for (unsigned i = 0; i < 3000 && core_snapshot_index(late->c) == 0; i++) {
+        for (unsigned n = 1; n <= 3; n++)
+            save_some(k, &k->m[n], SAVES_MAX);
+        if (!k->wires)
+            tick(k, 10);
+        else if (below(k, 4) == 0)
+            drop(k, 0);
+        else
+            deliver(k, 0, below(k, 4) == 0);
+    }
+    run(k, 1000);
+    T_EQ(late->snapshot.len, sizeof bytes);
+    T_OK(memcmp(late->snapshot.bytes, bytes, sizeof bytes) == 0);
+    T_EQ(late->sum, m->sum);
+    cluster_free(k);
+}
+
+T_TEST(a_snapshot_waits_for_the_entries_that_it_contains)
+{
+    struct cluster *k = one_of("123");
+    k->m[1].term = 2;
+    start(k, 1);
+    for (uint64_t i = 2; i < 102; i++) { /* more than saves can be under way */
+        struct core_entry e = { i, 2, ENTRY_DATA, "a", 1 };
+        hear(k, append(2, 2, i - 1, i == 2 ? 1 : 2, i, &e, 1));
+        if (i % 10 == 0) {
+            struct core_message m;
+            (void)said(k, 2, MESSAGE_APPEND_RESULT, &m);
+        }
+    }
+    T_EQ(k->m[1].saves, CORE_SAVES_MAX);
+    T_EQ(core_applied(k->m[1].c), 101);
+    T_EQ(take_snapshot(k, &k->m[1], 0, 0), 0);
+    saved(k, 1); /* the harness checks that entries have no hole */
+    saved(k, SAVES_MAX);
+    saved(k, SAVES_MAX);
+    T_EQ(core_snapshot_index(k->m[1].c), 101);
+    T_EQ(k->m[1].snapshot.index, 101);
+    T_EQ(k->m[1].count, 0);
+    cluster_free(k);
 }
 
 /* ---- loading ---- */
