@@ -762,7 +762,7 @@ def killed_after_ok(t):
             t.expect(p.cas(key, value, new), "0")
             value = new
             acknowledged += 1
-        flying = None
+        flying, said = None, None
         if n % 2:
             flying = b"flying %d" % n
             p.send("cas", key, value, flying)
@@ -770,7 +770,7 @@ def killed_after_ok(t):
         if "server" in t.traits:
             t.engine.kill()
             if flying:
-                t.expect(p.answer(), "0", UNKNOWN, EIO)
+                said = t.expect(p.answer(), "0", UNKNOWN, EIO).result
             t.engine.restart()
             p.close()
         else:
@@ -779,8 +779,11 @@ def killed_after_ok(t):
         p = t.healed()
         found = t.read_again(p, key)
         t.check(found == value or (flying and found == flying), "acknowledged:", value, "and found:", found)
-        if "inside" in t.traits and flying and found == value:
-            # A minority may have what was under way, and the next writer completes it: once.
+        t.check(said != "0" or found == flying, "acknowledged in flight:", flying, "and found:", found)
+        t.check(said != EIO or found == value, "refused:", flying, "and found:", found)
+        if said == UNKNOWN and found == value or "inside" in t.traits and flying and found == value:
+            # It may still land, once: a client library sends what it had queued when the servers are back, or when it is
+            # closed; and of a quorum's stores a minority may have it, which the next writer completes.
             a = t.expect(p.cas(key, value, b"after it"), "0", CONFLICT)
             found = b"after it" if a.ok else flying
             t.holds(p, key, found)
