@@ -127,6 +127,8 @@ struct firn_client_stats {         /* counters since the handle was opened, and 
     uint64_t leases, extensions;          /* leased: slots lent; windows extended */
     uint32_t slot;                        /* leased: the slot now, or UINT32_MAX */
     uint32_t window_ms;                   /* leased: what is left of the window */
+    uint64_t clashes; /* times that two servers were found on one slot, in different stores: IDs may
+                       * have come twice. One of them is avoided since; give them one store */
 };
 
 /* Fills the first out->size bytes of the struct. */

@@ -4,8 +4,8 @@
 
 bool balance_is_out(const struct health *h, uint64_t now_ms)
 {
-    if (h->out_until_ms == 0)
-        return false;
+    if (h->clash || h->out_until_ms == 0)
+        return h->clash;
     return now_ms < h->out_until_ms || h->busy > 0; /* one call at a time probes it */
 }
 
@@ -24,6 +24,11 @@ static size_t nth_set(uint64_t set, uint64_t n)
     return (size_t)__builtin_ctzll(set);
 }
 
+static uint64_t back_ms(const struct health *h)
+{
+    return h->clash ? UINT64_MAX : h->out_until_ms;
+}
+
 size_t balance_pick(const struct health *h, size_t n, uint64_t tried, uint64_t now_ms,
                     uint64_t random)
 {
@@ -34,7 +39,7 @@ size_t balance_pick(const struct health *h, size_t n, uint64_t tried, uint64_t n
             continue;
         if (!balance_is_out(&h[i], now_ms))
             in |= UINT64_C(1) << i;
-        else if (nearest == n || h[i].out_until_ms < h[nearest].out_until_ms)
+        else if (nearest == n || back_ms(&h[i]) < back_ms(&h[nearest]))
             nearest = i;
     }
     if (!in)

@@ -22,6 +22,7 @@ struct health {            /* zeroed: a server that nothing is known about */
     uint32_t outs;         /* times it was put out since the last success */
     uint64_t out_until_ms; /* 0: it is in */
     uint32_t latency_us;   /* moving average of its answers */
+    bool clash;            /* another server uses its slot: only if no other answers */
 };
 
 enum verdict {

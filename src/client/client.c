@@ -124,6 +124,7 @@ static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out, s
     l->tag = 0;
     pthread_mutex_lock(&c->mutex);
     discover_tend(c);
+    watch_tend(c);
     int r = prefetch_take(c, block_pool_slice(&c->pool), deadline(c), &run, &stale, d);
     pthread_mutex_unlock(&c->mutex);
     if (r)
@@ -150,10 +151,14 @@ __attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t
     case MODE_LEASED:
         pthread_mutex_lock(&c->mutex);
         discover_tend(c);
+        watch_tend(c);
         r = lending_fill(c, out, 1, deadline(c), &n, d);
         pthread_mutex_unlock(&c->mutex);
         return r;
     case MODE_REMOTE:
+        pthread_mutex_lock(&c->mutex);
+        watch_tend(c);
+        pthread_mutex_unlock(&c->mutex);
         break;
     }
     r = ask(f, c, REQUEST_NUMBERS, 1, NULL, &t, d);
@@ -333,6 +338,8 @@ size_t core_trips(struct core *c, struct trip *out[CORE_TRIPS])
         out[n++] = c->fetch;
     if (c->discovery)
         out[n++] = c->discovery;
+    if (c->watching)
+        out[n++] = c->watching;
     struct trip *lent = c->lending ? lending_trip(c) : NULL;
     if (lent)
         out[n++] = lent;
@@ -342,6 +349,7 @@ size_t core_trips(struct core *c, struct trip *out[CORE_TRIPS])
 void core_tend(struct core *c)
 {
     discover_tend(c);
+    watch_tend(c);
     if (c->opts->mode == MODE_PREFETCH)
         prefetch_tend(c);
     if (c->lending)
@@ -470,6 +478,7 @@ void firn_client_stats(struct firn_client *f, struct firn_client_stats *out)
         s.stale_ids = k->stale_ids;
         s.leases = k->leases;
         s.extensions = k->extensions;
+        s.clashes = k->clashes;
     }
     memcpy(out, &s, s.size < sizeof s ? s.size : sizeof s);
 }

@@ -199,6 +199,8 @@ void core_free(struct core *c)
     async_free(c);
     drop_trip(c->fetch);
     drop_trip(c->discovery);
+    drop_trip(c->watching);
+    free(c->watch);
     lending_free(c);
     for (size_t i = 0; i < c->servers; i++)
         for (int k = 0; k < 2; k++)

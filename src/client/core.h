@@ -28,7 +28,7 @@ struct server {
 
 struct core_stats {
     _Atomic uint64_t requests, retries, failures;
-    _Atomic uint64_t blocks, block_ids, stale_ids, leases, extensions;
+    _Atomic uint64_t blocks, block_ids, stale_ids, leases, extensions, clashes;
 };
 
 struct lending; /* lending.c */
@@ -64,6 +64,8 @@ struct core {
     struct lending *lending;
     struct async *async;
     struct trip *discovery;
+    struct trip *watching; /* the server that is asked which slot it uses, or NULL */
+    struct watch *watch;   /* NULL: not begun */
     uint64_t discover_due_ms;
     _Atomic int sequence; /* enum sequence */
 

@@ -7,6 +7,7 @@
 #define FIRN_CLIENT_INTERNAL_H
 
 #include "client/core.h"
+#include "client/watch.h"
 #include "firn/gen.h"
 
 /* --- waiting.c --- */
@@ -68,7 +69,7 @@ void async_watch(struct core *c, struct trip *t);
 void core_tend(struct core *c);
 
 /* The trips of the core itself that are under way. */
-enum { CORE_TRIPS = 3 };
+enum { CORE_TRIPS = 4 };
 size_t core_trips(struct core *c, struct trip *out[CORE_TRIPS]);
 
 #endif

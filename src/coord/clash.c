@@ -5,12 +5,6 @@
 
 enum { LOOKS_SURE = 2, LOOKS_PATIENT = 5 };
 
-bool faces_clash(const struct node_face *a, const struct node_face *b)
-{
-    return a->ready && b->ready && a->slot >= 0 && a->slot == b->slot && a->start[0] &&
-           b->start[0] && strcmp(a->start, b->start) != 0 && strcmp(a->layout, b->layout) == 0;
-}
-
 bool face_yields(const struct node_face *mine, const struct node_face *theirs, unsigned looks)
 {
     bool first = strcmp(mine->start, theirs->start) > 0;

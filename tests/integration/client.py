@@ -389,6 +389,30 @@ def on(what, *parts):
     return section
 
 
+def two_on_one_slot(t):
+    """Two servers of the list, each with a store of its own, use one slot: the client notices, and uses one of them."""
+    servers = [Firnd(t, t.state(f"own{i}"), "--worker", "7", "--name", f"own{i}", env={**SANITIZED, "FIRN_TEST_MACHINE": f"m{i}"})
+               for i in range(2)]
+    for s in servers:
+        s.wait_ready()
+    for mode in ("remote", "prefetch&block=16"):
+        c = Client(t, "firn://" + ",".join(s.snowflake for s in servers) + f"/?mode={mode}&timeout=20s", "--count", 0, "--pace",
+                   2000, "--stats")
+
+        def made():
+            return [s.metric('firn_ids_total{kind="snowflake"}') for s in servers]
+
+        def one_of_them():
+            before, lines = made(), len(c.lines())
+            wait_for("300 more IDs", lambda: len(c.lines()) > lines + 300)
+            return sum(x != y for x, y in zip(before, made())) == 1
+        wait_for("one of them to be used alone", one_of_them)
+        t.equal(c.end(), 0, "it ends")
+        t.equal((c.stat("clashes"), c.stat("out")), (1, 1), f"{mode}: what the statistics say: {c.errors()}")
+    for s in servers:
+        s.stop()
+
+
 def main():
     with Test("client") as t:
         t.clients = []
@@ -396,6 +420,7 @@ def main():
             t.section(on(Raft, every_mode, kinds_and_tickets, stock_gets_old, honest_errors, members_are_found,
                          servers_die))
             t.section(tls_and_tokens)
+            t.section(two_on_one_slot)
             t.section(on(Small, slots_run_out))
             t.section(on(Cluster, lenders_and_borrowers_die))
         finally:

@@ -196,9 +196,9 @@ static void show_stats(void)
     fprintf(stderr,
             "stats servers=%u out=%u requests=%" PRIu64 " retries=%" PRIu64 " failures=%" PRIu64
             " blocks=%" PRIu64 " block_ids=%" PRIu64 " stale=%" PRIu64 " leases=%" PRIu64
-            " extensions=%" PRIu64 " slot=%u window_ms=%u\n",
+            " extensions=%" PRIu64 " slot=%u window_ms=%u clashes=%" PRIu64 "\n",
             s.servers, s.servers_out, s.requests, s.retries, s.failures, s.blocks, s.block_ids,
-            s.stale_ids, s.leases, s.extensions, s.slot, s.window_ms);
+            s.stale_ids, s.leases, s.extensions, s.slot, s.window_ms, s.clashes);
 }
 
 static void read_options(int argc, char **argv)
