@@ -328,7 +328,7 @@ int log_read(const char *p, size_t len, struct log_content *out, struct firn_dia
 {
     struct log_content c = { .first = 1 };
     struct reading reading = { .c = &c };
-    size_t records;
+    size_t records = 0;
     int r;
     while ((r = next_batch(p, len, &c, &records, d)) == 0) {
         size_t begin = (size_t)c.at.end - (size_t)sectors(BATCH_HEAD + records) + BATCH_HEAD;
