@@ -20,13 +20,14 @@ check: ## what to run between edits: format, one build, the quick tests; a minut
 test: ## install what is missing, then build and test everything
 	@scripts/test
 
-sim: ## run SEEDS simulated worlds (20000) and the mutation gate; sim/README.md
+sim: ## run SEEDS simulated worlds (20000; of a cluster 100000) and the mutation gate; sim/README.md
 	@mkdir -p build-sim && cmake --preset release -B build-sim >build-sim/configure.log
 	@cmake --build build-sim -j "$$(nproc)" --target sim_world sim_mutants >build-sim/build.log 2>&1 || \
 		{ cat build-sim/build.log; exit 1; }
 	@build-sim/sim/sim_world --regress sim/regress.txt --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_world --quorum --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_world --sweep --seeds $(or $(SWEEPS),200) --jobs "$$(nproc)"
+	@build-sim/sim/sim_world --cluster --regress sim/regress.txt --seeds $(or $(SEEDS),100000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_mutants --gate
 
 model: ## check the protocol's models with spin in their large bounds; half an hour and more

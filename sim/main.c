@@ -6,10 +6,12 @@
  *   sim_world --scale [--nodes N] [--hours H]        one large cluster
  *   sim_world --quorum ...                           the same with worlds of a quorum
  *   sim_world --sweep [--seeds N] [--from SEED]      a death at each call of the store
+ *   sim_world --cluster ...                          the same with worlds of a cluster
  *   sim_mutants [--from SEED]                        the mutation gate
  */
 #include "mutant.h"
 #include "platform/assert.h"
+#include "raft/core/mutant.h"
 #include "scale.h"
 #include "shrink.h"
 
@@ -23,13 +25,15 @@
 static struct world world;
 static struct plan plan;
 static int passed, failed;
-static bool quorum, sweep; /* which worlds */
+static bool quorum, sweep, cluster; /* which worlds */
 
 static const char *mutant_now(void);
 
 static void make_plan(uint64_t seed)
 {
-    if (quorum)
+    if (cluster)
+        plan_of_cluster(&plan, seed);
+    else if (quorum)
         plan_of_quorum(&plan, seed);
     else if (sweep)
         plan_of_sweep(&plan, seed);
@@ -41,21 +45,36 @@ static void make_plan(uint64_t seed)
 
 #ifdef FIRN_MUTANTS
 enum firn_mutant firn_mutant;
+enum core_mutant core_mutant;
 
 static const struct {
     const char *name, *text;
-} mutants[MUTANTS] = { { "", "" },
+} mutants[] = { { "", "" },
 #define X(name, text) { #name, text },
-                       FIRN_MUTANT_LIST(X)
+                FIRN_MUTANT_LIST(X) CORE_MUTANT_LIST(X)
 #undef X
 };
+enum { MUTANTS_ALL = sizeof mutants / sizeof mutants[0] };
+static int mutant; /* in the table */
+
+static void become(int i)
+{
+    mutant = i;
+    firn_mutant = i < MUTANTS ? (enum firn_mutant)i : MUTANT_none;
+    core_mutant = i < MUTANTS ? CORE_MUTANT_none : (enum core_mutant)(i - MUTANTS + 1);
+}
 
 static const char *mutant_now(void)
 {
-    return mutants[firn_mutant].name;
+    return mutants[mutant].name;
 }
 
 enum { MUTANT_SEEDS = 100000 };
+
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
 
 /* One mutation in a process of its own, because an invariant of the code may notice it. */
 static bool survives(int i, uint64_t from)
@@ -65,9 +84,10 @@ static bool survives(int i, uint64_t from)
     if (pid == 0) {
         bool killed = false;
         uint64_t ids = 0, seed = from;
-        bool tickets = strncmp(mutants[i].name, "tk_", 3) == 0;
-        firn_mutant = (enum firn_mutant)i;
-        quorum = strncmp(mutants[i].name, "px_", 3) == 0;
+        bool tickets = begins(mutants[i].name, "tk_");
+        become(i);
+        quorum = begins(mutants[i].name, "px_");
+        cluster = begins(mutants[i].name, "rc_");
         for (; !killed && seed < from + MUTANT_SEEDS; seed++) {
             make_plan(seed);
             if (tickets && !plan.config.tickets)
@@ -91,25 +111,27 @@ static bool survives(int i, uint64_t from)
 
 static bool set_mutant(const char *name)
 {
-    for (int i = 0; i < MUTANTS; i++)
+    for (int i = 0; i < MUTANTS_ALL; i++)
         if (strcmp(mutants[i].name, name) == 0) {
-            firn_mutant = (enum firn_mutant)i;
+            become(i);
             return true;
         }
     return false;
 }
 
 /* Each rule taken away must be noticed. */
-static void mutation_gate(uint64_t from)
+static void mutation_gate(uint64_t from, const char *only)
 {
     printf("%-22s %9s %-8s %9s  %s\n", "mutation", "at seed", "oracle", "IDs", "what it does");
-    for (int i = 1; i < MUTANTS; i++) {
+    for (int i = 1; i < MUTANTS_ALL; i++) {
+        if (!begins(mutants[i].name, only))
+            continue;
         bool killed = !survives(i, from);
         passed += killed;
         failed += !killed;
     }
     printf("%d mutations killed, %d survived\n", passed, failed);
-    firn_mutant = MUTANT_none;
+    become(0);
 }
 #else
 static const char *mutant_now(void)
@@ -127,6 +149,11 @@ static bool set_mutant(const char *name)
 
 static const char *program;
 
+static const char *kind_flag(void)
+{
+    return cluster ? " --cluster" : quorum ? " --quorum" : "";
+}
+
 static void report(uint64_t seed)
 {
     char file[512];
@@ -135,15 +162,15 @@ static void report(uint64_t seed)
     memcpy(oracle, world.oracle, sizeof oracle);
     printf("FAIL seed %" PRIu64 " %s: %s\n", seed, world.oracle, world.what);
     if (!sweep)
-        printf("     replay: %s%s --seed %" PRIu64 " --trace\n", program, quorum ? " --quorum" : "",
-               seed);
+        printf("     replay: %s%s --seed %" PRIu64 " --trace\n", program, kind_flag(), seed);
     size_t before = plan.count;
     int runs = shrink(&world, &plan, oracle);
     snprintf(file, sizeof file, "%.*s%s-%" PRIu64 ".replay", slash ? (int)(slash - program + 1) : 0,
              program,
-             quorum  ? "quorum"
-             : sweep ? "sweep"
-                     : "sim",
+             cluster  ? "cluster"
+             : quorum ? "quorum"
+             : sweep  ? "sweep"
+                      : "sim",
              seed);
     FILE *f = fopen(file, "w");
     if (f) {
@@ -163,9 +190,9 @@ void firn__assert_failed(const char *condition, const char *file, int line, cons
 {
     va_list values;
 #ifdef FIRN_MUTANTS
-    if (firn_mutant != MUTANT_none) {
+    if (mutant != 0) {
         printf("%-22s %9" PRIu64 " %-8s %9" PRIu64 "  %s\n", mutant_now(), plan.config.seed,
-               "invariant", world.ids, mutants[firn_mutant].text);
+               "invariant", world.ids, mutants[mutant].text);
         fflush(stdout);
         _exit(0);
     }
@@ -175,7 +202,7 @@ void firn__assert_failed(const char *condition, const char *file, int line, cons
            line, function);
     vprintf(format, values);
     va_end(values);
-    printf("\n     replay: %s%s --seed %" PRIu64 " --trace\n", program, quorum ? " --quorum" : "",
+    printf("\n     replay: %s%s --seed %" PRIu64 " --trace\n", program, kind_flag(),
            plan.config.seed);
     if (sweep)
         plan_write(&plan, mutant_now(), stdout);
@@ -305,7 +332,8 @@ static void print_faults(const struct counters *c)
     int shown = 0;
     printf("\nfaults injected:\n");
     for (int k = 0; k < FAULT_KINDS; k++)
-        if ((k >= FAULT_px_lose && k <= FAULT_px_crash) == quorum)
+        if ((k >= FAULT_px_lose && k <= FAULT_px_crash) == quorum &&
+            (k >= FAULT_rc_lose) == cluster)
             printf("  %-14s %8" PRIu64 "%s", fault_name[k], c->fault[k],
                    ++shown % 4 == 0 ? "\n" : "");
     printf("\n\nsometimes:\n");
@@ -329,6 +357,14 @@ static void print_totals(const struct counters *c)
                c->seeds, c->px_calls, c->px_too_short);
         return;
     }
+    if (cluster) {
+        SOMETIMES_CLUSTER(X)
+        printf("\n%" PRIu64 " seeds, %.1f simulated hours of members, %" PRIu64 " calls, %" PRIu64
+               " tickets, none twice, none lost; %" PRIu64
+               " clusters were left without a majority of machines\n",
+               c->seeds, (double)c->node_ms / 3.6e6, c->rc_calls, c->ids, c->rc_majority_lost);
+        return;
+    }
     SOMETIMES(X)
 #undef X
     printf("\n%" PRIu64 " seeds, %.0f simulated node-hours, %" PRIu64
@@ -346,7 +382,9 @@ static void check_sometimes(const struct counters *c)
         printf("FAIL never reached: %s\n", text); \
     passed += c->name > 0;                        \
     failed += c->name == 0;
-    if (quorum) {
+    if (cluster) {
+        SOMETIMES_CLUSTER(X)
+    } else if (quorum) {
         SOMETIMES_QUORUM(X)
     } else {
         SOMETIMES(X)
@@ -365,7 +403,7 @@ static void run_regress(const char *path)
         return;
     }
     while (fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%llu", &seed) != 1)
+        if (sscanf(line, cluster ? "cluster %llu" : "%llu", &seed) != 1)
             continue;
         bool ok = run_seed(seed, false);
         passed += ok;
@@ -383,7 +421,8 @@ static int usage(void)
                     "       sim_world --quorum [--seeds N] [--from SEED] [--jobs J]\n"
                     "       sim_world --quorum --seed SEED [--trace] [--mutant NAME]\n"
                     "       sim_world --sweep [--seeds N] [--from SEED] [--jobs J]\n"
-                    "       sim_mutants --gate [--from SEED]\n");
+                    "       sim_world --cluster ...  as with --quorum\n"
+                    "       sim_mutants --gate [--from SEED] [--mutant FIRST_LETTERS]\n");
     return 2;
 }
 
@@ -393,7 +432,7 @@ int main(int argc, char **argv)
     unsigned jobs = 1, nodes = 1000;
     double hours = 4;
     bool single = false, gate = false, scale = false, show = false;
-    const char *replay = NULL, *regress = NULL, *mutant = "";
+    const char *replay = NULL, *regress = NULL, *name = "";
     program = argv[0];
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
@@ -401,6 +440,8 @@ int main(int argc, char **argv)
             show = true;
         else if (strcmp(a, "--gate") == 0)
             gate = true;
+        else if (strcmp(a, "--cluster") == 0)
+            cluster = true;
         else if (strcmp(a, "--scale") == 0)
             scale = true;
         else if (strcmp(a, "--quorum") == 0)
@@ -422,7 +463,7 @@ int main(int argc, char **argv)
         else if (strcmp(a, "--regress") == 0)
             regress = v, i++;
         else if (strcmp(a, "--mutant") == 0)
-            mutant = v, i++;
+            name = v, i++;
         else if (strcmp(a, "--nodes") == 0)
             nodes = (unsigned)strtoul(v, NULL, 10), i++;
         else if (strcmp(a, "--hours") == 0)
@@ -430,7 +471,7 @@ int main(int argc, char **argv)
         else
             return usage();
     }
-    if (!set_mutant(mutant) || jobs < 1 || jobs > 16)
+    if (!set_mutant(gate ? "" : name) || jobs < 1 || jobs > 16)
         return usage();
     if (scale) {
         bool ok = scale_run(nodes, hours);
@@ -441,9 +482,9 @@ int main(int argc, char **argv)
     world_new(&world, &largest, NODES_MAX + EXTRA_PROCS);
     world.trace = show;
     if (replay) {
-        char name[32];
+        char as[32];
         FILE *f = fopen(replay, "r");
-        if (!f || !plan_read(&plan, name, f) || !set_mutant(name)) {
+        if (!f || !plan_read(&plan, as, f) || !set_mutant(as)) {
             fprintf(stderr, "%s: cannot be replayed by this program\n", replay);
             return 2;
         }
@@ -460,7 +501,7 @@ int main(int argc, char **argv)
     }
 #ifdef FIRN_MUTANTS
     if (gate)
-        mutation_gate(from);
+        mutation_gate(from, name);
 #else
     if (gate)
         return usage();

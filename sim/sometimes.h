@@ -95,18 +95,55 @@
     X(px_below_floor, "a ballot below the floor was refused")                         \
     X(px_floor_created, "a vote did not count: the floor had risen since the proposer read it")
 
+/* The same for worlds of a cluster. */
+#define SOMETIMES_CLUSTER(X)                                                       \
+    X(rc_ok, "a ticket was given")                                                 \
+    X(rc_conflict, "a change was refused, another came first")                     \
+    X(rc_unknown, "a change ended with its outcome unknown")                       \
+    X(rc_repeat_answered, "a ticket was given to a request that was sent again")   \
+    X(rc_too_old, "a request was sent again, its result was no longer remembered") \
+    X(rc_read, "a read")                                                           \
+    X(rc_five, "five members")                                                     \
+    X(rc_elected, "a member was elected")                                          \
+    X(rc_two_leaders, "an old leader did not know yet")                            \
+    X(rc_stepped_down, "a leader that heard no majority stepped down")             \
+    X(rc_truncated, "a saved entry was truncated")                                 \
+    X(rc_figure_8, "one that a majority had on its disks (figure 8)")              \
+    X(rc_config_undone, "a change of the members was rolled back")                 \
+    X(rc_snapshot, "a snapshot was made")                                          \
+    X(rc_installed, "a snapshot was installed")                                    \
+    X(rc_checked, "a leader's digest was compared")                                \
+    X(rc_change, "a change of the members began")                                  \
+    X(rc_change_second, "one was refused, another was not committed")              \
+    X(rc_change_unheard, "one was refused, its majority was not heard")            \
+    X(rc_leader_removed, "a leader was removed")                                   \
+    X(rc_transfer, "the lead was handed over")                                     \
+    X(rc_wiped, "a disk was lost, and another member replaced it")                 \
+    X(rc_lost, "a message was lost")                                               \
+    X(rc_late, "a message was late")                                               \
+    X(rc_repeated, "a message came twice")                                         \
+    X(rc_cut_off, "a message met a partition")                                     \
+    X(rc_disk_full, "a disk was full")                                             \
+    X(rc_crashed_writing, "a member died while it wrote")                          \
+    X(rc_crashed_syncing, "a member died between write and sync")                  \
+    X(rc_crashed_synced, "a member died between sync and report")                  \
+    X(rc_write_lost, "a write that was not synced was lost")                       \
+    X(rc_died_io, "a member died at a step of its I/O")
+
 struct counters {
 #define X(name, text) uint64_t name;
     SOMETIMES(X)
     SOMETIMES_QUORUM(X)
+    SOMETIMES_CLUSTER(X)
 #undef X
+    uint64_t rc_calls, rc_majority_lost;
     uint64_t px_too_short; /* a change was UNKNOWN: the chain did not reach back; rare as shipped */
     uint64_t px_calls;
     uint64_t ticket_numbers;
     uint64_t swept, deaths; /* worlds with a death at each call, and such runs */
     uint64_t seeds, ids, excused_clone, excused_loss;
     uint64_t node_ms;
-    uint64_t fault[48];
+    uint64_t fault[96];
 };
 
 extern struct counters sometimes;

@@ -2,6 +2,7 @@
  * A run: events by time, faults as planned, and in the end the healing: faults are over, clocks are
  * right, an operator recovers what was lost; then every node must serve again.
  */
+#include "cluster.h"
 #include "quorum.h"
 #include "mutant.h"
 
@@ -561,6 +562,10 @@ void world_run(struct world *w, struct plan *plan)
 {
     if (plan->config.quorum) {
         quorum_world_run(w, plan);
+        return;
+    }
+    if (plan->config.cluster) {
+        cluster_world_run(w, plan);
         return;
     }
     world_begin(w, plan);

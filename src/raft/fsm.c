@@ -6,6 +6,7 @@
 #include "id/bytes.h"
 #include "id/fnv.h"
 #include "platform/assert.h"
+#include "raft/core/mutant.h"
 
 #include <inttypes.h>
 #include <openssl/sha.h>
@@ -161,11 +162,11 @@ static int apply_request(struct fsm *f, struct frame_in *in, bool dry)
     memset(out, 1, 1 + n);
     f->result_len += 1 + n;
     firn_assert(f->result_len <= f->result_cap, "len=%zu cap=%zu", f->result_len, f->result_cap);
-    if (before && before->len == 1 + n) {
+    if (before && before->len == 1 + n && !CORE_MUTANT(rc_no_dedup)) {
         memcpy(out, before->result, 1 + n);
         return 0;
     }
-    if (again && f->requests - since > DEDUP_MAX) {
+    if (again && f->requests - since > DEDUP_MAX && !CORE_MUTANT(rc_too_old_applied)) {
         out[0] = FSM_UNKNOWN;
         return 0;
     }
@@ -300,7 +301,9 @@ int fsm_restore(struct fsm *f, const char *p, size_t len)
         struct firn_slice result = frame_get_text(&in, 1 + FRAME_WRITES_MAX);
         if (in.bad || !result.p || result.len < 2)
             r = FIRN_EFORMAT;
-        else if (!dedup_add(&dedup, i, nonce, (const uint8_t *)result.p, result.len))
+        if (CORE_MUTANT(rc_dedup_not_kept))
+            nonce[0] = ~nonce[0];
+        if (r == 0 && !dedup_add(&dedup, i, nonce, (const uint8_t *)result.p, result.len))
             r = FIRN_ENOMEM;
     }
     if (r == 0 && in.len != 0)

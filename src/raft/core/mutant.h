@@ -1,7 +1,7 @@
 /*
- * mutant.h - rules of the Raft core that the simulator switches off, one at a time, as a test.
- * In every other build CORE_MUTANT() is 0 and nothing of this exists. A mutant may break an
- * assertion before an oracle sees it: that counts as noticed.
+ * mutant.h - rules of the Raft core and of the state machine that the simulator switches off, one
+ * at a time, as a test. In every other build CORE_MUTANT() is 0 and nothing of this exists. A
+ * mutant may break an assertion before an oracle sees it: that counts as noticed.
  */
 #ifndef FIRN_RAFT_CORE_MUTANT_H
 #define FIRN_RAFT_CORE_MUTANT_H
@@ -30,7 +30,10 @@
     X(rc_snapshot_unsaved, "acknowledges a snapshot before it is on the disk")              \
     X(rc_snapshot_keeps_log, "keeps a log that does not match the snapshot")                \
     X(rc_read_without_round, "shows its lead without asking")                               \
-    X(rc_read_unsettled, "shows its lead before a commit of its own term")
+    X(rc_read_unsettled, "shows its lead before a commit of its own term")                  \
+    X(rc_no_dedup, "applies a request that is sent again a second time")                    \
+    X(rc_dedup_not_kept, "a snapshot does not contain the recent requests")                 \
+    X(rc_too_old_applied, "applies a request that may be applied and forgotten")
 
 enum core_mutant {
     CORE_MUTANT_none,

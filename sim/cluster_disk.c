@@ -1,0 +1,215 @@
+/*
+ * The disk's twin in a cluster's world. Saves are written and synced in batches, as raft/disk.h
+ * says: taken, written, synced, reported. A member may die at each of these steps. A process that
+ * is killed leaves what it wrote; with the machine's power goes what was not synced: any number of
+ * the last saves.
+ */
+#include "cluster_in.h"
+
+static char *copy_of(const char *p, size_t len)
+{
+    char *c = malloc(len + 1);
+    if (!c)
+        abort();
+    if (len > 0)
+        memcpy(c, p, len);
+    return c;
+}
+
+uint64_t k_disk_last(const struct member *m)
+{
+    return m->disk.first + m->disk.entries - 1;
+}
+
+bool k_disk_has(const struct member *m, uint64_t index, uint64_t term)
+{
+    const struct image_of_disk *d = &m->disk;
+    if (index >= d->first && index < d->first + d->entries)
+        return d->entry[index - d->first].term == term;
+    return index <= d->snapshot.index;
+}
+
+static void drop_from(struct image_of_disk *d, uint64_t index)
+{
+    while (d->entries > 0 && d->first + d->entries > index)
+        free(d->entry[--d->entries].bytes);
+}
+
+static void drop_before(struct image_of_disk *d, uint64_t index)
+{
+    size_t n = index <= d->first ? 0 : (size_t)(index - d->first);
+    if (n > d->entries)
+        n = d->entries;
+    for (size_t i = 0; i < n; i++)
+        free(d->entry[i].bytes);
+    memmove(d->entry, d->entry + n, (d->entries - n) * sizeof *d->entry);
+    d->entries -= n;
+    d->first = index > d->first || d->entries == 0 ? index : d->first;
+}
+
+static void save_done(struct save *v)
+{
+    for (uint64_t i = 0; v->entry && i < v->s.entries; i++)
+        free(v->entry[i].bytes);
+    free(v->entry);
+    if (v->snapshot)
+        free((char *)v->snapshot->bytes);
+    free(v->snapshot);
+    *v = (struct save){ 0 };
+}
+
+static void put_on_disk(struct member *m, const struct save *v)
+{
+    struct image_of_disk *d = &m->disk;
+    d->term = v->s.term;
+    d->vote = v->s.vote;
+    if (v->snapshot) {
+        free((char *)d->snapshot.bytes);
+        d->snapshot = *v->snapshot;
+        d->snapshot.bytes = copy_of(v->snapshot->bytes, v->snapshot->len);
+        drop_before(d, v->s.log_first);
+    }
+    if (v->s.truncate)
+        drop_from(d, v->s.truncate);
+    for (uint64_t i = 0; i < v->s.entries; i++) {
+        const struct stored *e = &v->entry[i];
+        if (e->index != d->first + d->entries)
+            violate(k.w, "disk", "member %" PRIu64 " saves entry %" PRIu64 " behind %" PRIu64,
+                    m->id, e->index, d->first + d->entries - 1);
+        if (d->entries == d->room) {
+            d->room = d->room ? d->room * 2 : 64;
+            d->entry = realloc(d->entry, d->room * sizeof *d->entry);
+            if (!d->entry)
+                abort();
+        }
+        d->entry[d->entries] = *e;
+        d->entry[d->entries++].bytes = copy_of(e->bytes, e->len);
+    }
+}
+
+void k_disk_take(struct member *m, const struct core_save *s)
+{
+    if (m->queued == QUEUE_MAX) {
+        violate(k.w, "disk", "member %" PRIu64 " has %d saves under way", m->id, QUEUE_MAX);
+        return;
+    }
+    struct save *v = &m->queue[m->queued++];
+    *v = (struct save){ .s = *s };
+    if (s->snapshot) {
+        v->snapshot = malloc(sizeof *v->snapshot);
+        if (!v->snapshot)
+            abort();
+        *v->snapshot = *s->snapshot;
+        v->snapshot->bytes = copy_of(s->snapshot->bytes, s->snapshot->len);
+    }
+    v->entry = s->entries ? calloc(s->entries, sizeof *v->entry) : NULL;
+    for (uint64_t i = 0; i < s->entries; i++) {
+        struct core_entry e;
+        if (!core_entry_at(m->core, s->first + i, &e)) {
+            violate(k.w, "disk", "entry %" PRIu64 " is to be saved, and is not there",
+                    s->first + i);
+            v->s.entries = i;
+            break;
+        }
+        v->entry[i] = (struct stored){ e.index, e.term, e.type, copy_of(e.bytes, e.len), e.len };
+    }
+    if (m->stage == DISK_IDLE) {
+        m->stage = DISK_WRITING;
+        m->batch = 0;
+        k_at(k_now() + 50 + (int64_t)rand_below(&k.rng, 300), K_DISK, k_machine(m), m->life, NULL);
+    }
+}
+
+static int64_t sync_takes(struct member *m)
+{
+    int64_t us = 50 + (int64_t)rand_below(&k.rng, (uint64_t)k.c.sync_us);
+    return us + (m->slow_until > k_now() ? m->slow_us : 0);
+}
+
+void k_disk_step(struct member *m)
+{
+    unsigned machine = k_machine(m);
+    if (m->stage == DISK_WRITING && m->full_until > k_now()) {
+        sometimes.rc_disk_full++;
+        k_at(k_now() + 20000, K_DISK, machine, m->life, NULL);
+        return;
+    }
+    if (!k_io(m))
+        return;
+    switch (m->stage) {
+    case DISK_IDLE:
+        break;
+    case DISK_WRITING:
+        m->batch = m->queued;
+        m->stage = DISK_SYNCING;
+        k_at(k_now() + sync_takes(m), K_DISK, machine, m->life, NULL);
+        if (SIM_MUTANT(rc_sync_skipped)) {
+            core_saved(m->core, m->queue[m->batch - 1].s.number, k_local_ms(m));
+            k_after(m);
+        }
+        break;
+    case DISK_SYNCING:
+        for (size_t i = 0; i < m->batch; i++)
+            put_on_disk(m, &m->queue[i]);
+        m->stage = DISK_REPORTING;
+        k_at(k_now() + 10 + (int64_t)rand_below(&k.rng, 200), K_DISK, machine, m->life, NULL);
+        break;
+    case DISK_REPORTING: {
+        uint64_t number = m->queue[m->batch - 1].s.number;
+        for (size_t i = 0; i < m->batch; i++)
+            save_done(&m->queue[i]);
+        m->queued -= m->batch;
+        memmove(m->queue, m->queue + m->batch, m->queued * sizeof m->queue[0]);
+        m->batch = 0;
+        m->stage = m->queued > 0 ? DISK_WRITING : DISK_IDLE;
+        if (m->queued > 0)
+            k_at(k_now() + 50, K_DISK, machine, m->life, NULL);
+        if (!SIM_MUTANT(rc_sync_skipped))
+            core_saved(m->core, number, k_local_ms(m));
+        k_after(m);
+        break;
+    }
+    }
+}
+
+void k_disk_crash(struct member *m, bool power)
+{
+    size_t written = m->stage == DISK_SYNCING ? m->batch : 0, kept = written;
+    if (power && written > 0) {
+        kept = (size_t)rand_below(&k.rng, written + 1);
+        sometimes.rc_write_lost += kept < written;
+    } else if (m->stage == DISK_WRITING && m->queued > 0) {
+        kept = (size_t)rand_below(&k.rng, m->queued);
+    }
+    for (size_t i = 0; i < kept; i++)
+        put_on_disk(m, &m->queue[i]);
+    for (size_t i = 0; i < m->queued; i++)
+        save_done(&m->queue[i]);
+    m->queued = m->batch = 0;
+    m->stage = DISK_IDLE;
+}
+
+void k_disk_state(const struct member *m, struct core_saved_state *s, struct core_entry **room)
+{
+    const struct image_of_disk *d = &m->disk;
+    struct core_entry *e = d->entries ? calloc(d->entries, sizeof *e) : NULL;
+    for (size_t i = 0; i < d->entries; i++)
+        e[i] = (struct core_entry){ d->entry[i].index, d->entry[i].term, d->entry[i].type,
+                                    d->entry[i].bytes, d->entry[i].len };
+    *room = e;
+    *s = (struct core_saved_state){ .term = d->term,
+                                    .vote = d->vote,
+                                    .snapshot = d->snapshot.index ? &d->snapshot : NULL,
+                                    .first = d->entries ? d->first : d->snapshot.index + 1,
+                                    .entry = e,
+                                    .entries = d->entries };
+}
+
+void k_disk_clear(struct member *m)
+{
+    k_disk_crash(m, false);
+    drop_from(&m->disk, 0);
+    free(m->disk.entry);
+    free((char *)m->disk.snapshot.bytes);
+    m->disk = (struct image_of_disk){ .first = 1 };
+}

@@ -1,0 +1,282 @@
+/* cluster_in.h - internals of a cluster's world: one at a time, all of it in `k`. */
+#ifndef SIM_CLUSTER_IN_H
+#define SIM_CLUSTER_IN_H
+
+#include "cluster.h"
+
+#include "linear.h"
+#include "raft/core/core.h"
+#include "mutant.h"
+#include "raft/fsm.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    MACHINES = 7,
+    CLIENTS = 4,
+    REGISTERS = 3,
+    OPS_MAX = 400,
+    IDS_MAX = 64,     /* members that ever were */
+    ERRANDS_MAX = 32, /* of the operator */
+    PENDING_MAX = 64,
+    QUEUE_MAX = 512, /* saves of one member that are not on its disk */
+    INDEX_MAX = 4096,
+    TERM_MAX = 1024,
+    ENTRIES_MAX = 1 << 14, /* (index, term) that ever were; a hash table */
+    TICKETS_MAX = OPS_MAX + 1,
+    TICK_US = 10000,
+};
+
+/* ---- the disk's twin (cluster_disk.c) ---- */
+
+struct stored { /* an entry */
+    uint64_t index, term;
+    enum core_type type;
+    char *bytes;
+    size_t len;
+};
+
+struct image_of_disk { /* what a start would find */
+    uint64_t term, vote;
+    struct core_snapshot snapshot; /* index 0: none */
+    uint64_t first;                /* index of entry[0] */
+    struct stored *entry;
+    size_t entries, room;
+};
+
+struct save { /* one core_save(), copied */
+    struct core_save s;
+    struct core_snapshot *snapshot; /* NULL: none */
+    struct stored *entry;
+};
+
+enum disk_stage { DISK_IDLE, DISK_WRITING, DISK_SYNCING, DISK_REPORTING };
+
+/* ---- a member on its machine (cluster_member.c) ---- */
+
+struct request { /* of a client: a read of a register, or from old to new */
+    bool read, again;
+    unsigned reg;
+    uint32_t old, new;
+    uint64_t call, nonce[2], since;
+};
+
+struct waiting { /* a client's call at a leader */
+    struct request r;
+    uint64_t index, term, number; /* number: of core_ask() */
+    unsigned client;
+};
+
+struct member {
+    uint64_t id;   /* 0: the machine has no member */
+    uint32_t life; /* counts starts and ends */
+    bool up, retired, dying;
+    struct core *core;
+    struct fsm fsm;
+    uint64_t applied;
+
+    struct image_of_disk disk; /* synced */
+    struct save queue[QUEUE_MAX];
+    size_t queued, batch; /* batch: the first so many are being written */
+    enum disk_stage stage;
+    int64_t full_until, slow_until, slow_us;
+
+    int64_t clock_pm, clock_at; /* local = clock_was + (now - clock_at) * clock_pm / 1000 */
+    int64_t clock_was;
+    int64_t paused_until;
+    int64_t dies_in; /* steps of I/O; 0: it does not */
+
+    struct waiting wait[PENDING_MAX];
+    size_t waits;
+    uint64_t check_term, check_index; /* the digest that this leader proposed, and where */
+
+    enum core_state state; /* as of the last look */
+    uint64_t term, looked; /* looked: committed entries up to here were compared */
+};
+
+/* ---- events and messages (cluster_net.c) ---- */
+
+enum kevent_kind {
+    K_TICK,
+    K_DELIVER, /* a message between members */
+    K_DISK,    /* the next stage */
+    K_BOOT,
+    K_ASK,   /* a client's call arrives at a member */
+    K_REPLY, /* its answer */
+    K_BEGIN, /* a client's next call */
+    K_RETRY,
+    K_OPERATE,
+    K_FAULT,
+};
+
+enum { TOO_OLD = -1000 }; /* the result is no longer remembered */
+
+struct letter {             /* what an event carries */
+    unsigned from;          /* a machine or a client */
+    struct request request; /* K_ASK */
+    int result;             /* K_REPLY, and on: */
+    uint64_t value, requests;
+    unsigned machine; /* that may lead */
+    size_t len;       /* K_DELIVER */
+    char bytes[];
+};
+
+struct kevent {
+    int64_t at;
+    uint64_t order;
+    enum kevent_kind kind;
+    unsigned who;
+    uint64_t token;
+    struct letter *letter;
+};
+
+/* ---- clients (cluster_client.c) ---- */
+
+struct client {
+    bool busy, doubt, refused; /* doubt: an attempt may have been applied */
+    struct request r;
+    unsigned target;
+    bool knows[REGISTERS];
+    uint32_t last[REGISTERS];
+    uint64_t call, attempt, since[REGISTERS];
+    int64_t deadline;
+    size_t op;
+};
+
+/* ---- the operator (cluster_operator.c) ---- */
+
+enum errand_kind { ERRAND_ADD, ERRAND_PROMOTE, ERRAND_DEMOTE, ERRAND_REMOVE };
+
+struct errand {
+    enum errand_kind kind;
+    uint64_t id;
+    int64_t until;
+};
+
+/* ---- ground truth (cluster_oracle.c) ---- */
+
+struct truth { /* of an index */
+    bool set, summed;
+    enum core_type type;
+    uint64_t term, sum, leader_term, fsm;
+};
+
+struct entry_truth { /* of an index and a term */
+    uint32_t epoch;
+    uint64_t index, term, sum, before; /* before: the term of the entry before it */
+};
+
+struct id_truth {            /* of a member */
+    bool dead;               /* its folder is lost */
+    uint64_t term;           /* the highest that it ever told */
+    uint8_t voted[TERM_MAX]; /* ids are below 256 */
+};
+
+struct cluster_config {
+    unsigned members, loss_pm, repeat_pm, late_pm; /* per mille of the messages */
+    bool alone, sweep; /* alone: one member begins, the others are added */
+    int64_t latency_us, sync_us, election_ms, call_us, think_us, end_us;
+    uint64_t snapshot_every, snapshot_keep;
+    uint64_t seed;
+};
+
+struct cluster_world {
+    struct world *w;
+    struct cluster_config c;
+    uint64_t rng, order, next_id;
+    bool healing, stuck; /* stuck: a majority of the machines is lost for good */
+    unsigned first;      /* so many members begin the cluster */
+    struct member member[MACHINES];
+    struct kevent *event; /* a heap */
+    size_t events, events_room;
+    int64_t cut_until[MACHINES][MACHINES]; /* from, to */
+    unsigned lose[MACHINES];
+    int64_t late_us[MACHINES], repeat_us[MACHINES];
+
+    struct client client[CLIENTS];
+    struct lin_op history[OPS_MAX];
+    size_t ops, ops_max;
+    uint8_t given[REGISTERS][TICKETS_MAX], maybe[REGISTERS][TICKETS_MAX];
+    uint64_t healed_writes, healed_index;
+
+    struct errand errand[ERRANDS_MAX];
+    size_t errands;
+
+    struct truth truth[INDEX_MAX];
+    uint64_t committed;               /* highest index that ever was */
+    struct core_config begun, config; /* the first one, the newest committed one */
+    uint64_t config_index;
+    uint64_t leader[TERM_MAX];
+    struct entry_truth entry[ENTRIES_MAX];
+    uint32_t epoch;
+    struct id_truth id[IDS_MAX];
+};
+
+extern struct cluster_world k;
+
+static inline int64_t k_now(void)
+{
+    return k.w->now / 1000;
+}
+
+/* cluster_plan.c */
+void cluster_configure(struct cluster_config *c, uint64_t seed);
+
+/* cluster_net.c */
+void k_at(int64_t us, enum kevent_kind kind, unsigned who, uint64_t token, struct letter *letter);
+struct kevent k_take(void);
+void k_clear(void);
+void k_send(struct member *from, const struct core_message *m);
+void k_deliver(struct member *to, struct letter *letter);
+int64_t k_way(void); /* how long a message takes */
+
+/* cluster_disk.c */
+void k_disk_take(struct member *m, const struct core_save *s);
+void k_disk_step(struct member *m);
+void k_disk_crash(struct member *m, bool power);
+void k_disk_state(const struct member *m, struct core_saved_state *s, struct core_entry **room);
+void k_disk_clear(struct member *m);
+uint64_t k_disk_last(const struct member *m);
+/* Whether the synced log (or snapshot) has this entry. */
+bool k_disk_has(const struct member *m, uint64_t index, uint64_t term);
+
+/* cluster_member.c */
+struct member *k_member(uint64_t id); /* NULL: not on any machine */
+unsigned k_machine(const struct member *m);
+uint64_t k_local_ms(const struct member *m);
+void k_clock(struct member *m, int64_t rate_pm);
+void k_boot(struct member *m);
+void k_crash(struct member *m, bool power, int64_t again_us);
+bool k_io(struct member *m);    /* a step of I/O; false: it dies here */
+void k_after(struct member *m); /* takes the output of the last input */
+void k_asked(struct member *m, const struct letter *l);
+void k_forget(struct member *m); /* the folder */
+bool k_running(const struct member *m);
+
+/* cluster_client.c */
+void k_begin(unsigned client);
+void k_retry(unsigned client);
+void k_reply(const struct letter *l);
+void k_check_history(void);
+void k_answer(struct member *m, const struct waiting *x, int result);
+uint32_t k_value(const struct fsm *f, unsigned reg);
+struct firn_slice k_key(unsigned reg);
+
+/* cluster_operator.c */
+void k_operate(void);
+void k_errand(enum errand_kind kind, uint64_t id);
+void k_operator_fault(const struct fault *f);
+bool k_survives(uint64_t without); /* every configuration keeps a majority without this member */
+
+/* cluster_oracle.c */
+void k_oracle_reset(void);
+void k_look(struct member *m);
+void k_look_save(struct member *m, const struct core_save *s);
+void k_look_send(struct member *m, const struct core_message *msg);
+void k_look_applied(struct member *m, const struct core_entry *e);
+void k_look_restored(struct member *m, const struct core_snapshot *s);
+void k_look_started(struct member *m);
+uint64_t k_entry_sum(const struct core_entry *e);
+
+#endif
