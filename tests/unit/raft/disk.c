@@ -8,7 +8,6 @@
  */
 #include "t.h"
 
-#include "core_stub.h"
 #include "memory_folder.h"
 #include "raft/disk.h"
 #include "raft/log_format.h"

@@ -1,7 +1,6 @@
 /* Log and snapshot files as bytes: round trips, and a torn end told from damage, at every byte. */
 #include "t.h"
 
-#include "core_stub.h"
 #include "raft/log_format.h"
 
 #include <stdio.h>
