@@ -240,12 +240,14 @@ static inline struct mem_folder *mem_power_cut(const struct mem_folder *m)
             mem_set(c->synced, &c->synceds, m->op[i].name, m->op[i].file);
     memcpy(c->now, c->synced, sizeof c->now);
     c->nows = c->synceds;
-    c->files = m->files;
-    for (int i = 0; i < m->files; i++) {
-        const struct mem_file *f = &m->file[i];
+    c->files = c->nows;
+    for (int i = 0; i < c->files; i++) {
+        const struct mem_file *f = &m->file[c->now[i].file];
+        c->now[i].file = c->synced[i].file = i;
         size_t grown = f->len > f->synced_len ? f->len - f->synced_len : 0;
-        size_t len = f->synced_len +
-                     (t_random_below(2) ? (size_t)t_random_below(grown + 1) : grown);
+        static const size_t most[] = { 0, 4096, SIZE_MAX }; /* sizes are lost, too */
+        size_t more = most[t_random_below(3)];
+        size_t len = f->synced_len + (more < grown ? (size_t)t_random_below(more + 1) : grown);
         char *p = calloc(1, len + 1);
         if (f->synced_len > 0)
             memcpy(p, f->synced, f->synced_len);
