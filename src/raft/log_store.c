@@ -486,6 +486,7 @@ void disk_loaded_done(struct disk_loaded *l)
 
 struct found {
     uint64_t log, snapshot, highest;
+    bool libraft; /* files of versions before this format */
 };
 
 static void find(void *user, const char *name)
@@ -493,8 +494,10 @@ static void find(void *user, const char *name)
     struct found *f = user;
     uint64_t number, *mine;
     enum kind kind = kind_of(name, &number);
-    if (kind == KIND_OTHER)
+    if (kind == KIND_OTHER) {
+        f->libraft |= strcmp(name, "metadata1") == 0 || strcmp(name, "metadata2") == 0;
         return;
+    }
     f->highest = number > f->highest ? number : f->highest;
     mine = kind == KIND_LOG ? &f->log : kind == KIND_SNAPSHOT ? &f->snapshot : &f->highest;
     *mine = number > *mine ? number : *mine;
@@ -586,6 +589,11 @@ static int load_or_begin(struct log_store *s, struct disk_loaded *out, struct fi
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "there is a snapshot, but the log is missing: remove this member, delete "
                           "its folder, join again");
+    if (f.log == 0 && f.libraft)
+        return firn__diag(
+            d, FIRN_EFORMAT, 0,
+            "the log was written by a firnd with libraft, which this one cannot read: "
+            "run that version, or see \"From a version with libraft\" in docs/cluster.md");
     int r = f.log != 0 ? load(s, f.log, out, d) : 0;
     if (r == 0)
         r = begin_file(s, d);

@@ -540,6 +540,19 @@ T_TEST(damage_is_named_and_never_deleted)
     }
 }
 
+T_TEST(a_log_of_libraft_is_refused_and_stays)
+{
+    static const char *const theirs[] = { "metadata1", "metadata2", "open-1", "snapshot-2-15-7" };
+    struct mem_folder *m = mem_new();
+    struct firn_diag d = { 0 };
+    for (size_t i = 0; i < T_LEN(theirs); i++)
+        T_OK(mem_create(m, theirs[i]) >= 0);
+    T_EQ(open_result(m, &d), FIRN_EFORMAT);
+    T_OK(strstr(d.text, "libraft") && strstr(d.text, "docs/cluster.md"), "%s", d.text);
+    T_EQ(m->nows, T_LEN(theirs));
+    mem_free(m);
+}
+
 T_TEST(other_files_stay)
 {
     struct mem_folder *m = mem_new();
