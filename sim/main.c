@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,6 +77,17 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
+static struct tally { /* of all mutations, each run by a child */
+    uint64_t worlds, ids, tickets;
+} * tally;
+
+static void note_run(void)
+{
+    tally->worlds += sometimes.seeds;
+    tally->tickets += sometimes.ticket_numbers;
+    tally->ids += sometimes.ids - sometimes.ticket_numbers;
+}
+
 /* One mutation in a process of its own, because an invariant of the code may notice it. */
 static bool survives(int i, uint64_t from)
 {
@@ -103,6 +115,7 @@ static bool survives(int i, uint64_t from)
             printf("%-22s  SURVIVED %d seeds: %s\n", mutants[i].name, MUTANT_SEEDS,
                    mutants[i].text);
         fflush(stdout);
+        note_run();
         _exit(killed ? 0 : 1);
     }
     int status = 1;
@@ -122,6 +135,9 @@ static bool set_mutant(const char *name)
 /* Each rule taken away must be noticed. */
 static void mutation_gate(uint64_t from, const char *only)
 {
+    tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tally == MAP_FAILED)
+        abort();
     printf("%-22s %9s %-8s %9s  %s\n", "mutation", "at seed", "oracle", "IDs", "what it does");
     for (int i = 1; i < MUTANTS_ALL; i++) {
         if (!begins(mutants[i].name, only))
@@ -130,7 +146,9 @@ static void mutation_gate(uint64_t from, const char *only)
         passed += killed;
         failed += !killed;
     }
-    printf("%d mutations killed, %d survived\n", passed, failed);
+    printf("%" PRIu64 " worlds, %" PRIu64 " IDs, %" PRIu64 " tickets, %d mutations killed, "
+           "%d survived\n",
+           tally->worlds, tally->ids, tally->tickets, passed, failed);
     become(0);
 }
 #else
@@ -194,6 +212,8 @@ void firn__assert_failed(const char *condition, const char *file, int line, cons
         printf("%-22s %9" PRIu64 " %-8s %9" PRIu64 "  %s\n", mutant_now(), plan.config.seed,
                "invariant", world.ids, mutants[mutant].text);
         fflush(stdout);
+        if (tally)
+            note_run();
         _exit(0);
     }
 #endif
@@ -344,8 +364,8 @@ static void print_totals(const struct counters *c)
     if (sweep) {
         printf("%" PRIu64 " worlds, %" PRIu64
                " deaths, one at each call of the store and one behind "
-               "each write, %" PRIu64 " IDs and tickets, none twice\n",
-               c->swept, c->deaths, c->ids);
+               "each write, %" PRIu64 " IDs, %" PRIu64 " tickets, none twice\n",
+               c->swept, c->deaths, c->ids - c->ticket_numbers, c->ticket_numbers);
         return;
     }
     print_faults(c);
@@ -367,12 +387,11 @@ static void print_totals(const struct counters *c)
     }
     SOMETIMES(X)
 #undef X
-    printf("\n%" PRIu64 " seeds, %.0f simulated node-hours, %" PRIu64
-           " IDs and tickets, 0 repeated but for %" PRIu64 " excused by a clone and %" PRIu64
-           " by a forgetful store\n",
-           c->seeds, (double)c->node_ms / 3.6e6, c->ids, c->excused_clone, c->excused_loss);
-    printf("%" PRIu64 " tickets; gapless numbers lost with a crash: %" PRIu64 ", else none\n",
-           c->ticket_numbers, c->ticket_lost_crash);
+    printf("\n%" PRIu64 " worlds, %.0f simulated node-hours, %" PRIu64 " IDs, %" PRIu64
+           " tickets, 0 repeated but for %" PRIu64 " excused by a clone and %" PRIu64
+           " by a forgetful store; gapless numbers lost with a crash: %" PRIu64 ", else none\n",
+           c->seeds, (double)c->node_ms / 3.6e6, c->ids - c->ticket_numbers, c->ticket_numbers,
+           c->excused_clone, c->excused_loss, c->ticket_lost_crash);
 }
 
 static void check_sometimes(const struct counters *c)

@@ -135,6 +135,7 @@ static void weigh(const struct config *c, uint64_t *r, unsigned weight[FAULT_KIN
         if (k != FAULT_crash && k != FAULT_pause && k != FAULT_leave)
             weight[k] = 0;
     weight[FAULT_delete_slot] = weight[FAULT_delete_meta] = 0;
+    weight[FAULT_wipe] = c->lossy ? 4 : 0;
     weight[FAULT_tk_crash_call] = 8;
     weight[FAULT_tk_lost_wal] = c->lossy && c->embedded ? 4 : 0;
 }

@@ -379,6 +379,10 @@ static struct msg *call(struct region *r, struct msg *m)
         dies = true;
         after = w->config->die_after;
     }
+    bool meta = m->kind == MSG_READ && m->change[0].key_len == META_KEY_LEN &&
+                memcmp(m->change[0].key, META_KEY, META_KEY_LEN) == 0;
+    m->meta_at = p->meta_at;
+    p->meta_at = meta ? w->now : 0;
     m->token = ++p->token;
     m->identity = r->image->handle.identity;
     oracle_send(w, p, m);

@@ -73,7 +73,9 @@ struct ticket_truth {
     struct answer_of_key key[KEYS_MAX];
     size_t keys;
     uint64_t losses; /* of the store */
+    int64_t lost_at; /* when it last was */
     bool evicts, impatient;
+    bool wobbles;      /* the time of day goes back at times, although F does not */
     int64_t days_from; /* the run's first second */
 };
 
@@ -100,6 +102,7 @@ void tickets_reset(struct world *w)
     }
     t->evicts = rand_chance(&r, 40);
     t->impatient = rand_chance(&r, 30);
+    t->wobbles = rand_chance(&r, 20) && !t->evicts; /* a replaced entry forgets its period */
     t->days_from = w->config->start_ns / SECOND;
     w->ticket = t;
 }
@@ -274,7 +277,12 @@ void tickets_wrote(struct world *w, struct msg *m, struct change *c)
         seq_parse_keyed(c->value->p, c->value->len, &r, &keys, NULL) != 0)
         return;
     const struct cell *meta = store_find(w, META_KEY, META_KEY_LEN);
-    if (!c->old && (!meta || !store_now(meta)))
+    /* A file without records is new. Its first process makes them once it knows the time; sequences
+     * need no clock. */
+    struct proc *p = &w->proc[m->proc];
+    bool fresh = w->config->embedded && p->up && p->boot == m->boot && !image_of(w, p)->lease.born_;
+    bool looked = m->meta_at != 0 && t->lost_at >= m->meta_at; /* the store was wiped since */
+    if (!c->old && (!meta || !store_now(meta)) && !looked && !fresh)
         violate(w, "begins", "%s begins in a store that has no records", seq_name[seq]);
     if (c->old && seq_parse(c->old->p, c->old->len, &old, NULL) == 0) {
         if (old.next != t->seq[seq].next)
@@ -302,6 +310,7 @@ void tickets_lost(struct world *w)
 {
     struct ticket_truth *t = w->ticket;
     t->losses++;
+    t->lost_at = w->now;
     sometimes.ticket_store_lost++;
     for (int i = 0; i < SEQS; i++) {
         char key[RECORD_KEY_BUF];
@@ -340,8 +349,12 @@ static int pick_key(struct world *w, uint64_t *rng, int seq)
 {
     struct ticket_truth *t = w->ticket;
     if (t->keys > 0 && rand_chance(rng, 50)) {
-        int k = (int)rand_below(rng, t->keys);
-        return t->key[k].seq == seq && !asked_enough(w, &t->key[k]) ? k : -1;
+        size_t k = rand_below(rng, t->keys), i = 0;
+        while (i < t->keys && (t->key[k].seq != seq || asked_enough(w, &t->key[k]))) {
+            k = (k + 1) % t->keys;
+            i++;
+        }
+        return i < t->keys ? (int)k : -1;
     }
     if (t->keys == KEYS_MAX)
         return -1;
@@ -371,14 +384,17 @@ static void fetch_ahead(struct world *w, struct proc *p, struct ticket_node *n, 
     submit(n, q);
 }
 
-static void ask(struct world *w, struct proc *p, struct ticket_node *n, uint64_t now_ms)
+static int pick_sequence(const struct ticket_truth *t, uint64_t *rng)
+{
+    static const uint8_t mix[] = { SEQ_G, SEQ_G, SEQ_G, SEQ_R, SEQ_R, SEQ_D, SEQ_D, SEQ_S };
+    int seq = mix[rand_below(rng, sizeof mix)];
+    return t->evicts && rand_chance(rng, 40) ? SEQ_M + (int)rand_below(rng, SEQS - SEQ_M) : seq;
+}
+
+static void ask(struct world *w, struct proc *p, struct ticket_node *n, int seq, uint64_t now_ms)
 {
     struct ticket_truth *t = w->ticket;
     uint64_t *rng = &p->rng;
-    static const uint8_t mix[] = { SEQ_G, SEQ_G, SEQ_G, SEQ_R, SEQ_R, SEQ_R, SEQ_D, SEQ_S };
-    int seq = mix[rand_below(rng, sizeof mix)];
-    if (t->evicts && rand_chance(rng, 40))
-        seq = SEQ_M + (int)rand_below(rng, SEQS - SEQ_M);
     struct request *q = spare_request(t);
     if (!q)
         return;
@@ -434,9 +450,17 @@ void tickets_ask(struct world *w, struct proc *p)
         return;
     uint64_t now_ms = mono_ms_of(w, p);
     for (uint64_t i = rand_below(&p->rng, 4) + 1; i > 0 && !w->failed; i--)
-        ask(w, p, n, now_ms);
+        ask(w, p, n, pick_sequence(w->ticket, &p->rng), now_ms);
     if (n->inbox.first && n->idle)
         proc_kick(w, p);
+}
+
+/* A client that waits for its answer asks again as soon as it has it. */
+static void ask_again(struct world *w, struct proc *p, int seq)
+{
+    struct ticket_node *n = image_of(w, p)->tk;
+    if (!w->draining && !w->failed && !p->leaving && rand_chance(&p->rng, 10))
+        ask(w, p, n, seq, mono_ms_of(w, p));
 }
 
 /* ---- a node ---- */
@@ -452,6 +476,8 @@ static void node_now(void *user, struct group_now *out)
     /* Days go by so fast that the run has some midnights. */
     int64_t f = out->s, from = w->ticket->days_from;
     out->s = f > from / 2 ? from + (f - from) * days_speed(w) : f;
+    if (w->ticket->wobbles && rand_chance(&resident(r)->rng, 20))
+        out->s -= rand_between(&resident(r)->rng, 0, 3600);
     if (out->s < 0)
         out->s = 0;
 }
@@ -466,9 +492,10 @@ static void node_done(void *user, struct job *j)
         if (!q->busy)
             violate(w, "once", "a job was answered twice");
         q->busy = false;
-        if (j->result == 0 && j->what == JOB_TAKE)
+        if (j->result == 0 && j->what == JOB_TAKE) {
             answer(w, resident(r), q, &j->range, j->period);
-        else if (j->result == FIRN_EREUSED)
+            ask_again(w, resident(r), q->seq);
+        } else if (j->result == FIRN_EREUSED)
             violate(w, "key", "key %d was refused", q->key);
         sometimes.ticket_ended += j->result == FIRN_EOVERFLOW;
         sometimes.ticket_refused += j->result == FIRN_ESTORE;

@@ -166,7 +166,8 @@ struct proc {
     bool outcome_read; /* its last call was the read that decides a write */
     uint64_t outcome_serial;
     uint32_t outcome_slot;
-    bool changed; /* was told that the store is another one */
+    bool changed;    /* was told that the store is another one */
+    int64_t meta_at; /* its last call was a read of meta, sent then; else 0 */
     int64_t paused_at;
 };
 
@@ -205,6 +206,7 @@ struct msg {
     uint64_t boot, token;
     uint64_t identity;
     bool fresh, many, release;
+    int64_t meta_at; /* its sender's call before this one read meta, then; 0: it did not */
     int64_t stale_ns;
     int result;
     struct text *found;

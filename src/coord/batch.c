@@ -5,6 +5,7 @@
  * tests/property/drive/keyed_world.c; the simulator runs it with faults.
  */
 #include "coord/batch.h"
+#include "coord/mutant.h"
 #include "coord/retry.h"
 #include "id/diag.h"
 #include "platform/assert.h"
@@ -48,7 +49,7 @@ static void put_left_back(struct seq_entry *e)
     struct seq_range *l = &e->left;
     struct seq_record *base = &e->op.base;
     if (l->count > 0 && l->step == base->step && l->first >= base->start &&
-        range_end(l) == base->next)
+        range_end(l) == base->next && !FIRN_MUTANT(tk_left_dropped))
         base->next = l->first;
     else if (base->next != l->first)
         l->count = 0;
@@ -105,6 +106,8 @@ static void settle(struct keyed *k, const struct idem_record *idem, bool kept, s
 static void settle_listed(const struct seq_entry *e, struct ticket_job *job, struct firn_diag *d)
 {
     for (size_t i = 0; i < job->keyed_n && e->op.keys.n > 0; i++) {
+        if (FIRN_MUTANT(tk_list_not_seen) && !job->keyed[i]->ask.listed)
+            continue;
         struct keyed *k = job->keyed[i];
         const struct seq_keyed *found = k->open ? seq_op_find(&e->op, &k->ask.key) : NULL;
         struct idem_record idem;
@@ -145,7 +148,7 @@ static bool take_record(struct seq_entry *e, struct ticket_job *job, int result,
     }
     firn_assert(verdict != SEQ_READ_IT && e->op.base_len > 0);
     /* A later request must not get a lower number than one that was already given. */
-    if (verdict == SEQ_LATE && got.count > job->waited)
+    if (verdict == SEQ_LATE && got.count > job->waited && !FIRN_MUTANT(tk_late_to_any))
         got.count = job->waited;
     if (verdict == SEQ_TRY_AGAIN || got.count == 0)
         return true;
@@ -170,7 +173,7 @@ static bool list_joins(struct batch *b)
 {
     const struct seq_op *op = &b->e_->op;
     uint64_t period = keyed_period(b->e_->name, b->e_->name_len);
-    if (op->keys.n == 0 || op->kept)
+    if (op->keys.n == 0 || op->kept || FIRN_MUTANT(tk_list_dropped))
         return true;
     b->record = &op->base;
     b->list = &op->keys;
@@ -394,6 +397,8 @@ void batch_key_done(struct batch *b, int result, const struct idem_record *kept,
     struct ticket_job *job = &b->job_[b->i_];
     firn_assert(b->at_ == BATCH_AT_KEYS && b->k_ < job->keyed_n && b->asks_ < SEQ_KEYS_MAX);
     struct keyed *k = job->keyed[b->k_];
+    if (FIRN_MUTANT(tk_key_not_read) && result == 0)
+        result = FIRN_ENOENT;
     if (result == 0) {
         settle(k, kept, true, d);
     } else if (result == FIRN_ENOENT) {
@@ -425,7 +430,7 @@ bool batch_answered(struct batch *b, int result, struct firn_diag *d)
     struct ticket_job *job = b->writer_[b->answered_];
     struct seq_entry *e = b->entry_[b->answered_++];
     struct seq_range got;
-    if (result != FIRN_EIO) /* which promises that nothing was written */
+    if (result != FIRN_EIO && !FIRN_MUTANT(tk_left_after_write)) /* nothing was written */
         e->left.count = 0;
     if (seq_op_done(&e->op, result, &got) == SEQ_GRANTED) {
         if (got.count > 0)

@@ -343,6 +343,8 @@ static enum group_do enter_period(struct group_commit *g)
     int r = firn_dated_period(e->reset, g->now_.s, &g->period_);
     if (r)
         return refuse(g, r);
+    if (FIRN_MUTANT(tk_period_back) && g->period_ < e->period)
+        e->period = 0;
     if (g->period_ <= e->period)
         return go(g, AT_REGISTER);
     if (e->period == 0)
@@ -671,7 +673,7 @@ static bool share_keyed(struct group_commit *g, struct group *p)
             firn_assert(k->idem.count > 0 && k->idem.count <= k->ask.want,
                         "count=%" PRIu64 " want=%" PRIu64, k->idem.count, k->ask.want);
             g->counts.tickets += k->replayed ? 0 : k->idem.count;
-            if (p->seq->dated && !k->kept)
+            if (p->seq->dated && !k->kept && !FIRN_MUTANT(tk_dated_not_kept))
                 keep_later(g, j);
             else
                 finish_keyed(g, j);

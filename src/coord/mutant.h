@@ -32,6 +32,18 @@
     X(tk_no_gate, "a halted node serves tickets")                                    \
     X(tk_back_given, "gives numbers back that clients have")                         \
     X(tk_mine_forgotten, "forgets a write whose outcome is unknown")                 \
+    X(tk_rest_dropped, "drops the rest of a grant")                                  \
+    X(tk_left_dropped, "drops numbers that no request waited for")                   \
+    X(tk_left_after_write, "keeps them after a write that may have taken them")      \
+    X(tk_late_to_any, "gives numbers of a late write to later requests")             \
+    X(tk_period_back, "a dated sequence goes back with the clock")                   \
+    X(tk_key_not_read, "takes numbers for a key that has some")                      \
+    X(tk_list_dropped, "replaces a list of keys that have no registers yet")         \
+    X(tk_list_not_seen, "does not look for a key in the list of the record")         \
+    X(tk_dated_not_kept, "answers a dated key before its register is there")         \
+    X(tk_back_over_others, "gives numbers back below others that were given")        \
+    X(tk_writers_dropped, "does not find its write behind another node's")           \
+    X(tk_told_early, "answers before the rest of the grant is settled")              \
     X(tk_blocks_kept, "gives numbers in hand although the store may be another")     \
     X(tk_swept_early, "removes keys before their retention is over")                 \
     X(tk_created_anywhere, "begins a sequence in a store whose records are gone")    \

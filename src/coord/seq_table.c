@@ -129,7 +129,7 @@ static uint64_t range_end(const struct seq_range *r)
 void seq_table_return(struct seq_entry *e, struct seq_range rest)
 {
     bool joined = e->left.count > 0 && range_end(&rest) == e->left.first;
-    if (rest.count == 0)
+    if (rest.count == 0 || FIRN_MUTANT(tk_rest_dropped))
         return;
     firn_assert(rest.step > 0 && range_end(&rest) > rest.first);
     if (joined)

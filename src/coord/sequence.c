@@ -149,7 +149,7 @@ static void set_base(struct seq_op *op, const struct seq_record *r, const struct
 
 static bool has_written(const struct seq_record *r, const struct nonce *req)
 {
-    for (uint32_t i = 0; i < r->writers; i++)
+    for (uint32_t i = 0; i < r->writers && !FIRN_MUTANT(tk_writers_dropped); i++)
         if (memcmp(r->writer[i].b, req->b, sizeof r->writer[i].b) == 0)
             return true;
     return nonce_eq(&r->req, req);
@@ -301,6 +301,7 @@ bool seq_op_give_back(struct seq_op *op, const struct seq_range *rest, const str
     const struct seq_record *base = &op->base;
     bool last = rest->count > 0 && rest->step == base->step && rest->first >= base->start &&
                 rest->first + rest->count * rest->step == base->next;
+    last |= FIRN_MUTANT(tk_back_over_others);
     if (op->base_len == 0 || op->mine_count > 0 || !last || seq_deleted(base) ||
         (op->keys.n > 0 && !op->kept))
         return false;

@@ -1,6 +1,7 @@
 /* The steps of coord/group.h as calls on a store. Tests: tests/unit/server/group_commit.c; the
  * simulator runs it with faults. */
 #include "drive/group.h"
+#include "coord/mutant.h"
 #include "platform/assert.h"
 
 static const struct nonce none;
@@ -53,6 +54,8 @@ struct job *group_serve(struct group_commit *g, struct tickets *t, const struct 
         w->now(w->user, &now);
         enum group_do what = group_next(g, &now);
         if (what == GROUP_LOCKED) {
+            if (FIRN_MUTANT(tk_told_early))
+                tell(g, w);
             locked(g, w);
             continue; /* jobs are handed back only after the table has the rest of their grant */
         }
