@@ -40,7 +40,8 @@ enum answer_format answer_format(struct slice accept)
     return http_names_type(accept, "text/plain") ? ANSWER_TEXT : ANSWER_JSON;
 }
 
-size_t answer_number_max(const struct answer *a)
+/* The longest text of a 64-bit number written so. */
+static size_t answer_number_max(const struct answer *a)
 {
     return (a->codec ? a->codec->width64 : FIRN_U64_TEXT_BUF - 1) +
            (a->prefix ? a->prefix_len + 1 : 0);

@@ -38,9 +38,6 @@ enum { ANSWER_BYTES_MAX = 12 * 1024 * 1024 };
 /* Bytes that n texts of up to text_max characters take. */
 uint64_t answer_bytes(const struct answer *a, uint64_t n, size_t text_max);
 
-/* The longest text of a 64-bit number written so. */
-size_t answer_number_max(const struct answer *a);
-
 /* Whole answers with status 200, Cache-Control: no-store; at least one number. */
 void answer_numbers(struct reply *r, const struct answer *a, const uint64_t *ids, size_t n);
 void answer_range(struct reply *r, const struct answer *a, const struct seq_range *range);

@@ -297,14 +297,6 @@ void resp_null(struct buf *b, int proto)
     buf_add_str(b, proto >= 3 ? "_\r\n" : "$-1\r\n");
 }
 
-void resp_bool(struct buf *b, int proto, bool v)
-{
-    if (proto >= 3)
-        buf_add_str(b, v ? "#t\r\n" : "#f\r\n");
-    else
-        buf_add_str(b, v ? ":1\r\n" : ":0\r\n");
-}
-
 void resp_verbatim(struct buf *b, int proto, const char format[3], const void *p, size_t len)
 {
     if (proto < 3) {

@@ -55,7 +55,6 @@ void resp_array(struct buf *b, size_t n);          /* followed by n values */
 void resp_map(struct buf *b, int proto, size_t n); /* followed by n pairs; RESP2: an array of 2n */
 void resp_set(struct buf *b, int proto, size_t n); /* RESP2: an array */
 void resp_null(struct buf *b, int proto);          /* RESP2: $-1 */
-void resp_bool(struct buf *b, int proto, bool v);  /* RESP2: 1 or 0 */
 void resp_verbatim(struct buf *b, int proto, const char format[3], const void *p, size_t len);
 
 #endif

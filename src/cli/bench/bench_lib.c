@@ -5,6 +5,7 @@
  * best the ideal one.
  */
 #include "cli/bench/bench_lib.h"
+#include "cli/options.h"
 #include "cli/bench/bench_rows.h"
 #include "cli/say.h"
 
@@ -53,7 +54,7 @@ static const struct opt opts[] = {
     { .name = NULL },
 };
 
-const struct usage bench_lib_usage = {
+static const struct usage usage = {
     .name = "bench lib",
     .examples = "  firn bench lib                     every row, about 15 s\n"
                 "  firn bench lib --filter uuid\n"
@@ -246,8 +247,7 @@ int bench_lib(int argc, char **argv)
 {
     static struct result results[ROWS_MAX];
     struct bench_lib b = { .rounds = ROUNDS_DEFAULT };
-    int has_tsc, cpu[2], operands,
-        status = options_parse(&bench_lib_usage, argc, argv, &b, &operands);
+    int has_tsc, cpu[2], operands, status = options_parse(&usage, argc, argv, &b, &operands);
     if (status >= 0)
         return status;
     if (operands > 0)

@@ -3,10 +3,6 @@
 #ifndef FIRN_CLI_BENCH_BENCH_LIB_H
 #define FIRN_CLI_BENCH_BENCH_LIB_H
 
-#include "cli/options.h"
-
-extern const struct usage bench_lib_usage;
-
 /* argv[0] is "lib"; the return value is the exit status. */
 int bench_lib(int argc, char **argv);
 

@@ -1,5 +1,6 @@
 /* firn bench load: one target, all knobs of the load generator. */
 #include "cli/bench/bench_load.h"
+#include "cli/options.h"
 #include "cli/bench/bench_report.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -58,7 +59,7 @@ static const struct opt opts[] = {
     { .name = NULL },
 };
 
-const struct usage bench_load_usage = {
+static const struct usage usage = {
     .name = "bench load",
     .examples =
         "  firn bench load --http http://127.0.0.1:9001/generate --depth 16\n"
@@ -155,7 +156,7 @@ int bench_load(int argc, char **argv)
     *b = (struct bench){
         .connections = 50, .depth = 1, .seconds = 5, .threads = 1, .cpu = OPT_NOT_GIVEN
     };
-    r = options_parse(&bench_load_usage, argc, argv, b, &operands);
+    r = options_parse(&usage, argc, argv, b, &operands);
     if (r < 0 && operands > 0)
         r = say_trouble("unexpected operand '%s': name the target with --http or --resp", argv[1]);
     if (r < 0)

@@ -68,10 +68,6 @@ struct audit_db {
     char why[200];
 };
 
-/* sqlite:FILE or postgres://…; creates the tables firn_audit_* if they do not exist. NULL:
- * failed, see `why`. */
-struct audit_db *audit_db_open(const char *url, char why[200]);
-
 struct audit_db *audit_sqlite_open(const char *path, char why[200]);
 struct audit_db *audit_postgres_open(const char *url, char why[200]);
 

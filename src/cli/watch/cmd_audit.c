@@ -98,7 +98,9 @@ const struct usage audit_usage = {
     .opts = opts,
 };
 
-struct audit_db *audit_db_open(const char *url, char why[200])
+/* sqlite:FILE or postgres://…; creates the tables firn_audit_* if they do not exist. NULL:
+ * failed, see `why`. */
+static struct audit_db *audit_db_open(const char *url, char why[200])
 {
     if (strncmp(url, "sqlite:", 7) == 0 && url[7])
         return audit_sqlite_open(url + 7, why);
