@@ -138,6 +138,8 @@ static inline void disk_write(struct member *m, struct save_copy *s, bool half)
     m->vote = s->s.vote;
     if (s->s.truncate)
         disk_truncate(m, s->s.truncate);
+    if (m->count == 0 && m->has_snapshot && s->s.first == m->snapshot.index + 1)
+        m->first = s->s.first; /* an empty log goes on behind its snapshot */
     if (s->s.entries > 0)
         T_EQ(s->s.first, m->first + m->count, "member %d", (int)m->id);
     for (uint64_t i = 0; i < s->s.entries; i++) {
