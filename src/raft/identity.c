@@ -1,10 +1,10 @@
 /*
  * This member's identity: a file in its folder with a random id, made once, and the address under
- * which the other members reach it. Neither may change: libraft identifies members by both.
+ * which the other members reach it. Neither may change: the cluster identifies members by both.
  */
 #include "raft/node_in.h"
 #include "id/diag.h"
-#include "wire/url.h"
+#include "platform/assert.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,6 @@
 #include <unistd.h>
 
 enum { FOLDER_BUF = 96 };
-
-bool address_loopback(const char *address)
-{
-    struct host_port h;
-    enum host_error e = host_port_read((struct slice){ address, strlen(address) }, &h);
-    return (e == HOST_OK || e == HOST_COLONS) && host_is_loopback(h.host);
-}
 
 static int io_error(struct firn_diag *d, const char *what, const char *path)
 {
@@ -102,7 +95,7 @@ void identity_note_restore(struct node *n)
 {
     char self[4200], path[4200], folder[FOLDER_BUF];
     struct firn_diag d;
-    firn_assert(n->self.lock_fd >= 0 && !n->opts.restore, "a restore that is not applied yet");
+    firn_assert(n->self.lock_fd >= 0, "a folder that is not open");
     name_folder(n, folder);
     snprintf(self, sizeof self, "%s/member", n->self.dir);
     snprintf(path, sizeof path, "%s/restored", n->self.dir);
@@ -158,7 +151,7 @@ int identity_open(struct node *n, struct firn_diag *d)
     if (f) {
         r = read_file(n, f, path, d);
         fclose(f);
-        if (r == 0 && n->opts.init)
+        if (r == 0 && n->opts.init && n->opts.join_n == 0)
             node_say(
                 n, NODE_WARN, "init_still_set",
                 "cause=cluster.init is set, and this folder has data: if they are ever lost, this "
@@ -174,9 +167,7 @@ int identity_open(struct node *n, struct firn_diag *d)
                           "%.80s has no cluster's data: set cluster.init on the first member, "
                           "cluster.join on every other",
                           n->self.dir);
-    while (n->self.id == 0)
-        if (uv_random(NULL, NULL, &n->self.id, sizeof n->self.id, 0, NULL) != 0)
-            return firn__diag(d, FIRN_EIO, 0, "cannot read random bytes from the system");
+    r = node_random(&n->self.id, d);
     n->self.newcomer = true;
-    return write_self(n, path, d);
+    return r ? r : write_self(n, path, d);
 }

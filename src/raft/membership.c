@@ -1,14 +1,19 @@
 /*
- * Membership changes: members are added, promoted and removed, and the lead is handed over.
- * The leader makes one change at a time. A process that starts without data asks to join until it
- * is a member.
+ * Membership changes: members are added, promoted and removed, and the lead is handed over. A
+ * process that starts without data asks to join until it is a member.
  *
- * JOIN and ADD add the process as a spare, then make it a standby, which gets the log; ADD ends
- * there. JOIN makes it a voter when it has caught up. Each step is one change of libraft's
- * configuration, which is a log entry. A request names the state to reach, so another leader can
- * begin it again.
+ * JOIN and ADD add the process as a standby, which gets the log; ADD ends there. JOIN makes it a
+ * voter when it has caught up. Each step is one entry of the log, and the leader makes one at a
+ * time. A request names the state to reach, and every attempt looks at what is left to do: so it
+ * may be repeated, and another leader can go on with it.
+ *
+ * A process whose folder was lost joins with a new id and its old address: the member that had this
+ * address, if the leader does not hear it, is removed before the new one is added.
+ *
+ * cluster.init together with cluster.join: the process asks the members to join first, and begins a
+ * cluster only if none of them knows one; else it joins.
  */
-#include "raft/node_in.h"
+#include "raft/member_in.h"
 #include "wire/url.h"
 
 #include <inttypes.h>
@@ -16,258 +21,375 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOIN_EVERY_MS = 300, JOIN_BUDGET_MS = 30 * 1000 };
+enum {
+    JOIN_EVERY_MS = 300,
+    JOIN_BUDGET_MS = 30 * 1000,
+    STEP_RETRY_MS = 50,
+    PATIENCE_MS = 2000,  /* before a change is refused because members are not heard */
+    CAUGHT_UP = 64,      /* entries that a member may lack when it is made a voter */
+    FOUND_BUDGET_MS = 1000,
+};
 
-struct change {
-    struct raft_change req;
-    struct node *node;
-    uint64_t number; /* of the request */
+struct change { /* what a request asks for */
     enum frame_change what;
-    bool begun; /* one step is done */
     uint64_t id;
     char address[FRAME_ADDRESS_MAX + 1];
 };
 
-const struct raft_server *node_member(const struct node *n, uint64_t id)
+bool address_loopback(const char *address)
 {
-    for (unsigned i = 0; i < n->raft.configuration.n; i++)
-        if (n->raft.configuration.servers[i].id == id)
-            return &n->raft.configuration.servers[i];
-    return NULL;
+    struct host_port h;
+    enum host_error e = host_port_read((struct slice){ address, strlen(address) }, &h);
+    return (e == HOST_OK || e == HOST_COLONS) && host_is_loopback(h.host);
 }
 
-static struct request *request_of(const struct change *c)
+/* ---- one step ---- */
+
+static void done(struct member *m, struct request *q)
 {
-    return node_request(c->node, c->number);
+    struct frame_out o = member_reply(m, q, core_applied(m->core));
+    member_reply_send(m, q, &o);
 }
 
-static void finish(struct change *c, int result, const char *why)
+static void wait_for(struct member *m, struct request *q, const char *what)
 {
-    struct node *n = c->node;
-    struct request *q = request_of(c);
-    firn_assert(n->change.under_way && !n->change.transferring);
-    firn_assert(!q || q->state == REQUEST_PROPOSED, "request=%" PRIu64 " state=%d", c->number,
-                (int)q->state);
-    n->change.under_way = false;
-    if (q && result == FIRN_EAGAIN) {
-        request_wait(n, q, 50);
-    } else if (q && result == 0) {
-        struct frame_out o = { .p = n->requests.room, .cap = FRAME_MAX };
-        frame_reply(&o, q->frame.number, 0, raft_last_applied(&n->raft), 0);
-        frame_end(&o);
-        node_answer(n, q, o.p, o.len);
-    } else if (q) {
-        node_refuse(n, q, result, why);
+    q->waiting = what;
+    request_wait(m, q, STEP_RETRY_MS);
+}
+
+/* The voters of `next` that this leader does not hear, and the cure. */
+static void refuse_unheard(struct member *m, struct request *q, const struct core_config *next)
+{
+    char why[400];
+    int len = snprintf(why, sizeof why, "the cluster would have no majority:");
+    for (unsigned i = 0; i < next->count && len < 250; i++) {
+        const struct core_member *s = &next->member[i];
+        if (s->role == CORE_VOTER && s->id != m->self.id && !status_heard(m, s->id))
+            len += snprintf(why + len, sizeof why - (size_t)len, " member %016" PRIx64 " (%.40s)",
+                            s->id, s->address);
     }
-    free(c);
-    node_pump_soon(n);
+    snprintf(why + len, sizeof why - (size_t)len,
+             " does not answer the leader: start it, or remove it first, and repeat this");
+    member_refuse(m, q, FIRN_ECONFLICT, why);
 }
 
-static void finish_raft(struct change *c, int r)
+static void begin_step(struct member *m, struct request *q, const struct core_config *next,
+                       uint64_t changed)
 {
-    switch (r) {
-    case RAFT_CANTCHANGE:
-    case RAFT_NOTLEADER:
-    case RAFT_BUSY:
-    case RAFT_LEADERSHIPLOST: /* the next leader finds it done, or does it */
-    case RAFT_SHUTDOWN:
-        finish(c, FIRN_EAGAIN, "");
-        break;
-    case RAFT_DUPLICATEADDRESS:
-        finish(c, FIRN_ECONFLICT,
-               "another member has this address: remove that one first (firn cluster remove)");
-        break;
-    case RAFT_NOCONNECTION:
-        finish(c, FIRN_EIO,
-               "the member does not catch up: see whether the leader reaches its peer port");
-        break;
-    default:
-        finish(c, FIRN_EINVAL, raft_strerror(r));
-    }
-}
-
-static void step(struct change *c);
-
-static void stepped(struct raft_change *req, int status)
-{
-    struct change *c = req->data;
-    struct request *q = request_of(c);
-    firn_assert(c->node->change.under_way && !c->node->change.transferring);
-    if (status != 0) {
-        if (q) /* it is in the log: the next leader may find it done */
-            q->maybe = true;
-        finish_raft(c, status);
+    struct proposal *p = calloc(1, sizeof *p + sizeof p->part[0]);
+    uint64_t index;
+    int r = p ? core_change(m->core, next, &index) : FIRN_ENOMEM;
+    if (r == 0) {
+        p->kind = PROPOSAL_CHANGE;
+        p->count = 1;
+        p->entry = changed;
+        p->part[0].number = q->number;
+        request_move(q, REQUEST_PROPOSED);
+        m->change.under_way = true;
+        proposal_begun(m, p, index);
         return;
     }
-    c->begun = true;
-    const struct raft_server *s = node_member(c->node, c->id);
-    static const char *const roles[] = { "standby", "voter", "spare" };
-    node_say(c->node, NODE_INFO, "members_changed", "member=%" PRIx64 " role=%s", c->id,
-             s ? roles[s->role % 3] : "removed");
-    step(c);
-}
-
-static void finish_unknown(struct change *c)
-{
-    char why[128];
-    snprintf(why, sizeof why, "no member has the id %016" PRIx64 "%s: see firn cluster status",
-             c->id, c->what == CHANGE_REMOVE ? "; it may have been removed already" : "");
-    finish(c, FIRN_ENOENT, why);
-}
-
-/* The next change towards the requested state; if none is left, the request is done. */
-static void step(struct change *c)
-{
-    struct node *n = c->node;
-    const struct raft_server *s = node_member(n, c->id);
-    const struct request *q = request_of(c);
-    int r = 0;
-    if (!s && c->what == CHANGE_REMOVE && (c->begun || (q && q->maybe)))
-        finish(c, 0, "");
-    else if (!s && (c->what == CHANGE_REMOVE || c->what == CHANGE_PROMOTE))
-        finish_unknown(c);
-    else if (c->what == CHANGE_REMOVE)
-        r = raft_remove(&n->raft, &c->req, c->id, stepped);
-    else if (!s)
-        r = raft_add(&n->raft, &c->req, c->id, c->address, stepped);
-    else if (c->address[0] && strcmp(s->address, c->address) != 0)
-        finish(c, FIRN_ECONFLICT,
-               "this member has another address: remove it, and let it join again");
-    else if (s->role == RAFT_SPARE)
-        r = raft_assign(&n->raft, &c->req, c->id, RAFT_STANDBY, stepped);
-    else if (s->role == RAFT_STANDBY && c->what != CHANGE_ADD)
-        r = raft_assign(&n->raft, &c->req, c->id, RAFT_VOTER, stepped);
+    free(p);
+    if (r == FIRN_ECONFLICT && m->now_ms - q->since_ms >= PATIENCE_MS)
+        refuse_unheard(m, q, next);
+    else if (r == FIRN_EINVAL)
+        member_refuse(m, q, r, "the cluster would have no voter, or too many members");
     else
-        finish(c, 0, "");
-    if (r != 0)
-        finish_raft(c, r);
+        wait_for(m, q, "another membership change is under way: retry when it is done");
+}
+
+void membership_stepped(struct member *m, const struct proposal *p, bool applied)
+{
+    struct request *q = member_request(m, p->part[0].number);
+    firn_assert(m->change.under_way && !m->change.transferring);
+    m->change.under_way = false;
+    if (applied) {
+        const struct core_member *s = config_member(core_config(m->core), p->entry);
+        member_say(m, NODE_INFO, "members_changed", "member=%" PRIx64 " role=%s", p->entry,
+                   !s                        ? "removed"
+                   : s->role == CORE_VOTER ? "voter"
+                                             : "standby");
+    }
+    if (!q)
+        return;
+    q->begun |= applied;
+    q->maybe |= !applied; /* it is in the log: the next leader may find it done */
+    request_wait(m, q, applied ? 0 : STEP_RETRY_MS);
+}
+
+static void remove_from(struct core_config *c, uint64_t id)
+{
+    unsigned i = 0;
+    while (i < c->count && c->member[i].id != id)
+        i++;
+    firn_assert(i < c->count);
+    c->count--;
+    memmove(&c->member[i], &c->member[i + 1], (c->count - i) * sizeof c->member[0]);
 }
 
 /* ---- handing over the lead ---- */
 
-static void transferred(struct raft_transfer *req)
+static void transfer(struct member *m, struct request *q, uint64_t to, bool removes)
 {
-    struct change *c = req->data;
-    struct node *n = c->node;
-    firn_assert(n->change.under_way && n->change.transferring);
-    n->change.transferring = false;
-    if (raft_state(&n->raft) == RAFT_LEADER)
-        finish(c, FIRN_EIO, "the lead could not be handed over in time: try again");
-    else if (c->what == CHANGE_TRANSFER)
-        finish(c, 0, "");
-    else
-        finish(c, FIRN_EAGAIN, ""); /* the new leader removes this member */
+    int r = core_transfer(m->core, to);
+    if (r == FIRN_EAGAIN) {
+        wait_for(m, q, "the lead is being handed over already: retry when that is done");
+    } else if (r != 0) {
+        member_refuse(m, q, r,
+                      to == 0 ? "there is no other voter to hand over to"
+                              : "that member is no voter, or is the leader already");
+    } else {
+        request_move(q, REQUEST_PROPOSED);
+        m->change = (struct member_change){ true, true, q->number, removes };
+        m->election.handing_over = true;
+        member_drain(m);
+    }
 }
 
-static void transfer(struct change *c, uint64_t to)
+bool membership_hand_over(struct member *m)
 {
-    struct node *n = c->node;
-    firn_assert(!n->change.transferring);
-    n->change.transfer.data = c;
-    n->change.transferring = n->election.handing_over = true;
-    int r = raft_transfer(&n->raft, &n->change.transfer, to, transferred);
-    if (r == 0)
+    if (m->change.under_way || core_transfer(m->core, 0) != 0)
+        return false;
+    m->change = (struct member_change){ .under_way = true, .transferring = true };
+    m->election.handing_over = true;
+    member_drain(m);
+    return true;
+}
+
+void membership_watch(struct member *m)
+{
+    if (!m->change.transferring || core_transferring(m->core))
         return;
-    n->change.transferring = false;
-    finish(c, r == RAFT_NOTFOUND || r == RAFT_BADID ? FIRN_ENOENT : FIRN_EIO,
-           r == RAFT_NOTFOUND ? "there is no other voter to hand over to"
-           : r == RAFT_BADID  ? "that member is no voter, or is the leader already"
-                              : raft_strerror(r));
+    struct member_change was = m->change;
+    struct request *q = was.number ? member_request(m, was.number) : NULL;
+    m->change = (struct member_change){ 0 };
+    m->dirty = true;
+    if (!q)
+        return;
+    firn_assert(q->state == REQUEST_PROPOSED, "request=%" PRIu64 " state=%d", was.number,
+                (int)q->state);
+    if (core_state(m->core) == CORE_LEADER)
+        member_refuse(m, q, FIRN_EIO, "the lead could not be handed over in time: try again");
+    else if (was.removes)
+        request_wait(m, q, STEP_RETRY_MS); /* the new leader removes this member */
+    else
+        done(m, q);
 }
 
-void membership_change(struct node *n, struct request *q)
+/* ---- towards the requested state ---- */
+
+static const struct core_member *at_address(const struct core_config *c, const char *address)
+{
+    for (unsigned i = 0; i < c->count; i++)
+        if (strcmp(c->member[i].address, address) == 0)
+            return &c->member[i];
+    return NULL;
+}
+
+/* Another member has the address of the one to add. */
+static void replace(struct member *m, struct request *q, const struct core_member *old)
+{
+    struct core_config next = *core_config(m->core);
+    if (old->id == m->self.id || status_heard(m, old->id)) {
+        member_refuse(m, q, FIRN_ECONFLICT,
+                      "another member has this address: remove that one first (firn cluster "
+                      "remove)");
+    } else if (m->now_ms - m->election.led_since_ms < PATIENCE_MS) {
+        wait_for(m, q, "another member has this address, and may answer yet");
+    } else {
+        uint64_t id = old->id;
+        member_say(m, NODE_WARN, "member_replaced",
+                   "member=%" PRIx64 " address=%s cause=it is not heard, and a new member joins "
+                   "with its address",
+                   id, old->address);
+        remove_from(&next, id);
+        begin_step(m, q, &next, id);
+    }
+}
+
+static void add(struct member *m, struct request *q, const struct change *c)
+{
+    struct core_config next = *core_config(m->core);
+    const struct core_member *old = at_address(&next, c->address);
+    if (old) {
+        replace(m, q, old);
+    } else if (next.count == CORE_MEMBERS_MAX) {
+        member_refuse(m, q, FIRN_EINVAL, "the cluster has as many members as it can have");
+    } else {
+        struct core_member *s = &next.member[next.count++];
+        *s = (struct core_member){ .id = c->id, .role = CORE_STANDBY };
+        snprintf(s->address, sizeof s->address, "%s", c->address);
+        begin_step(m, q, &next, c->id);
+    }
+}
+
+static void promote(struct member *m, struct request *q, uint64_t id)
+{
+    struct core_config next = *core_config(m->core);
+    struct core_peer p;
+    bool known = core_peer(m->core, id, &p);
+    if (!known || p.match + CAUGHT_UP < core_last(m->core) || !status_heard(m, id)) {
+        wait_for(m, q,
+                 "the member does not catch up: see whether the leader reaches its peer port");
+        return;
+    }
+    for (unsigned i = 0; i < next.count; i++)
+        if (next.member[i].id == id)
+            next.member[i].role = CORE_VOTER;
+    begin_step(m, q, &next, id);
+}
+
+static void remove_member(struct member *m, struct request *q, uint64_t id)
+{
+    struct core_config next = *core_config(m->core);
+    if (id == m->self.id) {
+        transfer(m, q, 0, true);
+        return;
+    }
+    remove_from(&next, id);
+    begin_step(m, q, &next, id);
+}
+
+static void refuse_unknown(struct member *m, struct request *q, const struct change *c)
+{
+    char why[128];
+    snprintf(why, sizeof why, "no member has the id %016" PRIx64 "%s: see firn cluster status",
+             c->id, c->what == CHANGE_REMOVE ? "; it may have been removed already" : "");
+    member_refuse(m, q, FIRN_ENOENT, why);
+}
+
+static void step(struct member *m, struct request *q, const struct change *c)
+{
+    const struct core_member *s = config_member(core_config(m->core), c->id);
+    bool adds = c->what == CHANGE_JOIN || c->what == CHANGE_ADD;
+    if (core_changing(m->core))
+        wait_for(m, q, "another membership change is under way: retry when it is done");
+    else if (c->what == CHANGE_TRANSFER && c->id == m->self.id)
+        done(m, q);
+    else if (c->what == CHANGE_TRANSFER)
+        transfer(m, q, c->id, false);
+    else if (!s && c->what == CHANGE_REMOVE && (q->begun || q->maybe))
+        done(m, q);
+    else if (!s && !adds)
+        refuse_unknown(m, q, c);
+    else if (c->what == CHANGE_REMOVE)
+        remove_member(m, q, c->id);
+    else if (!s)
+        add(m, q, c);
+    else if (c->address[0] && strcmp(s->address, c->address) != 0)
+        member_refuse(m, q, FIRN_ECONFLICT,
+                      "this member has another address: remove it, and let it join again");
+    else if (s->role == CORE_STANDBY && c->what != CHANGE_ADD)
+        promote(m, q, c->id);
+    else
+        done(m, q);
+}
+
+void membership_change(struct member *m, struct request *q)
 {
     struct frame_in in = { q->frame.body, q->frame.len, false };
     struct host_port to;
-    struct change *c = calloc(1, sizeof *c);
-    firn_assert(!n->change.under_way && q->state == REQUEST_WAITING, "state=%d", (int)q->state);
-    if (!c)
-        return;
-    c->node = n;
-    c->req.data = c;
-    c->number = q->number;
-    c->what = (enum frame_change)frame_get_u8(&in);
-    c->id = frame_get_u64(&in);
+    struct change c = { .what = (enum frame_change)frame_get_u8(&in), .id = frame_get_u64(&in) };
     struct firn_slice address = frame_get_text(&in, FRAME_ADDRESS_MAX);
-    memcpy(c->address, address.p, address.len);
-    request_move(q, REQUEST_PROPOSED);
-    n->change.under_way = true;
-    bool adds = c->what == CHANGE_JOIN || c->what == CHANGE_ADD;
-    if (c->what < CHANGE_JOIN || c->what > CHANGE_TRANSFER ||
-        (c->id == 0 && c->what != CHANGE_TRANSFER) || (adds && address.len == 0))
-        finish(c, FIRN_EINVAL, "unknown membership change, or one without a member");
-    else if (adds && (strlen(c->address) != address.len || !host_port_full(c->address, &to)))
-        finish(c, FIRN_EINVAL, "the member's address is no host:port");
-    else if (adds && !n->net.tls && !n->opts.plain && !address_loopback(c->address))
-        finish(c, FIRN_EAUTH,
-               "the address is on another machine: set cluster.tls_cert, cluster.tls_key and "
-               "cluster.tls_ca, or cluster.plain in a trusted network");
-    else if (c->what == CHANGE_TRANSFER && c->id == n->self.id)
-        finish(c, 0, "");
-    else if (c->what == CHANGE_TRANSFER || (c->what == CHANGE_REMOVE && c->id == n->self.id))
-        transfer(c, c->what == CHANGE_TRANSFER ? c->id : 0);
+    firn_assert(!m->change.under_way && q->state == REQUEST_WAITING, "state=%d", (int)q->state);
+    memcpy(c.address, address.p, address.len);
+    bool adds = c.what == CHANGE_JOIN || c.what == CHANGE_ADD;
+    if (c.what < CHANGE_JOIN || c.what > CHANGE_TRANSFER ||
+        (c.id == 0 && c.what != CHANGE_TRANSFER) || (adds && address.len == 0))
+        member_refuse(m, q, FIRN_EINVAL, "unknown membership change, or one without a member");
+    else if (adds && (strlen(c.address) != address.len || !host_port_full(c.address, &to)))
+        member_refuse(m, q, FIRN_EINVAL, "the member's address is no host:port");
+    else if (adds && !m->opts.plain && !address_loopback(c.address))
+        member_refuse(m, q, FIRN_EAUTH,
+                      "the address is on another machine: set cluster.tls_cert, cluster.tls_key and "
+                      "cluster.tls_ca, or cluster.plain in a trusted network");
     else
-        step(c);
+        step(m, q, &c);
 }
 
-/* ---- joining ---- */
+/* ---- joining, and founding ---- */
 
-static void join_end(struct node *n)
+static void join_end(struct member *m)
 {
-    firn_assert(n->opts.join_n > 0);
-    n->join.wire = NULL;
-    n->join.next++; /* wraps around the list */
-    n->join.retry_ms = uv_now(&n->loop.uv) + JOIN_EVERY_MS;
+    firn_assert(m->opts.join_n > 0);
+    m->join.wire = NULL;
+    m->join.next++; /* wraps around the list */
+    m->join.retry_ms = m->now_ms + JOIN_EVERY_MS;
+    if (m->join.founding && m->join.next >= m->opts.join_n) {
+        member_say(m, NODE_INFO, "cluster_begun",
+                   "cause=cluster.init is set, and no member of cluster.join knows a cluster");
+        member_found(m);
+    }
+}
+
+static void join_ask(struct member *m, struct wire *w)
+{
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
+    struct frame_out o = { .p = room, .cap = sizeof room };
+    frame_begin(&o, FRAME_CHANGE, 0, JOIN_BUDGET_MS, 1);
+    frame_u8(&o, m->opts.standby ? CHANGE_ADD : CHANGE_JOIN);
+    frame_u64(&o, m->self.id);
+    frame_text(&o, firn_slice(m->self.address, strlen(m->self.address)));
+    frame_end(&o);
+    firn_assert(!o.full, "len=%zu", o.len);
+    wire_send(w, o.p, o.len);
+}
+
+static void join_answered(struct member *m, const struct frame *f)
+{
+    struct frame_in in = { f->body, f->len, false };
+    struct frame_answer a;
+    struct status_seen s;
+    if (m->join.founding && status_read(m, f, &s) && s.cluster_known) {
+        m->join.founding = false;
+        member_say(m, NODE_WARN, "init_ignored",
+                   "cause=cluster.init is set, this folder has no data, and %s knows a cluster: "
+                   "this member joins it cure=remove cluster.init from the settings",
+                   m->join.members[m->join.next % m->opts.join_n]);
+    } else if (!m->join.founding && f->type == FRAME_REPLY && frame_get_reply(&in, &a) == 0 &&
+               a.result != 0) {
+        struct firn_slice why = frame_get_text(&in, FRAME_MAX);
+        member_say(m, NODE_WARN, "join_refused", "%.*s", (int)why.len, why.p ? why.p : "");
+    }
 }
 
 static void join_frame(struct wire *w, const struct frame *f)
 {
-    struct node *n = wire_user(w);
-    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
-    struct frame_out o = { .p = room, .cap = sizeof room };
-    firn_assert(w == n->join.wire && n->self.id != 0);
-    if (f->type == FRAME_WELCOME) {
-        frame_begin(&o, FRAME_CHANGE, 0, JOIN_BUDGET_MS, 1);
-        frame_u8(&o, n->opts.standby ? CHANGE_ADD : CHANGE_JOIN);
-        frame_u64(&o, n->self.id);
-        frame_text(&o, firn_slice(n->self.address, strlen(n->self.address)));
-        frame_end(&o);
-        firn_assert(!o.full, "len=%zu", o.len);
-        wire_send(w, o.p, o.len);
-        return;
+    struct member *m = wire_user(w);
+    firn_assert(w == m->join.wire && m->self.id != 0);
+    if (f->type == FRAME_WELCOME && m->join.founding) {
+        status_ask(w, STATUS_OWN, FOUND_BUDGET_MS);
+    } else if (f->type == FRAME_WELCOME) {
+        join_ask(m, w);
+    } else {
+        join_answered(m, f);
+        wire_close(w);
+        join_end(m);
     }
-    struct frame_in in = { f->body, f->len, false };
-    struct frame_answer a;
-    if (f->type == FRAME_REPLY && frame_get_reply(&in, &a) == 0 && a.result != 0) {
-        struct firn_slice why = frame_get_text(&in, FRAME_MAX);
-        node_say(n, NODE_WARN, "join_refused", "%.*s", (int)why.len, why.p ? why.p : "");
-    }
-    wire_close(w);
-    join_end(n);
 }
 
 static void join_gone(struct wire *w, const char *why)
 {
-    struct node *n = wire_user(w);
-    node_say(n, NODE_INFO, "join_failed", "member=%s cause=%s",
-             n->join.members[n->join.next % n->opts.join_n], why);
-    join_end(n);
+    struct member *m = wire_user(w);
+    member_say(m, NODE_INFO, "join_failed", "member=%s cause=%s",
+               m->join.members[m->join.next % m->opts.join_n], why);
+    join_end(m);
 }
 
-static const struct wire_events join_events = { node_greet, join_frame, join_gone };
+static const struct wire_events join_events = { member_greet, join_frame, join_gone };
 
-void membership_join(struct node *n)
+void membership_join(struct member *m)
 {
-    const struct raft_server *me = node_member(n, n->self.id);
-    n->self.newcomer &= me == NULL;
+    const struct core_member *me = membership_self(m);
+    m->self.newcomer &= me == NULL;
     /* A process that the configuration lacks was removed, and must not join again by itself; a
      * newcomer never was in it. */
-    bool in = me ? me->role == RAFT_VOTER || (me->role == RAFT_STANDBY && n->opts.standby)
-                 : n->raft.configuration.n > 0 && !n->self.newcomer;
-    if (in || n->opts.join_n == 0 || n->join.wire || uv_now(&n->loop.uv) < n->join.retry_ms)
+    bool in = me ? me->role == CORE_VOTER || m->opts.standby
+                 : core_config(m->core)->count > 0 && !m->self.newcomer;
+    if (in || m->opts.join_n == 0 || m->join.wire || m->now_ms < m->join.retry_ms)
         return;
-    n->join.wire = wire_connect(&n->loop.uv, n->join.members[n->join.next % n->opts.join_n],
-                                n->net.tls, &join_events, n);
-    if (!n->join.wire)
-        join_end(n);
+    m->join.wire = wire_connect(m->opts.wires, m->join.members[m->join.next % m->opts.join_n],
+                                &join_events, m);
+    if (!m->join.wire)
+        join_end(m);
 }

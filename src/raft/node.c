@@ -1,24 +1,26 @@
 /*
- * The node as a whole: its thread and loop, libraft's life, and the functions for other threads.
+ * The node as a whole: the thread and the loop that run the member, and the functions for other
+ * threads.
  *
- * Start: check settings, open folder and port; libraft loads snapshot and log on the caller's
- * thread, so that node_start() returns every error; then the loop's thread runs. Stop: the reverse,
- * on the loop's thread. libraft has no callback for a change of the leader: on_tick() looks.
+ * Start: check settings, open folder, port and disk and the member on the caller's thread, so that
+ * node_start() returns every error; then the loop's thread runs. Stop: the reverse, on the loop's
+ * thread. The member is settled once for all that one turn of the loop brought.
  */
 #include "raft/node_in.h"
-#include "wire/tls_context.h"
 #include "id/diag.h"
+#include "platform/assert.h"
 #include "platform/mono.h"
+#include "wire/tls_context.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { ELECTION_MS = 150, RECONNECT_MS = 100, LATE_MS = 1000 };
+enum { LATE_MS = 1000 };
 
 void node_say(const struct node *n, enum node_level level, const char *event, const char *fmt, ...)
 {
@@ -31,106 +33,65 @@ void node_say(const struct node *n, enum node_level level, const char *event, co
         n->opts.say(n->opts.user, level, event, text);
 }
 
-/* ---- libraft's state machine ---- */
-
-static int to_raft(int r)
+int node_random(uint64_t *out, struct firn_diag *d)
 {
-    return r == 0 ? 0 : r == FIRN_ENOMEM ? RAFT_NOMEM : RAFT_CORRUPT;
-}
-
-static int on_apply(struct raft_fsm *f, const struct raft_buffer *b, void **result)
-{
-    struct node *n = f->data;
-    firn_assert(raft_last_applied(&n->raft) < n->raft.commit_index, "applied=%llu commit=%llu",
-                raft_last_applied(&n->raft), n->raft.commit_index);
-    int r = n->applied.failed;
-    if (r == 0 && !fsm_entry_at(b->base, b->len, raft_last_applied(&n->raft) + 1))
-        r = FIRN_EFORMAT;
-    if (r == 0)
-        r = fsm_apply(&n->fsm, b->base, b->len);
-    if (r != 0 && !n->applied.failed) {
-        /* libraft would apply the entry again, and with it the requests that were applied. */
-        n->applied.failed = r;
-        log_failed(n, r == FIRN_ENOMEM ? "out of memory" : "a log entry is damaged",
-                   r == FIRN_ENOMEM ? "restart firnd"
-                                    : "remove this member, delete its folder, join again");
-    }
-    if (n->fsm.check.term)
-        check_applied(n);
-    *result = n->fsm.result; /* valid until the next entry: libraft passes it on before that */
-    return to_raft(r);
-}
-
-/* libraft sends a snapshot that was lost on its way to a member again after 30 s, and the member
- * would get nothing until then. Here it is 3 s, plus 1 s per megabyte of the snapshot. */
-static void set_resend(struct node *n, size_t bytes)
-{
-    raft_set_install_snapshot_timeout(&n->raft, SNAPSHOT_AGAIN_MS + (unsigned)(bytes / 1000));
-}
-
-static int on_snapshot(struct raft_fsm *f, struct raft_buffer *bufs[], unsigned *n_bufs)
-{
-    struct node *n = f->data;
-    if (n->applied.failed) /* libraft takes one even so, of a state that may have half an entry */
-        return RAFT_CORRUPT;
-    if (n->raft.configuration_uncommitted_index != 0) /* libraft would put the change into it */
-        return RAFT_BUSY;
-    struct raft_buffer *b = raft_malloc(sizeof *b);
-    if (!b)
-        return RAFT_NOMEM;
-    b->len = fsm_snapshot_size(&n->fsm);
-    b->base = raft_malloc(b->len);
-    if (!b->base || fsm_snapshot(&n->fsm, b->base, b->len) != 0) {
-        raft_free(b->base);
-        raft_free(b);
-        return RAFT_NOMEM;
-    }
-    n->applied.snapshots++;
-    set_resend(n, b->len);
-    *bufs = b;
-    *n_bufs = 1;
+    *out = 0;
+    while (*out == 0)
+        if (uv_random(NULL, NULL, out, sizeof *out, 0, NULL) != 0)
+            return firn__diag(d, FIRN_EIO, 0, "cannot read random bytes from the system");
     return 0;
-}
-
-static int on_restore(struct raft_fsm *f, struct raft_buffer *b)
-{
-    struct node *n = f->data;
-    int r = fsm_restore(&n->fsm, b->base, b->len);
-    if (r == 0) {
-        firn_assert(n->fsm.requests == 0 || n->fsm.dedup.row, "requests without their results");
-        set_resend(n, b->len);
-        raft_free(b->base);
-        n->applied.snapshots++;
-        n->check.differs = 0; /* these registers are the leader's */
-    } else {
-        node_say(n, NODE_ERROR, "snapshot_refused",
-                 "cause=wrong checksum cure=remove this member, delete its folder, join again");
-    }
-    return to_raft(r);
 }
 
 /* ---- the loop ---- */
 
-static void on_raft_closed(struct raft *r)
+static uint64_t wall_ms(void)
 {
-    struct node *n = r->data;
-    firn_assert(n->loop.closing && n->requests.count == 0, "requests=%zu", n->requests.count);
-    n->health.raft_open = false;
-    uv_close((uv_handle_t *)&n->loop.wake, NULL);
-    uv_close((uv_handle_t *)&n->loop.tick, NULL);
-    if (n->net.listener.data)
-        uv_close((uv_handle_t *)&n->net.listener, NULL);
-    wire_close_all(&n->loop.uv);
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void begin_end(struct node *n)
+/* Something reaches the member: what time is it? */
+static void enter(void *user)
 {
-    if (n->loop.closing)
+    struct node *n = user;
+    if (!n->member)
         return;
-    firn_assert(n->health.raft_open, "libraft is closed already");
-    n->loop.closing = true;
-    node_end_requests(n);
-    raft_close(&n->raft, on_raft_closed);
+    n->settles = true;
+    member_time(n->member, uv_now(&n->loop), wall_ms());
+}
+
+static void settle(struct node *n)
+{
+    if (!n->settles || !n->member)
+        return;
+    n->settles = false;
+    member_settle(n->member);
+}
+
+static void on_before(uv_prepare_t *p)
+{
+    settle(p->data);
+}
+
+static void on_after(uv_check_t *c)
+{
+    settle(c->data);
+}
+
+static void close_handles(struct node *n)
+{
+    member_end(n->member); /* first, since it uses wires and disk */
+    n->member = NULL;
+    wire_close_all(&n->wires);
+    disk_close(n->disk); /* its thread wakes the loop */
+    n->disk = NULL;
+    uv_close((uv_handle_t *)&n->wake, NULL);
+    uv_close((uv_handle_t *)&n->tick, NULL);
+    uv_close((uv_handle_t *)&n->before, NULL);
+    uv_close((uv_handle_t *)&n->after, NULL);
+    if (n->listener.data)
+        uv_close((uv_handle_t *)&n->listener, NULL);
 }
 
 static void on_wake(uv_async_t *a)
@@ -142,174 +103,98 @@ static void on_wake(uv_async_t *a)
     n->inbox.last = &n->inbox.first;
     bool stop = n->inbox.stop;
     pthread_mutex_unlock(&n->inbox.mutex);
-    io_order_run(n);
+    enter(n);
     while (h) {
         struct hand_in *next = h->next;
-        if (n->loop.closing || stop)
+        if (!n->member || stop)
             h->done(h->user, NULL, 0);
         else
-            node_take(n, h->bytes, h->len, NULL, h->done, h->user);
+            member_take(n->member, h->bytes, h->len, h->done, h->user);
         free(h);
         h = next;
     }
-    if (stop)
-        begin_end(n);
-    else
-        node_pump(n);
-}
-
-static void watch_lead(struct node *n)
-{
-    raft_id id = 0;
-    const char *address = NULL;
-    raft_leader(&n->raft, &id, &address);
-    if (id != n->election.logged) {
-        n->election.logged = id;
-        if (id)
-            node_say(n, NODE_INFO, "leader", "member=%llx address=%s term=%llu%s", id,
-                     address ? address : "?", n->raft.current_term,
-                     id == n->self.id ? " this_member=yes" : "");
-        else
-            node_say(n, NODE_WARN, "no_leader", "term=%llu", n->raft.current_term);
-    }
-    bool unavailable = raft_state(&n->raft) == RAFT_UNAVAILABLE;
-    if (id || unavailable) /* libraft has stopped here; the other members may have a leader */
-        n->election.leaderless_ms = 0;
-    else if (n->election.leaderless_ms == 0)
-        n->election.leaderless_ms = uv_now(&n->loop.uv);
-    if (n->forward.wire && !unavailable &&
-        (id == n->self.id || id == 0)) { /* it may never answer what it has not answered yet */
-        wire_close(n->forward.wire);
-        node_leader_lost(n);
-    }
-    if (unavailable && !n->health.stopped) {
-        n->health.stopped = true;
-        const char *why = raft_errmsg(&n->raft);
-        node_say(n, NODE_ERROR, "member_stopped", "cause=%s cure=repair that and restart firnd",
-                 *why ? why : "unknown; see the log lines before this one");
-    }
-}
-
-/* What libraft keeps true between two callbacks. After a snapshot that could not be stored it does
- * not: the log has failed then, and nothing is applied any more. */
-static void check_indexes(struct node *n)
-{
-    raft_index last = raft_last_index(&n->raft), commit = n->raft.commit_index;
-    raft_index applied = raft_last_applied(&n->raft), snapshot = n->raft.log.snapshot.last_index;
-    const struct node_view *before = &n->published.view; /* only this thread writes it */
-    firn_assert(n->raft.current_term >= before->term, "term=%llu before=%" PRIu64,
-                n->raft.current_term, before->term);
-    firn_assert(n->shield.vote.last.term >= n->raft.current_term, "stored term=%llu term=%llu",
-                n->shield.vote.last.term, n->raft.current_term);
-    if (n->health.stalled || raft_state(&n->raft) == RAFT_UNAVAILABLE)
-        return;
-    firn_assert(applied <= commit, "applied=%llu commit=%llu", applied, commit);
-    firn_assert(commit <= last, "commit=%llu last=%llu", commit, last);
-    firn_assert(snapshot <= last, "snapshot=%llu last=%llu", snapshot, last);
-    firn_assert(applied >= before->applied_index, "applied=%llu before=%" PRIu64, applied,
-                before->applied_index);
-    firn_assert(commit >= before->commit_index, "commit=%llu before=%" PRIu64, commit,
-                before->commit_index);
+    if (stop && n->member)
+        close_handles(n);
 }
 
 static void on_tick(uv_timer_t *t)
 {
     struct node *n = t->data;
-    if (n->loop.closing)
+    enter(n);
+    if (!n->member)
         return;
-    check_indexes(n);
-    watch_lead(n);
-    election_watch_lead(n);
-    silent_leader_tick(n);
-    status_note_heard(n);
-    view_publish(n);
-    node_pump(n);
-    node_expire(n);
-    membership_join(n);
-    removed_tick(n);
-    append_failure_hand_over(n);
+    member_tick(n->member);
+    pthread_mutex_lock(&n->published.mutex);
+    n->published.view = *member_view(n->member);
+    pthread_mutex_unlock(&n->published.mutex);
+}
+
+void node_view(struct node *n, struct node_view *out)
+{
+    pthread_mutex_lock(&n->published.mutex);
+    *out = n->published.view;
+    pthread_mutex_unlock(&n->published.mutex);
+}
+
+static void on_moved(void *user)
+{
+    uv_async_send(&((struct node *)user)->wake); /* from the disk's thread */
 }
 
 static void *run(void *arg)
 {
     struct node *n = arg;
-    uv_run(&n->loop.uv, UV_RUN_DEFAULT);
+    uv_run(&n->loop, UV_RUN_DEFAULT);
     return NULL;
 }
 
 /* ---- start ---- */
 
-static int explain(struct node *n, int r, const char *what, struct firn_diag *d)
+static void on_say(void *user, enum node_level level, const char *event, const char *text)
 {
-    const char *why = raft_errmsg(&n->raft);
-    why = why && *why ? why : raft_strerror(r);
-    if (!what) /* loading: libraft has many errors for data that it cannot decode */
-        return firn__diag(d, FIRN_EFORMAT, 0,
-                          "%.40s is damaged (%.80s): remove this member, delete its folder, join "
-                          "again",
-                          n->self.dir, why);
-    return firn__diag(d, FIRN_EIO, 0, "cannot %s in %.80s: %.80s", what, n->self.dir, why);
+    node_say(user, level, event, "%s", text);
 }
 
-static int bootstrap(struct node *n, bool recover)
+static void on_restored(void *user)
 {
-    struct raft_configuration c;
-    raft_configuration_init(&c);
-    int r = raft_configuration_add(&c, n->self.id, n->self.address, RAFT_VOTER);
-    if (r == 0)
-        r = recover ? raft_recover(&n->raft, &c) : raft_bootstrap(&n->raft, &c);
-    raft_configuration_close(&c);
-    return r == RAFT_CANTBOOTSTRAP ? 0
-                                   : r; /* the folder has a cluster's data: continue with them */
+    identity_note_restore(user);
 }
 
-static int start_raft(struct node *n, struct firn_diag *d)
+static int open_member(struct node *n, struct firn_diag *d)
 {
     char log[4200];
+    struct disk_loaded loaded;
     snprintf(log, sizeof log, "%s/log", n->self.dir);
-    node_transport(n);
-    int r = raft_uv_init(&n->io, &n->loop.uv, log, &n->net.transport);
-    if (r != 0)
-        return firn__diag(d, FIRN_EIO, 0, "cannot use %.120s: %s", log, raft_strerror(r));
-    raft_uv_set_auto_recovery(&n->io, false); /* an operator decides about a damaged log */
-    raft_uv_set_connect_retry_delay(&n->io, RECONNECT_MS);
-    n->applied.hooks = (struct raft_fsm){
-        .version = 1, .data = n, .apply = on_apply, .snapshot = on_snapshot, .restore = on_restore
-    };
-    r = raft_init(&n->raft, &n->io, &n->applied.hooks, n->self.id, n->self.address);
-    if (r != 0) {
-        r = firn__diag(d, FIRN_EIO, 0, "cannot use %.100s: %.60s", log, n->io.errmsg);
-        raft_uv_close(&n->io);
-        return r;
-    }
-    n->raft.data = n;
-    n->health.raft_open = true;
-    uint32_t election = n->opts.election_ms ? n->opts.election_ms : ELECTION_MS;
-    election_begin(n, election);
-    raft_set_election_timeout(&n->raft, election);
-    raft_set_heartbeat_timeout(&n->raft, election / 5 ? election / 5 : 1);
-    raft_set_pre_vote(&n->raft, true); /* a member that comes back does not depose the leader */
-    set_resend(n, 0);
-    raft_set_snapshot_threshold(&n->raft,
-                                n->opts.snapshot_every ? n->opts.snapshot_every : SNAPSHOT_EVERY);
-    raft_set_snapshot_trailing(&n->raft,
-                               n->opts.snapshot_keep ? n->opts.snapshot_keep : SNAPSHOT_KEEP);
-    shield_install(n);
-    r = shield_repair(n, log, d);
+    int r = disk_open(&(struct disk_opts){ .dir = log, .moved = on_moved, .user = n }, &n->disk,
+                      &loaded, d);
     if (r != 0)
         return r;
-    if (n->opts.init || n->opts.restore)
-        r = bootstrap(n, n->opts.restore);
-    if (r != 0)
-        return explain(n, r, n->opts.restore ? "restore" : "begin a cluster", d);
-    r = raft_start(&n->raft);
-    if (r != 0 && n->shield.vote.damaged)
-        return firn__diag(
-            d, FIRN_EFORMAT, 0,
-            "%.80s: term and vote are damaged: remove this member, delete its folder, "
-            "join again",
-            n->self.dir);
-    return r ? explain(n, r, r == RAFT_NOMEM || r == RAFT_NOSPACE ? "go on" : NULL, d) : 0;
+    const struct node_opts *o = &n->opts;
+    struct member_opts m = { .id = n->self.id,
+                             .address = n->self.address,
+                             .newcomer = n->self.newcomer,
+                             .init = o->init,
+                             .restore = o->restore,
+                             .join = o->join,
+                             .join_n = o->join_n,
+                             .standby = o->standby,
+                             .plain = o->plain || n->wires.tls,
+                             .election_ms = o->election_ms,
+                             .snapshot_every = o->snapshot_every,
+                             .snapshot_keep = o->snapshot_keep,
+                             .wires = &n->wires,
+                             .disk = n->disk,
+                             .loaded = &loaded,
+                             .say = on_say,
+                             .restored = on_restored,
+                             .user = n };
+    r = node_random(&m.random, d);
+    uv_update_time(&n->loop); /* loading may have taken a while */
+    if (r == 0)
+        r = member_start(&m, uv_now(&n->loop), wall_ms(), &n->member, d);
+    disk_loaded_done(&loaded);
+    n->opts.join = NULL; /* the caller's */
+    return r;
 }
 
 #define TLS_AREA     "cluster.tls_"
@@ -333,7 +218,7 @@ int node_check(const struct node_opts *o, struct firn_diag *d)
                           "cluster.listen %.39s can be reached from other machines: "
                           "set " TLS_SETTINGS ", or cluster.plain in a trusted network",
                           o->listen);
-    const char *other = o->restore ? "restore" : o->join_n ? "join" : o->standby ? "standby" : NULL;
+    const char *other = o->restore ? "restore" : o->standby ? "standby" : NULL;
     if (o->init && other)
         return firn__diag(d, FIRN_EINVAL, 0,
                           "cluster.init and cluster.%s exclude each other: set cluster.init on the "
@@ -344,19 +229,13 @@ int node_check(const struct node_opts *o, struct firn_diag *d)
 
 static void node_free(struct node *n)
 {
-    for (size_t i = 0; i < n->opts.join_n && n->join.members; i++)
-        free(n->join.members[i]);
-    free(n->join.members);
     if (n->self.lock_fd >= 0)
         close(n->self.lock_fd);
-    fsm_done(&n->fsm);
-    tls_context_free(n->net.tls);
-    configuration_done(n);
+    tls_context_free(n->wires.tls);
     pthread_mutex_destroy(&n->inbox.mutex);
     pthread_mutex_destroy(&n->published.mutex);
     free(n->self.address);
     free(n->self.dir);
-    free(n->requests.room);
     free(n);
 }
 
@@ -372,31 +251,17 @@ static struct node *node_new(const struct node_opts *o)
     pthread_mutex_init(&n->published.mutex, NULL);
     n->self.address = strdup(o->address && *o->address ? o->address : o->listen);
     n->self.dir = strdup(o->dir);
-    n->requests.room = malloc(FRAME_MAX);
-    n->join.members = calloc(o->join_n + 1, sizeof *n->join.members);
-    bool ok = n->self.address && n->self.dir && n->requests.room && n->join.members &&
-              uv_random(NULL, NULL, &n->self.boot, sizeof n->self.boot, 0, NULL) == 0;
-    for (size_t i = 0; i < o->join_n && ok; i++)
-        ok = (n->join.members[i] = strdup(o->join[i])) != NULL;
-    if (!ok) {
+    if (!n->self.address || !n->self.dir || uv_loop_init(&n->loop) != 0) {
         node_free(n);
         return NULL;
     }
+    n->wires = (struct wire_host){ .loop = &n->loop, .enter = enter, .user = n };
+    uv_async_init(&n->loop, &n->wake, on_wake);
+    uv_timer_init(&n->loop, &n->tick);
+    uv_prepare_init(&n->loop, &n->before);
+    uv_check_init(&n->loop, &n->after);
+    n->wake.data = n->tick.data = n->before.data = n->after.data = n;
     return n;
-}
-
-/* Closes the handles, and runs the loop until they are closed. */
-static void close_loop(struct node *n)
-{
-    if (n->health.raft_open) {
-        begin_end(n);
-    } else {
-        uv_close((uv_handle_t *)&n->loop.wake, NULL);
-        uv_close((uv_handle_t *)&n->loop.tick, NULL);
-        if (n->net.listener.data)
-            uv_close((uv_handle_t *)&n->net.listener, NULL);
-    }
-    uv_run(&n->loop.uv, UV_RUN_DEFAULT);
 }
 
 int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d)
@@ -405,35 +270,29 @@ int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d
     if (r != 0)
         return r;
     struct node *n = node_new(o);
-    if (!n || uv_loop_init(&n->loop.uv) != 0) {
-        if (n)
-            node_free(n);
+    if (!n)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
-    }
-    uv_async_init(&n->loop.uv, &n->loop.wake, on_wake);
-    uv_timer_init(&n->loop.uv, &n->loop.tick);
-    n->loop.wake.data = n->loop.tick.data = n;
-    bool uv = false;
     if (o->cert)
         r = tls_context_open(TLS_MEMBER, &(struct tls_files){ o->cert, o->key, o->ca, TLS_AREA },
-                             &n->net.tls, d);
+                             &n->wires.tls, d);
     if (r == 0)
         r = identity_open(n, d);
     if (r == 0)
         r = node_listen(n, o->listen, d);
-    if (r == 0) {
-        r = start_raft(n, d);
-        uv = n->health.raft_open;
-    }
     if (r == 0)
-        uv_timer_start(&n->loop.tick, on_tick, NODE_TICK_MS, NODE_TICK_MS);
-    if (r == 0 && pthread_create(&n->loop.thread, NULL, run, n) != 0)
-        r = firn__diag(d, FIRN_ENOMEM, 0, "cannot start the cluster's thread");
+        r = open_member(n, d);
+    if (r == 0) {
+        n->published.view = *member_view(n->member);
+        uv_timer_start(&n->tick, on_tick, MEMBER_TICK_MS, MEMBER_TICK_MS);
+        uv_prepare_start(&n->before, on_before);
+        uv_check_start(&n->after, on_after);
+        if (pthread_create(&n->thread, NULL, run, n) != 0)
+            r = firn__diag(d, FIRN_ENOMEM, 0, "cannot start the cluster's thread");
+    }
     if (r != 0) {
-        close_loop(n);
-        if (uv)
-            raft_uv_close(&n->io);
-        uv_loop_close(&n->loop.uv);
+        close_handles(n);
+        uv_run(&n->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&n->loop);
         node_free(n);
         return r;
     }
@@ -448,21 +307,20 @@ void node_stop(struct node *n)
     pthread_mutex_lock(&n->inbox.mutex);
     n->inbox.stop = true;
     pthread_mutex_unlock(&n->inbox.mutex);
-    uv_async_send(&n->loop.wake);
-    pthread_join(n->loop.thread, NULL);
-    raft_uv_close(&n->io);
-    uv_loop_close(&n->loop.uv);
+    uv_async_send(&n->wake);
+    pthread_join(n->thread, NULL);
+    uv_loop_close(&n->loop);
     node_free(n);
 }
 
 int node_renew_tls(struct node *n, const char *cert, const char *key, const char *ca,
                    struct firn_diag *d)
 {
-    if (!n->net.tls)
+    if (!n->wires.tls)
         return firn__diag(d, FIRN_EINVAL, 0, TLS_SETTINGS " take effect after a restart");
     if (!cert || !key || !ca)
         return firn__diag(d, FIRN_EINVAL, 0, "TLS needs all three: " TLS_SETTINGS);
-    return tls_context_load(n->net.tls, &(struct tls_files){ cert, key, ca, TLS_AREA }, d);
+    return tls_context_load(n->wires.tls, &(struct tls_files){ cert, key, ca, TLS_AREA }, d);
 }
 
 uint64_t node_id(const struct node *n)
@@ -487,7 +345,7 @@ void node_submit(struct node *n, const char *frame, size_t len,
     *n->inbox.last = h;
     n->inbox.last = &h->next;
     pthread_mutex_unlock(&n->inbox.mutex);
-    uv_async_send(&n->loop.wake);
+    uv_async_send(&n->wake);
 }
 
 struct channel {

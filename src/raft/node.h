@@ -1,23 +1,23 @@
 /*
  * node.h - this process's member of a Raft cluster of firnd processes.
- * A node runs libraft on a loop and a thread of its own. It keeps the log and the snapshots in its
- * folder, talks to the other members and answers clients on the peer port, and serves the store of
- * its own process through a channel.
+ * A node runs a member (member.h) on a loop and a thread of its own. It keeps the log and the
+ * snapshots in its folder, talks to the other members and answers clients on the peer port, and
+ * serves the store of its own process through a channel.
  */
 #ifndef FIRN_RAFT_NODE_H
 #define FIRN_RAFT_NODE_H
 
+#include "raft/view.h"
 #include "store/raft.h"
 
 struct node;
-
-enum node_level { NODE_ERROR, NODE_WARN, NODE_INFO };
 
 struct node_opts {           /* texts are copied, or used during node_start() alone */
     const char *dir;         /* its folder; made if it does not exist */
     const char *listen;      /* "host:port" of the peer port */
     const char *address;     /* under which the other members reach it; NULL: as listen */
-    bool init;               /* make a new cluster of this one member, if the folder has no data */
+    bool init;               /* make a new cluster of this one member, if the folder has no data
+                                and none of `join` knows a cluster */
     bool restore;            /* recover as a single-member cluster, as a new incarnation */
     const char *const *join; /* members to ask for admission, if the folder has no data */
     size_t join_n;
@@ -59,35 +59,6 @@ void node_submit(struct node *n, const char *frame, size_t len,
                  void (*done)(void *user, const char *reply, size_t len), void *user);
 
 uint64_t node_id(const struct node *n);
-
-/* ---- for metrics and health ---- */
-
-enum node_state { NODE_UNAVAILABLE, NODE_FOLLOWER, NODE_CANDIDATE, NODE_LEADER };
-enum node_role { NODE_VOTER, NODE_STANDBY, NODE_SPARE, NODE_ROLES };
-enum { NODE_PEERS_MAX = 16 };
-
-struct node_peer {
-    uint64_t id, lag; /* lag: entries that it lacks */
-    bool seen;        /* heard from within the last second */
-};
-
-struct node_view {
-    enum node_state state;
-    bool has_leader;
-    bool stalled; /* the log cannot be written */
-    bool silent;  /* a follower that has heard nothing from its leader for seconds */
-    bool differs; /* its register digest differs from the leader's */
-    bool removed; /* the cluster has removed this member */
-    uint64_t term, last_index, commit_index, applied_index, snapshot_index, registers;
-    unsigned count[NODE_ROLES]; /* members, by role */
-    /* Since the start. Entries and writes: proposed by this member; forwarded: [1] writes, [0]
-     * other requests. */
-    uint64_t lead_lost;   /* times that it led and lost the lead */
-    unsigned election_ms; /* the time-out in use */
-    uint64_t leader_changes, snapshots, entries, writes, forwarded[2];
-    unsigned peers; /* the other members; on the leader only */
-    struct node_peer peer[NODE_PEERS_MAX];
-};
 
 /* The state as of the last tick; from any thread. */
 void node_view(struct node *n, struct node_view *out);

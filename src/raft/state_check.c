@@ -5,14 +5,14 @@
  *
  * So a leader first applies every entry of its log, then appends its digest, and begins to write
  * when that entry is applied; it repeats this every few thousand requests. A member whose digest
- * differs no longer answers that leader in this term. libraft applies a committed entry before it
- * answers for a later one. So if two of three members agree, no write of the third is acknowledged:
+ * differs no longer answers that leader in this term. member_drain() applies a committed entry before
+ * it answers for a later one. So if two of three members agree, no write of the third is acknowledged:
  * it loses the lead, and one of the two gets it. If only two members are up and they differ,
  * neither can tell which one is right, and no write is acknowledged. Not detected: registers that
  * change on the leader, until its next digest; and a member that received its registers from the
  * wrong leader, as a snapshot.
  */
-#include "raft/node_in.h"
+#include "raft/member_in.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,94 +24,67 @@ enum {
     SAY_EVERY_MS = 10000,
 };
 
-bool check_passed(const struct node *n)
+bool check_passed(const struct member *m)
 {
-    firn_assert(n->check.term <= n->raft.current_term, "checked=%llu term=%llu", n->check.term,
-                n->raft.current_term);
-    return n->check.term == n->raft.current_term && n->fsm.requests < n->check.until;
+    firn_assert(m->check.term <= core_term(m->core), "checked=%" PRIu64 " term=%" PRIu64, m->check.term,
+                core_term(m->core));
+    return m->check.term == core_term(m->core) && m->fsm.requests < m->check.until;
 }
 
-void check_settle(struct node *n)
+void check_said(struct member *m, bool applied)
 {
-    firn_assert(n->check.settled <= n->raft.current_term, "settled=%llu term=%llu",
-                n->check.settled, n->raft.current_term);
-    n->check.settled = n->raft.current_term;
-}
-
-bool check_settled(const struct node *n)
-{
-    return n->check.settled == n->raft.current_term;
-}
-
-/* The leader's own entry is applied, and with it every entry before it. */
-static void said(struct raft_apply *req, int status, void *result)
-{
-    struct node *n = req->data;
-    (void)result;
-    firn_assert(n->check.under_way && n->check.term <= n->raft.current_term,
-                "checked=%llu term=%llu", n->check.term, n->raft.current_term);
-    n->check.under_way = false;
-    if (status == 0) {
-        uint64_t every = (uint64_t)n->fsm.map.count * CHECK_PER_REGISTER;
-        n->check.term = n->raft.current_term;
-        firn_assert(n->check.settled == n->raft.current_term, "settled=%llu term=%llu",
-                    n->check.settled, n->raft.current_term);
-        n->check.until = n->fsm.requests + (every > CHECK_EVERY ? every : CHECK_EVERY);
-    }
-    free(req);
-    node_pump_soon(n);
-}
-
-void check_propose(struct node *n)
-{
-    if (n->check.under_way || n->proposals.under_way > 0 || n->proposals.naming ||
-        !check_settled(n))
+    firn_assert(m->check.under_way);
+    m->check.under_way = false;
+    if (!applied || core_state(m->core) != CORE_LEADER)
         return;
-    struct raft_apply *req = calloc(1, sizeof *req);
-    struct raft_buffer b = { raft_malloc(FSM_CHECK_BYTES), FSM_CHECK_BYTES };
-    if (req && b.base) {
-        fsm_entry_check(b.base, n->raft.current_term, &n->fsm);
-        req->data = n;
-        if (node_append(n, req, &b, said) == 0) {
-            n->check.under_way = true;
-            return;
-        }
-    }
-    free(req);
-    raft_free(b.base);
+    uint64_t every = (uint64_t)m->fsm.map.count * CHECK_PER_REGISTER;
+    m->check.term = core_term(m->core);
+    m->check.until = m->fsm.requests + (every > CHECK_EVERY ? every : CHECK_EVERY);
+}
+
+void check_propose(struct member *m)
+{
+    if (m->proposals.first || !core_settled(m->core) ||
+        core_applied(m->core) != core_last(m->core))
+        return;
+    struct proposal *p = calloc(1, sizeof *p);
+    char room[FSM_CHECK_BYTES];
+    if (!p)
+        return;
+    p->kind = PROPOSAL_CHECK;
+    fsm_entry_check(room, core_term(m->core), &m->fsm);
+    if (!proposal_append(m, p, room, sizeof room))
+        free(p);
 }
 
 /* Logs the difference, rate-limited: two members that differ may alternate as leader. */
-static void tell(struct node *n, const struct fsm_check *c)
+static void tell(struct member *m, const struct fsm_check *c)
 {
-    raft_id id = 0;
-    const char *address = NULL;
-    uint64_t now = uv_now(&n->loop.uv);
-    if (n->check.said_ms != 0 && now - n->check.said_ms < SAY_EVERY_MS)
+    if (m->check.said_ms != 0 && m->now_ms - m->check.said_ms < SAY_EVERY_MS)
         return;
-    n->check.said_ms = now;
-    raft_leader(&n->raft, &id, &address);
-    node_say(n, NODE_ERROR, "registers_differ",
-             "leader=%llx address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
+    m->check.said_ms = m->now_ms;
+    const struct core_member *leader = config_member(core_config(m->core), core_leader(m->core));
+    member_say(m, NODE_ERROR, "registers_differ",
+             "leader=%" PRIx64 " address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
              " cure=if no other member says so, remove this one, delete its folder, join again; if "
              "all other members say so, do the same with that leader",
-             id, address ? address : "?", c->term, c->sum, c->leaders_sum);
+             core_leader(m->core), leader ? leader->address : "?", c->term, c->sum, c->leaders_sum);
 }
 
-void check_applied(struct node *n)
+void check_applied(struct member *m)
 {
-    struct fsm_check *c = &n->fsm.check;
-    firn_assert(n->check.differs <= n->raft.current_term, "differs=%llu term=%llu",
-                n->check.differs, n->raft.current_term);
-    bool ours = c->term == n->raft.current_term; /* else it is an entry of an earlier leader */
-    if (ours && !c->same && n->check.differs != c->term) {
-        n->check.differs = c->term;
-        tell(n, c);
+    struct fsm_check *c = &m->fsm.check;
+    firn_assert(m->check.differs <= core_term(m->core), "differs=%" PRIu64 " term=%" PRIu64,
+                m->check.differs, core_term(m->core));
+    bool ours = c->term == core_term(m->core); /* else it is an entry of an earlier leader */
+    if (ours && !c->same && m->check.differs != c->term) {
+        m->check.differs = c->term;
+        tell(m, c);
     }
     *c = (struct fsm_check){ 0 };
 }
 
-bool check_differs(const struct node *n)
+bool check_differs(const struct member *m)
 {
-    return n->check.differs != 0 && n->check.differs == n->raft.current_term;
+    return m->check.differs != 0 && m->check.differs == core_term(m->core);
 }

@@ -1,18 +1,15 @@
 /*
  * A connection of the peer port: a TCP handle with an input buffer and, with TLS, a struct tls.
- * libraft needs a stream that it can read and write by itself: with TLS that is one end of a socket
- * pair, and the wire copies between the other end and the network.
  *
  * Life: frames until gone() or wire_close(); then the handles close, and the last one frees the
  * wire.
  */
-#include "raft/wire.h"
+#include "raft/wire_host.h"
 #include "platform/assert.h"
 #include "wire/tls.h"
 #include "wire/url.h"
 
 #include <netinet/tcp.h>
-#include <raft.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,28 +17,26 @@
 
 enum {
     CHUNK_BYTES = 64 * 1024,
-    PUMP_HIGH_BYTES = 1 << 20, /* not yet sent: then libraft's stream is not read */
     OUT_BYTES_MAX = 2 << 20,   /* the longest frame, encrypted */
 };
 
 struct wire {
-    uv_tcp_t *tcp;    /* allocated by itself, since libraft may take it */
-    uv_pipe_t *inner; /* this end of the socket pair; NULL: there is none */
+    struct wire_host *on;
+    uv_tcp_t tcp;
     uv_timer_t timer; /* while it connects */
     uv_connect_t connect;
     uv_getaddrinfo_t resolve;
     struct tls *tls; /* NULL: plain */
     struct buf out;  /* encrypted output; empty between calls */
-    struct tls_context *connect_tls;
     const struct wire_events *events;
     void *user;
     unsigned handles;                   /* still open */
     bool resolving, client, up, silent; /* silent: no more events */
     bool begun;                         /* a frame has arrived */
-    bool closing, inner_stopped;
+    bool closing;
     const char *why; /* it has failed, and gone() will be called */
     char host[HOST_BYTES_MAX + 1];
-    char *in; /* FRAME_MAX + CHUNK_BYTES, allocated with the first bytes */
+    char *in; /* FRAME_RAFT_MAX + CHUNK_BYTES, allocated with the first bytes */
     size_t in_len;
     char chunk[CHUNK_BYTES]; /* libuv reads into it */
 };
@@ -67,8 +62,6 @@ static void maybe_free(struct wire *w)
 static void closed(uv_handle_t *h)
 {
     struct wire *w = h->data;
-    if (h != (uv_handle_t *)&w->timer)
-        raft_free(h); /* as libraft frees the handle that it was given */
     firn_assert(w->closing && w->handles > 0, "handles=%u", w->handles);
     w->handles--;
     maybe_free(w);
@@ -80,20 +73,25 @@ void wire_close(struct wire *w)
     if (w->closing)
         return;
     w->closing = true;
-    firn_assert(w->handles == 1u + (w->tcp != NULL) + (w->inner != NULL), "handles=%u", w->handles);
+    firn_assert(w->handles == 2, "handles=%u", w->handles);
     if (w->resolving)
         uv_cancel((uv_req_t *)&w->resolve);
-    if (w->tcp)
-        uv_close((uv_handle_t *)w->tcp, closed);
-    if (w->inner)
-        uv_close((uv_handle_t *)w->inner, closed);
+    uv_close((uv_handle_t *)&w->tcp, closed);
     uv_close((uv_handle_t *)&w->timer, closed);
+}
+
+/* Before each event. */
+static void enter(struct wire *w)
+{
+    if (w->on->enter)
+        w->on->enter(w->on->user);
 }
 
 static void end(struct wire *w, const char *why)
 {
     if (!w->silent) {
         w->silent = true;
+        enter(w);
         w->events->gone(w, why);
     }
     wire_close(w);
@@ -122,14 +120,12 @@ static void close_one(uv_handle_t *h, void *user)
         wire_close(h->data);
 }
 
-void wire_close_all(uv_loop_t *loop)
+void wire_close_all(struct wire_host *h)
 {
-    uv_walk(loop, close_one, NULL);
+    uv_walk(h->loop, close_one, NULL);
 }
 
 /* ---- output ---- */
-
-static void pump_in(struct wire *w);
 
 static void written(uv_write_t *req, int status)
 {
@@ -138,13 +134,12 @@ static void written(uv_write_t *req, int status)
     free(x);
     if (status < 0)
         end(w, uv_strerror(status));
-    else if (w->inner_stopped && !w->closing && w->tcp->write_queue_size < PUMP_HIGH_BYTES / 2)
-        pump_in(w);
 }
 
-/* First without queueing: then no bytes are queued when the stream is handed over. */
-static void write_to(struct wire *w, uv_stream_t *to, const char *p, size_t len)
+/* First without queueing: mostly the kernel takes all of it. */
+static void write_out(struct wire *w, const char *p, size_t len)
 {
+    uv_stream_t *to = (uv_stream_t *)&w->tcp;
     uv_buf_t all = uv_buf_init((char *)p, (unsigned)len);
     int done = uv_try_write(to, &all, 1);
     if (done < 0 && done != UV_EAGAIN) {
@@ -175,7 +170,7 @@ static void tls_flush(struct wire *w)
     if (w->out.failed)
         fail_later(w, "out of memory");
     else if (!w->closing && w->out.len > 0)
-        write_to(w, (uv_stream_t *)w->tcp, w->out.p, w->out.len);
+        write_out(w, w->out.p, w->out.len);
     w->out.len = 0;
 }
 
@@ -192,12 +187,12 @@ void wire_send(struct wire *w, const char *p, size_t len)
 {
     if (w->closing || w->why)
         return;
-    if (w->tcp->write_queue_size > WIRE_OUT_BYTES_MAX)
+    if (w->tcp.write_queue_size > WIRE_OUT_BYTES_MAX)
         fail_later(w, "the peer does not read");
     else if (w->tls)
         seal(w, p, len);
     else
-        write_to(w, (uv_stream_t *)w->tcp, p, len);
+        write_out(w, p, len);
 }
 
 /* ---- input ---- */
@@ -205,7 +200,7 @@ void wire_send(struct wire *w, const char *p, size_t len)
 static void frames(struct wire *w)
 {
     size_t at = 0;
-    while (!w->closing && !w->silent && !w->inner) {
+    while (!w->closing && !w->silent) {
         struct frame f;
         ssize_t used = frame_parse(w->in + at, w->in_len - at, &f);
         if (used < 0)
@@ -216,29 +211,26 @@ static void frames(struct wire *w)
         firn_assert(at <= w->in_len, "at=%zu len=%zu", at, w->in_len);
         if (!w->why)
             uv_timer_stop(&w->timer); /* the peer is not silent */
+        enter(w);
         w->events->frame(w, &f);
         w->begun = true;
     }
     if (at > 0 && at < w->in_len)
         memmove(w->in, w->in + at, w->in_len - at);
     w->in_len -= at;
-    firn_assert(w->in_len < FRAME_MAX || w->closing || w->silent || w->inner, "len=%zu", w->in_len);
+    firn_assert(w->in_len < FRAME_RAFT_MAX || w->closing || w->silent, "len=%zu", w->in_len);
 }
 
 static void take_plain(struct wire *w, const char *p, size_t len)
 {
-    if (w->inner) {
-        write_to(w, (uv_stream_t *)w->inner, p, len);
-        return;
-    }
     if (!w->in)
-        w->in = malloc(FRAME_MAX + CHUNK_BYTES);
+        w->in = malloc(FRAME_RAFT_MAX + CHUNK_BYTES);
     if (!w->in) {
         end(w, "out of memory");
         return;
     }
     /* frames() leaves less than a frame, and this is at most a chunk. */
-    firn_assert(w->in_len + len <= FRAME_MAX + CHUNK_BYTES, "have=%zu more=%zu", w->in_len, len);
+    firn_assert(w->in_len + len <= FRAME_RAFT_MAX + CHUNK_BYTES, "have=%zu more=%zu", w->in_len, len);
     memcpy(w->in + w->in_len, p, len);
     w->in_len += len;
 }
@@ -247,8 +239,9 @@ static void take_plain(struct wire *w, const char *p, size_t len)
 static void stand(struct wire *w)
 {
     if (w->client && !w->up && !w->silent && (!w->tls || tls_ready(w->tls))) {
-        firn_assert(!w->resolving && !w->closing && w->tcp);
+        firn_assert(!w->resolving && !w->closing);
         w->up = true;
+        enter(w);
         w->events->up(w);
     }
 }
@@ -262,7 +255,7 @@ static void take_sealed(struct wire *w, const char *p, size_t len)
     tls_flush(w); /* an alert, too: it tells the peer why */
     if (n > 0)
         take_plain(w, plain, n);
-    if (n > 0 && !w->inner && !w->closing)
+    if (n > 0 && !w->closing)
         frames(w);
     if (r != 0)
         fail_later(w, tls_why(w->tls));
@@ -309,12 +302,13 @@ static void give_up_in_time(uv_tcp_t *tcp)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-static int start(struct wire *w, struct tls_context *tls)
+static int start(struct wire *w)
 {
-    uv_tcp_nodelay(w->tcp, 1);
-    uv_tcp_keepalive(w->tcp, 1, 5);
-    give_up_in_time(w->tcp);
-    int r = uv_read_start((uv_stream_t *)w->tcp, give_chunk, on_read);
+    struct tls_context *tls = w->on->tls;
+    uv_tcp_nodelay(&w->tcp, 1);
+    uv_tcp_keepalive(&w->tcp, 1, 5);
+    give_up_in_time(&w->tcp);
+    int r = uv_read_start((uv_stream_t *)&w->tcp, give_chunk, on_read);
     if (r < 0 || !tls)
         return r;
     int e = w->client ? tls_connect(tls, w->host, &w->tls) : tls_accept(tls, &w->tls);
@@ -327,34 +321,30 @@ static int start(struct wire *w, struct tls_context *tls)
 
 /* ---- connecting ---- */
 
-static struct wire *wire_new(uv_loop_t *loop, const struct wire_events *e, void *user)
+static struct wire *wire_new(struct wire_host *h, const struct wire_events *e, void *user)
 {
     struct wire *w = calloc(1, sizeof *w);
-    uv_tcp_t *tcp = raft_malloc(sizeof *tcp);
-    if (!w || !tcp) {
-        free(w);
-        raft_free(tcp);
+    if (!w)
         return NULL;
-    }
     buf_init(&w->out, OUT_BYTES_MAX);
+    w->on = h;
     w->events = e;
     w->user = user;
-    w->tcp = tcp;
-    uv_tcp_init(loop, tcp);
-    uv_timer_init(loop, &w->timer);
+    uv_tcp_init(h->loop, &w->tcp);
+    uv_timer_init(h->loop, &w->timer);
     w->timer.timer_cb = on_silent; /* also if it is never started: wire_close_all() looks for it */
-    tcp->data = w->timer.data = w;
+    w->tcp.data = w->timer.data = w;
     w->handles = 2;
     return w;
 }
 
-struct wire *wire_accept(uv_stream_t *listener, struct tls_context *tls,
-                         const struct wire_events *e, void *user)
+struct wire *wire_accept(struct wire_host *h, uv_stream_t *listener, const struct wire_events *e,
+                         void *user)
 {
-    struct wire *w = wire_new(listener->loop, e, user);
+    struct wire *w = wire_new(h, e, user);
     if (!w)
         return NULL;
-    if (uv_accept(listener, (uv_stream_t *)w->tcp) != 0 || start(w, tls) != 0) {
+    if (uv_accept(listener, (uv_stream_t *)&w->tcp) != 0 || start(w) != 0) {
         wire_close(w);
         return NULL;
     }
@@ -367,7 +357,7 @@ static void on_connected(uv_connect_t *req, int status)
     struct wire *w = req->data;
     if (w->closing)
         return;
-    int r = status < 0 ? status : start(w, w->connect_tls);
+    int r = status < 0 ? status : start(w);
     if (r < 0)
         end(w, uv_strerror(r));
     else
@@ -377,7 +367,7 @@ static void on_connected(uv_connect_t *req, int status)
 static void connect_to(struct wire *w, const struct sockaddr *address)
 {
     w->connect.data = w;
-    int r = uv_tcp_connect(&w->connect, w->tcp, address, on_connected);
+    int r = uv_tcp_connect(&w->connect, &w->tcp, address, on_connected);
     if (r < 0)
         end(w, uv_strerror(r));
 }
@@ -396,14 +386,13 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
     uv_freeaddrinfo(found);
 }
 
-struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_context *tls,
-                          const struct wire_events *e, void *user)
+struct wire *wire_connect(struct wire_host *h, const char *address, const struct wire_events *e,
+                          void *user)
 {
-    struct wire *w = wire_new(loop, e, user);
+    struct wire *w = wire_new(h, e, user);
     if (!w)
         return NULL;
     w->client = true;
-    w->connect_tls = tls;
     w->resolve.data = w;
     struct addrinfo want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
     struct host_port to;
@@ -411,7 +400,7 @@ struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_conte
     char port[8];
     snprintf(port, sizeof port, "%u", to.port);
     memcpy(w->host, to.host, sizeof w->host);
-    if (!named || uv_getaddrinfo(loop, &w->resolve, on_resolved, w->host, port, &want) != 0) {
+    if (!named || uv_getaddrinfo(h->loop, &w->resolve, on_resolved, w->host, port, &want) != 0) {
         wire_close(w);
         return NULL;
     }
@@ -435,71 +424,7 @@ bool wire_first(const struct wire *w)
     return !w->begun;
 }
 
-/* ---- for libraft ---- */
-
-static void on_inner(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
+size_t wire_unsent(const struct wire *w)
 {
-    struct wire *w = s->data;
-    if (n < 0) {
-        end(w, "libraft closed its stream");
-        return;
-    }
-    if (n > 0)
-        seal(w, b->base, (size_t)n);
-    if (!w->closing && w->tcp->write_queue_size > PUMP_HIGH_BYTES) {
-        w->inner_stopped = true;
-        uv_read_stop(s);
-    }
-}
-
-static void pump_in(struct wire *w)
-{
-    firn_assert(w->inner && !w->closing);
-    w->inner_stopped = false;
-    uv_read_start((uv_stream_t *)w->inner, give_chunk, on_inner);
-}
-
-/* A stream to the peer that passes through this wire. */
-static uv_stream_t *pair(struct wire *w)
-{
-    int fd[2];
-    uv_pipe_t *ours = raft_malloc(sizeof *ours), *theirs = raft_malloc(sizeof *theirs);
-    if (!ours || !theirs ||
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd)) {
-        raft_free(ours);
-        raft_free(theirs);
-        wire_close(w);
-        return NULL;
-    }
-    uv_loop_t *loop = w->tcp->loop;
-    uv_pipe_init(loop, ours, 0);
-    uv_pipe_init(loop, theirs, 0);
-    uv_pipe_open(ours, fd[0]); /* cannot fail: the sockets are new */
-    uv_pipe_open(theirs, fd[1]);
-    ours->data = w;
-    firn_assert(!w->inner && !w->closing);
-    w->inner = ours;
-    w->handles++;
-    w->silent = true;
-    pump_in(w);
-    return (uv_stream_t *)theirs;
-}
-
-uv_stream_t *wire_hand_over(struct wire *w)
-{
-    firn_assert(w->tcp && !w->closing, "a wire that is closed or handed over already");
-    uv_timer_stop(&w->timer);
-    if (w->tls)
-        return pair(w);
-    uv_stream_t *s = (uv_stream_t *)w->tcp;
-    uv_read_stop(s);
-    if (s->write_queue_size > 0) { /* the peer does not even read the first frame */
-        wire_close(w);
-        return NULL;
-    }
-    firn_assert(w->handles == 2, "handles=%u", w->handles);
-    w->tcp = NULL;
-    w->handles--;
-    wire_close(w);
-    return s;
+    return w->tcp.write_queue_size;
 }

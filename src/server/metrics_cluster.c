@@ -24,14 +24,14 @@ static void positions(const struct node_view *v, struct buf *out)
 static void roles(const struct node_view *v, struct buf *out)
 {
     static const char *const states[] = { "unavailable", "follower", "candidate", "leader" };
-    static const char *const kinds[] = { "voter", "standby", "spare" };
+    static const char *const kinds[] = { "voter", "standby" };
     metric_head(out, "firn_raft_state", "1 for what this member is now.");
     for (int i = NODE_UNAVAILABLE; i <= NODE_LEADER; i++)
         metric_value(out, "firn_raft_state", "state", states[i], (int)v->state == i);
     metric(out, "firn_raft_is_leader", "1 while this member leads.", v->state == NODE_LEADER);
     metric(out, "firn_raft_has_leader", "1 while this member knows of a leader.", v->has_leader);
     metric(out, "firn_raft_log_writable",
-           "0 after the log could not be written: make room, restart firnd.", !v->stalled);
+           "0 while the log cannot be written: make room on the disk.", !v->stalled);
     metric(out, "firn_raft_leader_silent",
            "1 while this member follows and has heard nothing from a leader for seconds.",
            v->silent);

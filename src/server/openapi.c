@@ -133,7 +133,7 @@ static const struct {
              ",\"snapshot_index\":" INTEGER ",\"snapshots\":" INTEGER ",\"members\":" LIST(
                  OBJECT("\"id\",\"address\",\"role\",\"leader\"",
                         "\"id\":" STRING ",\"address\":" STRING ",\"role\":"
-                        "{\"enum\":[\"voter\",\"standby\",\"spare\"]},\"leader\":" BOOLEAN
+                        "{\"enum\":[\"voter\",\"standby\"]},\"leader\":" BOOLEAN
                         ",\"index\":" INTEGER ",\"lag\":" INTEGER ",\"seen\":" BOOLEAN))) },
     { "ClusterChange",
       "{\"type\":\"object\",\"required\":[\"action\"],\"additionalProperties\":false,"

@@ -13,12 +13,13 @@ ssize_t frame_parse(const char *p, size_t len, struct frame *out)
     if (len < 4)
         return 0;
     uint32_t rest = load_be32(p);
-    if (rest < FRAME_HEAD - 4 || rest > FRAME_MAX - 4)
+    if (rest < FRAME_HEAD - 4 || rest > FRAME_RAFT_MAX - 4)
         return FIRN_EFORMAT;
     if (len < FRAME_HEAD)
         return 0;
     uint8_t type = (uint8_t)p[4];
-    if (type < FRAME_HELLO || type > FRAME_REPLY || p[6] || p[7])
+    if (type < FRAME_HELLO || type > FRAME_RAFT || p[6] || p[7] ||
+        (rest > FRAME_MAX - 4 && type != FRAME_RAFT))
         return FIRN_EFORMAT;
     if (len < (size_t)rest + 4)
         return 0;
@@ -92,7 +93,7 @@ void frame_begin(struct frame_out *o, enum frame_type type, uint8_t flags, uint3
 
 void frame_end(struct frame_out *o)
 {
-    firn_assert(o->full || (o->len >= FRAME_HEAD && o->len <= FRAME_MAX), "len=%zu", o->len);
+    firn_assert(o->full || (o->len >= FRAME_HEAD && o->len <= FRAME_RAFT_MAX), "len=%zu", o->len);
     if (o->len >= 4)
         store_be32(o->p, (uint32_t)o->len - 4);
 }
@@ -102,7 +103,7 @@ void frame_hello(struct frame_out *o, enum frame_kind kind, uint64_t member, con
     frame_begin(o, FRAME_HELLO, 0, 0, 0);
     for (size_t i = 0; i < sizeof magic; i++)
         frame_u8(o, (uint8_t)magic[i]);
-    frame_u8(o, FRAME_VERSION);
+    frame_u8(o, kind == FRAME_MEMBER ? FRAME_MEMBER_VERSION : FRAME_VERSION);
     frame_u8(o, (uint8_t)kind);
     frame_u64(o, member);
     frame_text(o, firn_slice(address, strlen(address)));
@@ -183,9 +184,9 @@ int frame_get_hello(const struct frame *f, struct frame_greeting *out)
     const char *word = take(&i, sizeof magic);
     if (f->type != FRAME_HELLO || !word || memcmp(word, magic, sizeof magic) != 0)
         return FIRN_EFORMAT;
-    if (frame_get_u8(&i) != FRAME_VERSION)
+    uint8_t version = frame_get_u8(&i), kind = frame_get_u8(&i);
+    if (version != (kind == FRAME_MEMBER ? FRAME_MEMBER_VERSION : FRAME_VERSION))
         return FIRN_ENOTSUP;
-    uint8_t kind = frame_get_u8(&i);
     out->kind = (enum frame_kind)kind;
     out->member = frame_get_u64(&i);
     struct firn_slice address = frame_get_text(&i, FRAME_ADDRESS_MAX);

@@ -21,6 +21,7 @@
  *     IDENTITY u64 incarnation
  *     STATUS   the rest is text
  *            else text why
+ *   RAFT     a message of raft/core/core.h; only between members
  *
  * `number` comes back with the reply. `budget_ms` is how long the sender still waits: afterwards
  * nothing of it may begin. `seen` is the highest index that the client was ever told: a cluster
@@ -44,7 +45,9 @@ enum {
     FRAME_MAX = 1 << 20, /* bytes: 256 of the longest writes fit */
     FRAME_WRITES_MAX = 256 /* of one CAS */,
     FRAME_ADDRESS_MAX = 255,
-    FRAME_VERSION = 1,
+    FRAME_RAFT_MAX = (1 << 20) + (128 << 10), /* bytes of a frame of type RAFT */
+    FRAME_VERSION = 1,        /* of clients */
+    FRAME_MEMBER_VERSION = 2, /* of members to each other: 1 was the protocol of libraft */
     /* Flags: from another member, which believes that you lead; or which is partitioned off. A
      * member that does not lead, or is partitioned off itself, answers FIRN_EAGAIN, so that no
      * request is forwarded in a circle. */
@@ -62,9 +65,10 @@ enum frame_type {
     FRAME_STATUS,
     FRAME_CHANGE,
     FRAME_REPLY,
+    FRAME_RAFT,
 };
 
-/* The sender of HELLO; a member continues with Raft. */
+/* The sender of HELLO; after a member's come frames of type RAFT. */
 enum frame_kind { FRAME_MEMBER = 1, FRAME_CLIENT };
 
 enum frame_status {
