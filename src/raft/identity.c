@@ -57,16 +57,17 @@ __attribute__((format(printf, 4, 5))) static int write_file(const struct node *n
 static int write_self(const struct node *n, const char *path, struct firn_diag *d)
 {
     firn_assert(n->self.id != 0);
-    return write_file(n, path, d, "firn cluster member\nid %016" PRIx64 "\naddress %s\n",
-                      n->self.id, n->self.address);
+    return write_file(n, path, d, "firn cluster member\nid %016" PRIx64 "\naddress %s\n%s",
+                      n->self.id, n->self.address, n->self.log_begun ? "log begun\n" : "");
 }
 
 static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag *d)
 {
-    char address[FRAME_ADDRESS_MAX + 1] = "";
-    if (fscanf(f, "firn cluster member id %16" SCNx64 " address %255s", &n->self.id, address) !=
-            2 ||
-        n->self.id == 0)
+    char address[FRAME_ADDRESS_MAX + 1] = "", log[8] = "";
+    int found = fscanf(f, "firn cluster member id %16" SCNx64 " address %255s log %7s",
+                       &n->self.id, address, log);
+    n->self.log_begun = found == 3;
+    if (found < 2 || n->self.id == 0)
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.100s is damaged: remove this member from the cluster, delete its "
                           "folder, and let it join again",
@@ -124,6 +125,38 @@ static void ignore_restore(struct node *n)
     }
     if (f)
         fclose(f);
+}
+
+/* ---- a log that was there, and is not ---- */
+
+/* A member without its log would vote against what it has promised. */
+int identity_check_log(const struct node *n, struct firn_diag *d)
+{
+    char path[4200];
+    struct stat st;
+    for (int i = 1; i <= 2; i++) {
+        snprintf(path, sizeof path, "%s/log/metadata%d", n->self.dir, i);
+        if (stat(path, &st) == 0)
+            return firn__diag(d, FIRN_EFORMAT, 0,
+                              "%.80s is of an older firnd, whose log this one does not read: see "
+                              "\"From an older version\" in docs/cluster.md",
+                              n->self.dir);
+    }
+    return n->self.log_begun ? firn__diag(d, FIRN_EFORMAT, 0,
+                                          "%.80s has lost its log: remove this member, delete its "
+                                          "folder, join again",
+                                          n->self.dir)
+                             : 0;
+}
+
+void identity_note_log(struct node *n)
+{
+    char path[4200];
+    struct firn_diag d;
+    snprintf(path, sizeof path, "%s/member", n->self.dir);
+    n->self.log_begun = true;
+    if (write_self(n, path, &d) != 0)
+        n->self.log_begun = false; /* the disk is full: at the next tick again */
 }
 
 int identity_open(struct node *n, struct firn_diag *d)

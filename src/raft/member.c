@@ -365,9 +365,7 @@ int member_start(const struct member_opts *o, uint64_t now_ms, uint64_t wall_ms,
     watch_begin(m, election);
     struct core_opts c = { .id = o->id, .election_ms = election, .seed = o->random };
     int r = core_new(&c, &o->loaded->state, core_ms(m), &m->core);
-    if (r == 0 && o->restore)
-        r = begin_cluster(m);
-    else if (r == 0 && o->init && !o->loaded->any && o->join_n == 0)
+    if (r == 0 && (o->restore || (o->init && !o->loaded->any && o->join_n == 0)))
         r = begin_cluster(m);
     m->join.founding = o->init && !o->loaded->any && o->join_n > 0;
     if (r != 0) {

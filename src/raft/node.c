@@ -124,6 +124,8 @@ static void on_tick(uv_timer_t *t)
     if (!n->member)
         return;
     member_tick(n->member);
+    if (!n->self.log_begun && disk_saved(n->disk) > 0)
+        identity_note_log(n);
     pthread_mutex_lock(&n->published.mutex);
     n->published.view = *member_view(n->member);
     pthread_mutex_unlock(&n->published.mutex);
@@ -188,7 +190,9 @@ static int open_member(struct node *n, struct firn_diag *d)
                              .say = on_say,
                              .restored = on_restored,
                              .user = n };
-    r = node_random(&m.random, d);
+    r = loaded.any ? 0 : identity_check_log(n, d);
+    if (r == 0)
+        r = node_random(&m.random, d);
     uv_update_time(&n->loop); /* loading may have taken a while */
     if (r == 0)
         r = member_start(&m, uv_now(&n->loop), wall_ms(), &n->member, d);

@@ -25,7 +25,8 @@ struct node_identity { /* identity.c: what the folder says */
     char *address; /* under which the other members reach it */
     char *dir;
     int lock_fd;
-    bool newcomer; /* the folder was made by this start */
+    bool newcomer;  /* the folder was made by this start */
+    bool log_begun; /* the log has something: it must be there at the next start */
 };
 
 struct node_published { /* for other threads */
@@ -65,6 +66,9 @@ FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_di
 
 /* Uses and clears opts.restore where it was applied before. */
 FIRN_MUSTUSE int identity_open(struct node *n, struct firn_diag *d);
+/* The folder has no log: may it lack one? FIRN_EFORMAT: it was lost, or is of an older version. */
+FIRN_MUSTUSE int identity_check_log(const struct node *n, struct firn_diag *d);
+void identity_note_log(struct node *n);     /* the log is begun */
 void identity_note_restore(struct node *n); /* cluster.restore is done, and not to be done again */
 
 /* ---- node.c ---- */

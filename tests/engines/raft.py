@@ -22,12 +22,8 @@ import urllib.parse
 from engines.ports import free_ports
 
 LIMIT = 90  # seconds in which a cluster serves, or never will
-HELLO, WELCOME, READ, CAS, SCAN, IDENTITY, STATUS, CHANGE, REPLY = range(1, 10)
+HELLO, WELCOME, READ, CAS, SCAN, IDENTITY, STATUS, CHANGE, REPLY, RAFT = range(1, 11)
 JOIN, ADD, REMOVE, PROMOTE, TRANSFER = range(1, 6)
-
-
-# For every firnd that is a member: what ThreadSanitizer cannot see of libraft and libuv.
-SANITIZED = {"TSAN_OPTIONS": f"suppressions={os.path.splitext(os.path.abspath(__file__))[0]}.tsan"}
 
 
 class RaftError(Exception):
@@ -303,7 +299,6 @@ class Raft:
                 "--listen-snowflake", self.snowflake[i], "--listen-ticket", self.ticket[i], "--loops=1",
                 *self.options, *more]
         env = {k: v for k, v in os.environ.items() if not k.startswith("FIRN_")} | self.env
-        env |= SANITIZED
         with open(os.path.join(self.folder, f"n{i}.log"), "ab") as log:
             self.process[i] = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
 
@@ -326,7 +321,7 @@ class Raft:
             return False
 
     def members(self, voters, by=0):
-        """So many have a vote, and know that they have one: libraft does not vote, and so elects no leader, before that."""
+        """So many have a vote, and know that they have one."""
         end = time.monotonic() + LIMIT
         while not self._voting(voters, by):
             if time.monotonic() > end:

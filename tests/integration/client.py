@@ -15,7 +15,6 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
 from engines.ports import free_ports  # noqa: E402
-from engines.raft import SANITIZED  # noqa: E402
 from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, get, wait_for  # noqa: E402
 
 SERVERS = 3
@@ -93,7 +92,7 @@ class Cluster:
     def start(self, i, port=None):
         state, args = self.args(i)
         return Firnd(self.t, state, "--name", f"n{i}", "--loops", "1", *args,
-                     listen={"snowflake": port} if port else None, env=SANITIZED)
+                     listen={"snowflake": port} if port else None)
 
     def restart(self, i):
         self.server[i] = self.start(i, self.server[i].snowflake)

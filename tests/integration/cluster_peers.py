@@ -73,7 +73,7 @@ def sealed(t):
             t.equal(silent.recv(1), b"", "who says nothing is sent away")
         port = raft.free_ports(1)[0]
         stranger = f.Firnd(t, t.state("stranger"), "--store=raft:", "--cluster-listen", f"127.0.0.1:{port}",
-                           "--cluster-join", c.endpoints[0], env=raft.SANITIZED)
+                           "--cluster-join", c.endpoints[0])
         stranger.wait_log("join_failed")
         t.equal(len(c.status(0)["members"]), 3, "a plain stranger is not let in; members")
         stranger.stop()
@@ -148,7 +148,7 @@ def rude_peers(t):
     """What no member says: the member ends that connection, and nothing else."""
     key = raft.text(b"\0k")
     read, hello = bytes(8) + b"\1" + key, b"firn\x01"
-    member = hello + b"\x01" + bytes(7) + b"\x09" + raft.text(b"127.0.0.1:1")
+    member = b"firn\x02\x01" + bytes(7) + b"\x09" + raft.text(b"127.0.0.1:1")
     with Cluster(t, "rude", 1) as c:
         c.start()
         f.wait_for("the slots", lambda: f.get(c.home[0], "/readyz")[0] == 200)
@@ -156,6 +156,7 @@ def rude_peers(t):
                 ("greets again as a member", [(raft.READ, read)] * 3 + [(raft.HELLO, member)]),
                 ("greets again in nonsense", [(raft.READ, read)] * 3 + [(raft.HELLO, b"nonsense")]),
                 ("greets again as a client", [(raft.READ, read), (raft.HELLO, hello + b"\x02" + bytes(8) + raft.text(b""))]),
+                ("speaks Raft as a client", [(raft.READ, read), (raft.RAFT, bytes(88))]),
                 ("answers what nobody asked", [(raft.READ, read), (raft.REPLY, bytes(20))]),
                 ("welcomes", [(raft.READ, read), (raft.WELCOME, b"")])):
             for _ in range(5):
@@ -168,9 +169,19 @@ def rude_peers(t):
                     except (OSError, raft.RaftError):
                         t.check(True, what)
             t.check(c.process[0].poll() is None, f"the member lives on beside one that {what}: {c.logs()}")
-        with socket.create_connection(tuple(c.endpoints[0].split(":")), timeout=f.LIMIT) as unknown:
-            unknown.sendall(raft.packed(raft.IDENTITY, b""))
-            t.equal(unknown.recv(1), b"", "who asks before a greeting gets")
+        for what, first in (("asks before a greeting", raft.packed(raft.IDENTITY, b"")),
+                            ("is a member of an older version", raft.packed(raft.HELLO, hello + member[5:]))):
+            with socket.create_connection(tuple(c.endpoints[0].split(":")), timeout=f.LIMIT) as unknown:
+                unknown.sendall(first)
+                t.equal(unknown.recv(1), b"", f"who {what} gets")
+        with socket.create_connection(tuple(c.endpoints[0].split(":")), timeout=f.LIMIT) as liar:
+            liar.sendall(raft.packed(raft.HELLO, member))
+            t.equal(len(liar.recv(20)), 20, "a member is welcomed; bytes")
+            for body in (b"", bytes(88), b"\1" * 88, bytes([1, 3]) + bytes(86), bytes([1, 5]) + b"\xff" * 86):
+                liar.sendall(raft.packed(raft.RAFT, body))
+            f.wait_for("the member to serve beside one that sends nonsense", lambda: c.glance(0))
+            liar.sendall(raft.packed(raft.READ, read))
+            t.equal(liar.recv(1), b"", "a member that asks as a client gets")
         with raft.Link(c.endpoints[0]) as link:
             for address in ("nonsense", 'x","role":"voter"}:1', "a b:1", "a\0b:1", ":1", "a:"):
                 try:

@@ -20,48 +20,56 @@ from engines import raft  # noqa: E402  pylint: disable=wrong-import-position
 SEQ, BEFORE, AFTER = "differ", 120, 200
 
 
-def crc(data):
-    """libraft's: from the highest bit down, nothing turned around."""
-    c = 0
-    for byte in data:
-        c ^= byte << 24
+def crc_table():
+    table = []
+    for byte in range(256):
         for _ in range(8):
-            c = (c << 1 ^ 0x04c11db7 if c >> 31 else c << 1) & 0xffffffff
-    return c
+            byte = byte >> 1 ^ 0x82f63b78 if byte & 1 else byte >> 1
+        table.append(byte)
+    return table
+
+
+CRC, SECTOR, HEAD = crc_table(), 512, 40
+
+
+def crc(data):
+    """CRC-32C."""
+    c = 0xffffffff
+    for byte in data:
+        c = c >> 8 ^ CRC[(c ^ byte) & 0xff]
+    return c ^ 0xffffffff
 
 
 def batches(data):
-    """Where each batch's data are, and its checksum: (sum at, first, end). See src/raft/shield/segment.c."""
-    at = 8
-    while at + 16 <= len(data):
-        count = struct.unpack_from("<Q", data, at + 8)[0]
-        if count == 0:
-            return
-        first = at + 16 + 16 * count
-        end = first + sum((struct.unpack_from("<I", data, at + 16 + 16 * i + 12)[0] + 7) // 8 * 8 for i in range(count))
-        yield at + 4, first, end
+    """Where each batch begins and ends. See src/raft/log_format.h."""
+    at = 0
+    while at + SECTOR <= len(data) and data[at:at + 4] == b"firn":
+        end = at + -(-(HEAD + struct.unpack_from(">I", data, at + 24)[0]) // SECTOR) * SECTOR
+        yield at, end
         at = end
+
+
+def logs(folder):
+    """The log files and their bytes; the last one counts."""
+    for name in sorted(n for n in os.listdir(folder) if n.startswith("log-"))[-1:]:
+        with open(os.path.join(folder, name), "rb") as file:
+            yield os.path.join(folder, name), bytearray(file.read())
 
 
 def spoil(folder):
     """The last but a few writes of the sequence expects something else than what is there: this member does not do it."""
-    found = []
-    for name in sorted(os.listdir(folder)):
-        if name[0] != "0" and not name.startswith("open-"):
-            continue
-        with open(os.path.join(folder, name), "rb") as file:
-            data = file.read()
-        for sum_at, first, end in batches(data):
-            key = data.find(SEQ.encode(), first, end)
+    for path, data in logs(folder):
+        found = []
+        for begin, end in batches(data):
+            key = data.find(SEQ.encode(), begin + HEAD, end)
             if key >= 0 and struct.unpack_from(">H", data, key + len(SEQ))[0] not in (0, 0xffff):
-                found.append((name, sum_at, first, end, key + len(SEQ) + 2))
-    name, sum_at, first, end, old = found[len(found) // 2]
-    with open(os.path.join(folder, name), "r+b") as file:
-        data = bytearray(file.read())
+                found.append((begin, end, key + len(SEQ) + 2))
+        begin, end, old = found[len(found) // 2]
         data[old] ^= 1
-        struct.pack_into("<I", data, sum_at, crc(data[first:end]))
-        file.seek(0)
-        file.write(data)
+        struct.pack_into(">I", data, begin + 32, crc(data[begin + HEAD:end]))
+        struct.pack_into(">I", data, begin + 4, crc(data[begin + 8:begin + HEAD]))
+        with open(path, "r+b") as file:
+            file.write(data)
 
 
 def take(c, i, seen, twice):
@@ -175,7 +183,7 @@ def one_byte(t):
 
 
 def an_entry_is_missing(t):
-    """Of an open segment, whose entries have no numbers for libraft: all behind it would move down by one."""
+    """The log without one of its batches, or with the entries of one gone and its checksums right, is refused."""
     os.environ["FIRN_BIN_DIR"] = t.bin
     folder = t.state("missing")
     os.mkdir(folder)
@@ -191,19 +199,21 @@ def an_entry_is_missing(t):
             f.wait_for("a number", lambda: take(c, 0, seen, twice))
         c.kill(0)
         log = os.path.join(c.data(0), "log")
-        for name in (n for n in os.listdir(log) if n.startswith("open-")):
-            with open(os.path.join(log, name), "r+b") as file:
-                data = file.read()
-                where = list(batches(data))
-                if len(where) > 10:
-                    first, end = where[4][2], where[5][2]
-                    file.seek(0)
-                    file.write(data[:first] + data[end:] + bytes(end - first))
-        c.env = {"LSAN_OPTIONS": "detect_leaks=0"}  # libraft forgets memory when it does not start
-        c.spawn(0)
-        t.equal(c.process[0].wait(f.LIMIT), 1, "it does not start")
-        c.process[0] = None
-        t.check("not in their places" in c.logs() and "join again" in c.logs(), f"and says why: {c.logs()[-600:]}")
+        (path, whole), = logs(log)
+        where = list(batches(whole))
+        begin, end = where[len(where) // 2]
+        renamed = bytearray(whole)
+        struct.pack_into(">Q", renamed, begin + HEAD + 8, struct.unpack_from(">Q", whole, begin + HEAD + 8)[0] + 1)
+        struct.pack_into(">I", renamed, begin + 32, crc(renamed[begin + HEAD:end]))
+        struct.pack_into(">I", renamed, begin + 4, crc(renamed[begin + 8:begin + HEAD]))
+        for what, data in (("is missing", whole[:begin] + whole[end:] + bytes(end - begin)), ("has an entry of another place", renamed)):
+            with open(path, "wb") as file:
+                file.write(data)
+            c.spawn(0)
+            t.equal(c.process[0].wait(f.LIMIT), 1, f"it does not start where a batch {what}")
+            c.process[0] = None
+        t.check("not the next one" in c.logs() and "does not follow" in c.logs() and c.logs().count("join again") >= 2,
+                f"and says why: {c.logs()[-600:]}")
     except raft.RaftError as e:
         raise f.NotThere(f"{e}\n{c.logs()}") from e
     finally:
