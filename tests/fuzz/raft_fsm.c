@@ -1,7 +1,6 @@
 /* Entries and snapshots from a disk: applied whole or refused, and a snapshot of the result comes
  * back. */
 #include "raft/fsm.h"
-#include "raft/shield/segment.h"
 
 #include <openssl/sha.h>
 #include <stdint.h>
@@ -25,8 +24,6 @@ static void restore(struct fsm *f, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fsm f = { 0 }, g = { 0 };
-    size_t at;
-    (void)segment_look(data, size, &at);
     (void)!fsm_restore(&f, (const char *)data, size);
     restore(&f, data, size);
     (void)!fsm_apply(&f, (const char *)data, size);

@@ -1,6 +1,6 @@
 /*
- * What is said about a write whose leader was lost: with libraft and the wires played by this
- * program. The member under test follows; the test is its leader, by the name that raft_leader()
+ * What is said about a write whose leader was lost: with the core and the wires played by this
+ * program. The member under test follows; the test is its leader, by the name that core_leader()
  * gives, and answers, goes away or stays silent.
  */
 #include "raft/propose.c"
@@ -15,94 +15,133 @@ static struct {
     const struct wire_events *events; /* of the connection to the leader; NULL: none */
     void *user;
     unsigned connects, applies;
-    struct raft_barrier *barrier; /* under way */
-    raft_barrier_cb barrier_cb;
-    bool barriers; /* it may begin one */
-    size_t len;    /* of the last frame that was sent */
+    uint64_t asked, shown; /* questions for the lead */
+    bool asks;             /* they may be asked */
+    size_t len;            /* of the last frame that was sent */
     char sent[4096];
 } world;
 
-int raft_state(struct raft *r)
+static struct core_config config = {
+    2, { { 1, CORE_VOTER, "member:1" }, { 2, CORE_VOTER, "leader:1" } }
+};
+
+enum core_state core_state(const struct core *c)
 {
-    (void)r;
-    return world.leads ? RAFT_LEADER : RAFT_FOLLOWER;
+    (void)c;
+    return world.leads ? CORE_LEADER : CORE_FOLLOWER;
 }
 
-void raft_leader(struct raft *r, raft_id *id, const char **address)
+bool core_leads(const struct core *c)
 {
-    (void)r;
-    *id = world.leads ? 1 : 2;
-    *address = "leader:1";
+    (void)c;
+    return world.leads;
 }
 
-raft_index raft_last_index(struct raft *r)
+bool core_settled(const struct core *c)
 {
-    (void)r;
+    (void)c;
+    return world.leads;
+}
+
+uint64_t core_leader(const struct core *c)
+{
+    (void)c;
+    return world.leads ? 1 : 2;
+}
+
+uint64_t core_term(const struct core *c)
+{
+    (void)c;
+    return 7;
+}
+
+uint64_t core_last(const struct core *c)
+{
+    (void)c;
     return 100;
 }
 
-raft_index raft_last_applied(struct raft *r)
+uint64_t core_committed(const struct core *c)
 {
-    (void)r;
+    (void)c;
     return 100;
+}
+
+uint64_t core_applied(const struct core *c)
+{
+    (void)c;
+    return 100;
+}
+
+uint32_t core_election_ms(const struct core *c)
+{
+    (void)c;
+    return 150;
+}
+
+const struct core_config *core_config(const struct core *c)
+{
+    (void)c;
+    return &config;
+}
+
+const struct core_member *config_member(const struct core_config *c, uint64_t id)
+{
+    return id == 1 || id == 2 ? &c->member[id - 1] : NULL;
+}
+
+int core_propose(struct core *c, const char *bytes, size_t len, uint64_t *out_index)
+{
+    (void)c, (void)bytes, (void)len;
+    *out_index = 101;
+    world.applies++;
+    return 0;
+}
+
+uint64_t core_ask(struct core *c)
+{
+    (void)c;
+    return world.asks ? ++world.asked : 0;
+}
+
+uint64_t core_shown(const struct core *c)
+{
+    (void)c;
+    return world.shown;
+}
+
+void member_drain(struct member *m)
+{
+    (void)m;
 }
 
 /* All have the same registers here. */
-bool check_passed(const struct node *n)
+bool check_passed(const struct member *m)
 {
-    (void)n;
+    (void)m;
     return true;
 }
 
-bool check_differs(const struct node *n)
+bool check_differs(const struct member *m)
 {
-    (void)n;
+    (void)m;
     return false;
 }
 
-void check_propose(struct node *n)
+void check_propose(struct member *m)
 {
-    (void)n;
+    (void)m;
 }
 
-void check_settle(struct node *n)
+void check_said(struct member *m, bool applied)
 {
-    (void)n;
+    (void)m, (void)applied;
 }
 
-bool check_settled(const struct node *n)
+struct wire *wire_connect(struct wire_host *h, const char *to, const struct wire_events *e,
+                          void *user)
 {
-    (void)n;
-    return true;
-}
-
-static struct raft_apply *applying;
-
-int raft_apply(struct raft *r, struct raft_apply *req, const struct raft_buffer bufs[],
-               const unsigned n, raft_apply_cb cb)
-{
-    (void)r, (void)n;
-    req->cb = cb;
-    applying = req;
-    world.applies++;
-    raft_free(bufs[0].base);
-    return 0;
-}
-
-int raft_barrier(struct raft *r, struct raft_barrier *req, raft_barrier_cb cb)
-{
-    (void)r;
-    if (!world.barriers)
-        return RAFT_NOTLEADER;
-    world.barrier = req;
-    world.barrier_cb = cb;
-    return 0;
-}
-
-struct wire *wire_connect(uv_loop_t *loop, const char *address, struct tls_context *tls,
-                          const struct wire_events *e, void *user)
-{
-    (void)loop, (void)address, (void)tls;
+    (void)h, (void)to;
     world.events = e;
     world.user = user;
     world.connects++;
@@ -135,24 +174,24 @@ void wire_close(struct wire *w)
     world.events = NULL;
 }
 
-void identity_note_restore(struct node *n)
+void membership_change(struct member *m, struct request *q)
 {
-    (void)n;
+    (void)m, (void)q;
 }
 
-void membership_change(struct node *n, struct request *q)
+void membership_stepped(struct member *m, const struct proposal *p, bool applied)
 {
-    (void)n, (void)q;
+    (void)m, (void)p, (void)applied;
 }
 
-void node_status(struct node *n, bool lines, struct buf *to)
+void member_status(struct member *m, bool lines, struct buf *to)
 {
-    (void)n, (void)lines, (void)to;
+    (void)m, (void)lines, (void)to;
 }
 
 /* ---- the member, and who asked it ---- */
 
-static struct node node;
+static struct member node;
 static char address[] = "member:1";
 static int told, result;
 static uint64_t seen; /* by who writes: an index of the log */
@@ -176,32 +215,36 @@ static void begin(void)
 {
     memset(&node, 0, sizeof node);
     memset(&world, 0, sizeof world);
-    T_EQ(uv_loop_init(&node.loop.uv), 0);
-    T_EQ(uv_async_init(&node.loop.uv, &node.loop.wake, NULL), 0);
-    node.requests.room = malloc(FRAME_MAX);
-    node.health.raft_open = true;
+    node.requests.room = malloc(FRAME_RAFT_MAX);
+    node.proposals.last = &node.proposals.first;
+    node.now_ms = 1000;
     node.self.id = 1;
     node.self.address = address;
     node.fsm.incarnation = 9;
-    node.raft.election_timeout = 150;
     told = result = 0;
     seen = 0;
 }
 
 static void end(void)
 {
-    node_end_requests(&node);
-    uv_close((uv_handle_t *)&node.loop.wake, NULL);
-    uv_run(&node.loop.uv, UV_RUN_DEFAULT);
-    uv_loop_close(&node.loop.uv);
+    member_end_requests(&node);
+    proposals_free(&node);
     free(node.requests.room);
+}
+
+static void pump(void)
+{
+    do {
+        node.dirty = false;
+        member_pump(&node);
+    } while (node.dirty);
 }
 
 static void later(uint64_t ms)
 {
-    node.loop.uv.time += ms;
-    node_pump(&node);
-    node_expire(&node);
+    node.now_ms += ms;
+    pump();
+    member_expire(&node);
 }
 
 /* A write, with a second of time. */
@@ -216,8 +259,8 @@ static void write_from(struct wire *w, uint8_t flags)
         frame_u8(&o, 0);
     frame_cas(&o, &want, 1);
     frame_end(&o);
-    node_take(&node, o.p, o.len, w, w ? NULL : came, NULL);
-    node_pump(&node);
+    request_take(&node, o.p, o.len, w, w ? NULL : came, NULL);
+    pump();
 }
 
 /* Of this process. */
@@ -235,8 +278,8 @@ static void ask_change(enum frame_change what, uint8_t flags)
     frame_u64(&o, 5);
     frame_text(&o, firn_slice("", 0));
     frame_end(&o);
-    node_take(&node, o.p, o.len, NULL, came, NULL);
-    node_pump(&node);
+    request_take(&node, o.p, o.len, NULL, came, NULL);
+    pump();
 }
 
 static void leader_welcomes(void)
@@ -246,6 +289,7 @@ static void leader_welcomes(void)
     world.events->up((struct wire *)&world);
     world.len = 0;
     world.events->frame((struct wire *)&world, &f);
+    pump();
 }
 
 static struct frame sent(void)
@@ -401,16 +445,16 @@ T_TEST(a_forwarded_write_whose_lead_was_lost_is_unknown)
     ask_write(FRAME_FORWARDED);
     T_EQ(world.applies, 1);
     world.leads = false;
-    applying->cb(applying, RAFT_LEADERSHIPLOST, NULL);
+    proposals_watch(&node);
     T_EQ(told, 1);
     T_EQ(result, FIRN_EUNKNOWN);
     end();
 }
 
-/* The entry under way is applied; each of its writes is refused, but for the `won`th. */
+/* The first entry under way is applied; each of its writes is refused, but for the `won`th. */
 static void applied(uint32_t won)
 {
-    const struct proposal *p = applying->data;
+    const struct proposal *p = node.proposals.first;
     uint8_t outcome[2 * FSM_REQUESTS_MAX];
     for (uint32_t i = 0; i < p->count; i++) {
         outcome[2 * i] = FSM_DONE;
@@ -418,15 +462,15 @@ static void applied(uint32_t won)
     }
     node.fsm.result = outcome;
     node.fsm.result_len = 2 * (size_t)p->count;
-    applying->cb(applying, 0, outcome);
+    proposals_applied(&node, &(struct core_entry){ .index = 101, .term = 7 });
     node.fsm.result = NULL;
     node.fsm.result_len = 0;
-    node_pump(&node);
+    pump();
 }
 
 static uint32_t under_way(void)
 {
-    return ((struct proposal *)applying->data)->count;
+    return node.proposals.first->count;
 }
 
 /* Who lost has the next turn; the leader's own waits, and goes behind it. */
@@ -449,7 +493,7 @@ T_TEST(who_was_too_slow_is_next)
     write_from(other, FRAME_FORWARDED);
     T_EQ(world.applies, 2);
     T_EQ(under_way(), 2);
-    struct proposal *p = applying->data;
+    const struct proposal *p = node.proposals.first;
     T_OK(p->part[0].number > p->part[1].number, "the later one comes first");
     applied(0);
     T_EQ(told, 1, "the leader's own hears that it lost");
@@ -472,10 +516,8 @@ T_TEST(no_later_entry_overtakes_a_turn)
     applied(1);
     write_from(other, FRAME_FORWARDED); /* its turn */
     T_EQ(world.applies, 2);
-    struct raft_apply *turn = applying;
     ask_write(0);
     T_EQ(world.applies, 2, "there is room for another entry, but it waits");
-    applying = turn;
     applied(0);
     T_EQ(world.applies, 3, "now it goes");
     applied(0);
@@ -501,7 +543,7 @@ T_TEST(what_is_there_instead)
     struct firn_slice is = frame_get_text(&in, 8);
     T_OK(is.len == 5 && memcmp(is.p, "there", 5) == 0 && in.len == 0);
     T_EQ(node.proposals.turns.used, 1);
-    node_forget(&node, (struct wire *)&world);
+    member_forget(&node, (struct wire *)&world);
     ask_write(0);
     T_EQ(world.applies, 2, "nobody waits for who went away");
     applied(0);
@@ -529,14 +571,14 @@ T_TEST(a_turn_that_nobody_takes_ends)
 T_TEST(who_seems_to_have_forgotten_shows_first_that_it_leads)
 {
     begin();
-    world.leads = world.barriers = true;
+    world.leads = world.asks = true;
     seen = 101; /* the log ends with 100 */
     ask_write(0);
     T_EQ(told, 0);
     T_EQ(world.applies, 0, "nothing is written");
-    T_OK(world.barrier);
-    world.leads = world.barriers = false; /* there was another leader */
-    world.barrier_cb(world.barrier, RAFT_LEADERSHIPLOST);
+    T_EQ(world.asked, 1);
+    world.leads = world.asks = false; /* there was another leader */
+    member_read_done(&node);
     later(RETRY_MS);
     T_EQ(told, 0);
     T_EQ(world.connects, 1, "which is asked");
@@ -544,9 +586,12 @@ T_TEST(who_seems_to_have_forgotten_shows_first_that_it_leads)
     T_EQ(result, FIRN_EIO, "it was not done");
     T_EQ(told, 1);
 
-    world.leads = world.barriers = true;
+    world.leads = world.asks = true;
     ask_write(0);
-    world.barrier_cb(world.barrier, 0); /* there is no other */
+    member_read_done(&node);
+    T_EQ(told, 1, "it is not shown yet");
+    world.shown = world.asked; /* there is no other */
+    member_read_done(&node);
     T_EQ(told, 2);
     T_EQ(result, FIRN_ESTORE);
     ask_write(0);
@@ -565,8 +610,7 @@ T_TEST(who_seems_to_have_forgotten_shows_first_that_it_leads)
 T_TEST(without_a_leader_for_long_it_is_told_at_once)
 {
     begin();
-    node.raft.election_timeout = 150;
-    node.election.leaderless_ms = uv_now(&node.loop.uv);
+    node.election.leaderless_ms = node.now_ms;
     ask_write(0);
     later(900); /* an election may be going on */
     T_EQ(told, 0);
@@ -614,7 +658,7 @@ T_TEST(what_comes_too_late_hears_why)
             struct frame_out o = { .p = room, .cap = sizeof room };
             frame_begin(&o, c[i].type, 0, 1000, 77);
             frame_end(&o);
-            node_take(&node, o.p, o.len, NULL, came, NULL);
+            request_take(&node, o.p, o.len, NULL, came, NULL);
         }
         later(2000);
         T_EQ(told, 1);
@@ -643,7 +687,7 @@ T_TEST(what_waits_is_bounded)
     T_OK(!o.full);
     size_t taken = 0;
     for (; told == 0 && taken < 100000; taken++)
-        node_take(&node, o.p, o.len, NULL, came, NULL);
+        request_take(&node, o.p, o.len, NULL, came, NULL);
     T_EQ(result, FIRN_EIO, "nothing was written");
     T_OK(taken * o.len <= REQUEST_BYTES_MAX + o.len && taken > 10, "%zu of them", taken);
     later(2000);
