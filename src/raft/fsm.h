@@ -13,7 +13,7 @@
  *   "FI2\0" u32 0, u64 index, u64 old, u64 new   the incarnation: old becomes new
  *   "FC2\0" u32 0, u64 index, u64 term, u64 requests, u64 sum
  *                                              the leader's digest; changes nothing
- * padded with zeros to a multiple of 8, as libraft requires. A snapshot is
+ * padded with zeros to a multiple of 8. A snapshot is
  *   "FS1\0" u32 0, u64 incarnation, u64 count, { text key, text value },
  *   u64 requests, u32 rows, { u64 nonce, u64 nonce, text result }, SHA-256 of all before it
  */
@@ -81,7 +81,7 @@ void fsm_entry_check(char *room, uint64_t term, const struct fsm *f);
 
 size_t fsm_entry_incarnation(char *room, size_t cap, uint64_t old, uint64_t new);
 
-/* An entry contains its index, which libraft's open segments do not. */
+/* An entry contains its index: one that a disk or a bug has moved is noticed. */
 void fsm_entry_place(char *entry, uint64_t index);
 bool fsm_entry_at(const char *p, size_t len, uint64_t index);
 

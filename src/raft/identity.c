@@ -64,8 +64,8 @@ static int write_self(const struct node *n, const char *path, struct firn_diag *
 static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag *d)
 {
     char address[FRAME_ADDRESS_MAX + 1] = "", log[8] = "";
-    int found = fscanf(f, "firn cluster member id %16" SCNx64 " address %255s log %7s",
-                       &n->self.id, address, log);
+    int found = fscanf(f, "firn cluster member id %16" SCNx64 " address %255s log %7s", &n->self.id,
+                       address, log);
     n->self.log_begun = found == 3;
     if (found < 2 || n->self.id == 0)
         return firn__diag(d, FIRN_EFORMAT, 0,
@@ -132,16 +132,6 @@ static void ignore_restore(struct node *n)
 /* A member without its log would vote against what it has promised. */
 int identity_check_log(const struct node *n, struct firn_diag *d)
 {
-    char path[4200];
-    struct stat st;
-    for (int i = 1; i <= 2; i++) {
-        snprintf(path, sizeof path, "%s/log/metadata%d", n->self.dir, i);
-        if (stat(path, &st) == 0)
-            return firn__diag(d, FIRN_EFORMAT, 0,
-                              "%.80s is of an older firnd, whose log this one does not read: see "
-                              "\"From an older version\" in docs/cluster.md",
-                              n->self.dir);
-    }
     return n->self.log_begun ? firn__diag(d, FIRN_EFORMAT, 0,
                                           "%.80s has lost its log: remove this member, delete its "
                                           "folder, join again",

@@ -19,8 +19,8 @@
 
 enum {
     HAND_OVER_EVERY_MS = 500,
-    PASSES_MAX = 64,      /* of one member_settle(); the rest waits for the next tick */
-    UNSAVED_MAX = 1024,   /* entries that a stalled disk lets a follower hold in memory */
+    PASSES_MAX = 64,    /* of one member_settle(); the rest waits for the next tick */
+    UNSAVED_MAX = 1024, /* entries that a stalled disk lets a follower hold in memory */
 };
 
 void member_say(const struct member *m, enum node_level level, const char *event, const char *fmt,
@@ -48,9 +48,9 @@ static void stop(struct member *m, const char *why, const char *cure)
 
 static void apply_entry(struct member *m, const struct core_entry *e)
 {
-    int r = e->type != ENTRY_DATA                         ? 0
+    int r = e->type != ENTRY_DATA                       ? 0
             : !fsm_entry_at(e->bytes, e->len, e->index) ? FIRN_EFORMAT
-                                                          : fsm_apply(&m->fsm, e->bytes, e->len);
+                                                        : fsm_apply(&m->fsm, e->bytes, e->len);
     if (r != 0) {
         stop(m, r == FIRN_ENOMEM ? "out of memory" : "a log entry is damaged",
              r == FIRN_ENOMEM ? "restart firnd"
@@ -338,7 +338,8 @@ static struct member *member_new(const struct member_opts *o)
 /* A cluster of this member alone. */
 static int begin_cluster(struct member *m)
 {
-    struct core_config alone = { .count = 1, .member = { { .id = m->self.id, .role = CORE_VOTER } } };
+    struct core_config alone = { .count = 1,
+                                 .member = { { .id = m->self.id, .role = CORE_VOTER } } };
     snprintf(alone.member[0].address, sizeof alone.member[0].address, "%s", m->self.address);
     return m->opts.restore ? core_force(m->core, &alone) : core_bootstrap(m->core, &alone);
 }
@@ -352,8 +353,8 @@ void member_found(struct member *m)
         stop(m, "the cluster cannot be begun", "restart firnd");
 }
 
-int member_start(const struct member_opts *o, uint64_t now_ms, uint64_t wall_ms, struct member **out,
-                struct firn_diag *d)
+int member_start(const struct member_opts *o, uint64_t now_ms, uint64_t wall_ms,
+                 struct member **out, struct firn_diag *d)
 {
     firn_assert(o->id != 0 && o->disk && o->loaded);
     struct member *m = member_new(o);

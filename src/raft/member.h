@@ -38,9 +38,9 @@ struct member_opts { /* texts are copied */
     bool restore;  /* recover as a single-member cluster, as a new incarnation */
     const char *const *join; /* members to ask for admission, if the disk has no log */
     size_t join_n;
-    bool standby;            /* join without a vote, until it is promoted */
-    bool plain;              /* addresses on other machines are allowed: TLS, or a trusted network */
-    uint32_t election_ms;    /* 0: the default */
+    bool standby;         /* join without a vote, until it is promoted */
+    bool plain;           /* addresses on other machines are allowed: TLS, or a trusted network */
+    uint32_t election_ms; /* 0: the default */
     uint32_t snapshot_every; /* entries; 0: the default */
     uint32_t snapshot_keep;  /* entries that stay in the log behind a snapshot; 0: the default */
     struct wire_host *wires;
@@ -54,7 +54,7 @@ struct member_opts { /* texts are copied */
 
 /* FIRN_EFORMAT: the log or the snapshot cannot be used; FIRN_ENOMEM. `d` says why, and the cure. */
 FIRN_MUSTUSE int member_start(const struct member_opts *o, uint64_t now_ms, uint64_t wall_ms,
-                             struct member **out, struct firn_diag *d);
+                              struct member **out, struct firn_diag *d);
 
 /* Every request ends with NULL. */
 void member_end(struct member *m);

@@ -226,7 +226,7 @@ void peers_close(struct member *m);
 
 void request_take(struct member *m, const char *bytes, size_t len, struct wire *wire,
                   void (*done)(void *user, const char *reply, size_t len), void *user);
-void member_pump(struct member *m); /* advance every request that can be advanced now */
+void member_pump(struct member *m);      /* advance every request that can be advanced now */
 void member_read_done(struct member *m); /* after each input to the core: reads that it has shown */
 const char *member_any_other(
     const struct member *m); /* address of another member; NULL: there is none */
@@ -324,10 +324,10 @@ void view_tick(struct member *m);
 
 /* ---- state_check.c ---- */
 
-bool check_passed(const struct member *m);         /* as the leader: it may write */
-void check_propose(struct member *m);              /* append the digest, if nothing else is under way */
-void check_said(struct member *m, bool applied);   /* that entry is applied, or lost */
-void check_applied(struct member *m);              /* a leader's digest was compared with this one */
-bool check_differs(const struct member *m);        /* from the leader of this term */
+bool check_passed(const struct member *m); /* as the leader: it may write */
+void check_propose(struct member *m);      /* append the digest, if nothing else is under way */
+void check_said(struct member *m, bool applied); /* that entry is applied, or lost */
+void check_applied(struct member *m);            /* a leader's digest was compared with this one */
+bool check_differs(const struct member *m);      /* from the leader of this term */
 
 #endif

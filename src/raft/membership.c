@@ -25,8 +25,8 @@ enum {
     JOIN_EVERY_MS = 300,
     JOIN_BUDGET_MS = 30 * 1000,
     STEP_RETRY_MS = 50,
-    PATIENCE_MS = 2000,  /* before a change is refused because members are not heard */
-    CAUGHT_UP = 64,      /* entries that a member may lack when it is made a voter */
+    PATIENCE_MS = 2000, /* before a change is refused because members are not heard */
+    CAUGHT_UP = 64,     /* entries that a member may lack when it is made a voter */
     FOUND_BUDGET_MS = 1000,
 };
 
@@ -106,9 +106,9 @@ void membership_stepped(struct member *m, const struct proposal *p, bool applied
     if (applied) {
         const struct core_member *s = config_member(core_config(m->core), p->entry);
         member_say(m, NODE_INFO, "members_changed", "member=%" PRIx64 " role=%s", p->entry,
-                   !s                        ? "removed"
+                   !s                      ? "removed"
                    : s->role == CORE_VOTER ? "voter"
-                                             : "standby");
+                                           : "standby");
     }
     if (!q)
         return;
@@ -300,9 +300,10 @@ void membership_change(struct member *m, struct request *q)
     else if (adds && (strlen(c.address) != address.len || !host_port_full(c.address, &to)))
         member_refuse(m, q, FIRN_EINVAL, "the member's address is no host:port");
     else if (adds && !m->opts.plain && !address_loopback(c.address))
-        member_refuse(m, q, FIRN_EAUTH,
-                      "the address is on another machine: set cluster.tls_cert, cluster.tls_key and "
-                      "cluster.tls_ca, or cluster.plain in a trusted network");
+        member_refuse(
+            m, q, FIRN_EAUTH,
+            "the address is on another machine: set cluster.tls_cert, cluster.tls_key and "
+            "cluster.tls_ca, or cluster.plain in a trusted network");
     else
         step(m, q, &c);
 }

@@ -66,7 +66,7 @@ FIRN_MUSTUSE int node_listen(struct node *n, const char *address, struct firn_di
 
 /* Uses and clears opts.restore where it was applied before. */
 FIRN_MUSTUSE int identity_open(struct node *n, struct firn_diag *d);
-/* The folder has no log: may it lack one? FIRN_EFORMAT: it was lost, or is of an older version. */
+/* The folder has no log: may it lack one? FIRN_EFORMAT: it was lost. */
 FIRN_MUSTUSE int identity_check_log(const struct node *n, struct firn_diag *d);
 void identity_note_log(struct node *n);     /* the log is begun */
 void identity_note_restore(struct node *n); /* cluster.restore is done, and not to be done again */

@@ -69,7 +69,8 @@ static void turn_begins(struct member *m, const struct request *q)
 }
 
 /* A creation or removal that lost is not retried, and a client that is gone gets no turn. */
-static void turn_ends(struct member *m, const struct request *q, const struct firn_cas *w, bool lost)
+static void turn_ends(struct member *m, const struct request *q, const struct firn_cas *w,
+                      bool lost)
 {
     if (!q->wire && !q->done)
         return;

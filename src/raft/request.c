@@ -297,7 +297,8 @@ static void leader_frame(struct wire *w, const struct frame *f)
         return;
     }
     if (change && q->maybe && a.result == FIRN_ENOENT && q->frame.body[0] == CHANGE_REMOVE) {
-        struct frame_out o = member_reply(m, q, a.index); /* the leader before this one removed it */
+        struct frame_out o = member_reply(m, q,
+                                          a.index); /* the leader before this one removed it */
         member_reply_send(m, q, &o);
         return;
     }
@@ -388,7 +389,8 @@ static void forward(struct member *m, const char *address)
 /* Stale reads, unless this member has just started or has stopped applying. */
 static void answer_local(struct member *m)
 {
-    bool current = m->reads.caught_up && !m->health.stalled && !check_differs(m) && !m->health.stopped;
+    bool current = m->reads.caught_up && !m->health.stalled && !check_differs(m) &&
+                   !m->health.stopped;
     for (struct request *q = m->requests.first, *next; q; q = next) {
         next = q->next;
         if (request_due(m, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
@@ -406,7 +408,8 @@ static void hand_back(struct member *m)
     for (struct request *q = m->requests.first, *next; q; q = next) {
         next = q->next;
         if (q->state == REQUEST_WAITING && (q->frame.flags & flags))
-            member_refuse(m, q, q->maybe ? FIRN_EUNKNOWN : FIRN_EAGAIN, "this member does not lead");
+            member_refuse(m, q, q->maybe ? FIRN_EUNKNOWN : FIRN_EAGAIN,
+                          "this member does not lead");
     }
 }
 
@@ -457,7 +460,9 @@ void member_pump(struct member *m)
         if (m->proposals.entries == before)
             break;
     }
-    if (!m->reads.under_way && leads(m) && check_passed(m) && any_needs_lead(m))
+    /* A restored cluster answers nobody under its old name. */
+    bool named = !m->opts.restore && !m->proposals.naming;
+    if (named && !m->reads.under_way && leads(m) && check_passed(m) && any_needs_lead(m))
         read_current(m);
     if (leads(m))
         change_members(m);
@@ -618,9 +623,11 @@ void member_expire(struct member *m)
         else if (untouched || q->state == REQUEST_BARRIER || !changes_something(q))
             member_refuse(m, q, FIRN_EIO, late(m, q));
         else if (q->state == REQUEST_FORWARDED)
-            member_refuse(m, q, FIRN_EUNKNOWN, "the leader did not answer by the deadline: ask again");
+            member_refuse(m, q, FIRN_EUNKNOWN,
+                          "the leader did not answer by the deadline: ask again");
         else
-            member_refuse(m, q, FIRN_EUNKNOWN, "the cluster did not confirm it by the deadline: ask again");
+            member_refuse(m, q, FIRN_EUNKNOWN,
+                          "the cluster did not confirm it by the deadline: ask again");
     }
 }
 

@@ -5,12 +5,12 @@
  *
  * So a leader first applies every entry of its log, then appends its digest, and begins to write
  * when that entry is applied; it repeats this every few thousand requests. A member whose digest
- * differs no longer answers that leader in this term. member_drain() applies a committed entry before
- * it answers for a later one. So if two of three members agree, no write of the third is acknowledged:
- * it loses the lead, and one of the two gets it. If only two members are up and they differ,
- * neither can tell which one is right, and no write is acknowledged. Not detected: registers that
- * change on the leader, until its next digest; and a member that received its registers from the
- * wrong leader, as a snapshot.
+ * differs no longer answers that leader in this term. member_drain() applies a committed entry
+ * before it answers for a later one. So if two of three members agree, no write of the third is
+ * acknowledged: it loses the lead, and one of the two gets it. If only two members are up and they
+ * differ, neither can tell which one is right, and no write is acknowledged. Not detected:
+ * registers that change on the leader, until its next digest; and a member that received its
+ * registers from the wrong leader, as a snapshot.
  */
 #include "raft/member_in.h"
 
@@ -26,8 +26,8 @@ enum {
 
 bool check_passed(const struct member *m)
 {
-    firn_assert(m->check.term <= core_term(m->core), "checked=%" PRIu64 " term=%" PRIu64, m->check.term,
-                core_term(m->core));
+    firn_assert(m->check.term <= core_term(m->core), "checked=%" PRIu64 " term=%" PRIu64,
+                m->check.term, core_term(m->core));
     return m->check.term == core_term(m->core) && m->fsm.requests < m->check.until;
 }
 
@@ -44,8 +44,7 @@ void check_said(struct member *m, bool applied)
 
 void check_propose(struct member *m)
 {
-    if (m->proposals.first || !core_settled(m->core) ||
-        core_applied(m->core) != core_last(m->core))
+    if (m->proposals.first || !core_settled(m->core) || core_applied(m->core) != core_last(m->core))
         return;
     struct proposal *p = calloc(1, sizeof *p);
     char room[FSM_CHECK_BYTES];
@@ -64,11 +63,12 @@ static void tell(struct member *m, const struct fsm_check *c)
         return;
     m->check.said_ms = m->now_ms;
     const struct core_member *leader = config_member(core_config(m->core), core_leader(m->core));
-    member_say(m, NODE_ERROR, "registers_differ",
-             "leader=%" PRIx64 " address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
-             " cure=if no other member says so, remove this one, delete its folder, join again; if "
-             "all other members say so, do the same with that leader",
-             core_leader(m->core), leader ? leader->address : "?", c->term, c->sum, c->leaders_sum);
+    member_say(
+        m, NODE_ERROR, "registers_differ",
+        "leader=%" PRIx64 " address=%s term=%" PRIu64 " sum=%016" PRIx64 " leaders_sum=%016" PRIx64
+        " cure=if no other member says so, remove this one, delete its folder, join again; if "
+        "all other members say so, do the same with that leader",
+        core_leader(m->core), leader ? leader->address : "?", c->term, c->sum, c->leaders_sum);
 }
 
 void check_applied(struct member *m)

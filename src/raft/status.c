@@ -36,7 +36,8 @@ static bool index_of(const struct member *m, uint64_t id, uint64_t *out)
     return true;
 }
 
-static void add_member(struct buf *o, struct member *m, const struct core_member *s, uint64_t leader)
+static void add_member(struct buf *o, struct member *m, const struct core_member *s,
+                       uint64_t leader)
 {
     uint64_t last = core_last(m->core), index;
     json_begin(o, NULL, '{');

@@ -17,7 +17,7 @@
 
 enum {
     CHUNK_BYTES = 64 * 1024,
-    OUT_BYTES_MAX = 2 << 20,   /* the longest frame, encrypted */
+    OUT_BYTES_MAX = 2 << 20, /* the longest frame, encrypted */
 };
 
 struct wire {
@@ -230,7 +230,8 @@ static void take_plain(struct wire *w, const char *p, size_t len)
         return;
     }
     /* frames() leaves less than a frame, and this is at most a chunk. */
-    firn_assert(w->in_len + len <= FRAME_RAFT_MAX + CHUNK_BYTES, "have=%zu more=%zu", w->in_len, len);
+    firn_assert(w->in_len + len <= FRAME_RAFT_MAX + CHUNK_BYTES, "have=%zu more=%zu", w->in_len,
+                len);
     memcpy(w->in + w->in_len, p, len);
     w->in_len += len;
 }

@@ -1,6 +1,6 @@
 /*
  * cluster.h - firnd as a member of a Raft cluster (raft/node.h), as its settings say. A build
- * without libraft has neither clusters nor the store raft:.
+ * with FIRN_STORE_RAFT off has neither clusters nor the store raft:.
  */
 #ifndef FIRN_SERVER_CLUSTER_H
 #define FIRN_SERVER_CLUSTER_H

@@ -46,7 +46,7 @@ static int check_store(const char *value, struct firn_diag *why)
     return 0;
 #else
     return firn__diag(why, FIRN_ENOTSUP, 0,
-                      "this firnd was built without raft: install libraft-dev and build it again");
+                      "this firnd was built without raft: build it with FIRN_STORE_RAFT");
 #endif
 }
 

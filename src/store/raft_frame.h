@@ -46,7 +46,7 @@ enum {
     FRAME_WRITES_MAX = 256 /* of one CAS */,
     FRAME_ADDRESS_MAX = 255,
     FRAME_RAFT_MAX = (1 << 20) + (128 << 10), /* bytes of a frame of type RAFT */
-    FRAME_VERSION = 1,        /* of clients */
+    FRAME_VERSION = 1,                        /* of clients */
     FRAME_MEMBER_VERSION = 2, /* of members to each other: 1 was the protocol of libraft */
     /* Flags: from another member, which believes that you lead; or which is partitioned off. A
      * member that does not lead, or is partitioned off itself, answers FIRN_EAGAIN, so that no

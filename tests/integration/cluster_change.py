@@ -4,6 +4,7 @@ Changes of a cluster's members at a bad moment: a change that the leader wrote a
 leader that was killed and by one that only stood still, and nobody counts votes without the member that it was to remove.
 """
 import os
+import shutil
 import struct
 import sys
 
@@ -116,6 +117,43 @@ def undone_behind_a_snapshot(t):
             all_count(t, c, "behind a snapshot")
 
 
+def refused_without_a_majority(t):
+    """Of three voters one is gone: without the one that answers, the leader would hear no majority."""
+    with Cluster(t, "majority", 3) as c:
+        c.start()
+        leader = c.leader()
+        up, down = [i for i in range(3) if i != leader]
+        gone, here = c.id_of(down), c.id_of(up)
+        c.kill(down)
+        code, said = c.firn(leader, "remove", here)
+        t.check(code != 0 and "no majority" in said and gone in said, f"refused, with the member that does not answer: {said}")
+        t.equal(len(mine(c, leader)["members"]), 3, "members")
+        code, said = c.firn(leader, "remove", gone)
+        t.equal(code, 0, f"the one that is gone can be removed: {said}")
+        t.equal(sorted(m["id"] for m in mine(c, leader)["members"] if m["id"] in (gone, here)), [here], "who is left")
+
+
+def no_second_cluster(t):
+    """A first member with cluster.init and cluster.join whose folder is lost: it joins the cluster that the others know."""
+    with Cluster(t, "second", 3) as c:
+        join = ("--cluster-init", "--cluster-fresh", "--cluster-join", f"{c.endpoints[1]},{c.endpoints[2]}")
+        c.spawn(0, *join)
+        c.wait([0])
+        t.check("cluster_begun" in c.log(0), "no other one knows a cluster, so it begins one")
+        for i in (1, 2):
+            c.spawn(i, "--cluster-join", c.endpoints[0])
+        c.members(3)
+        c.wait(range(3))
+        before, old = c.status(1)["cluster"], c.id_of(0)
+        c.kill(0)
+        shutil.rmtree(c.data(0))
+        c.spawn(0, *join)
+        c.members(3, 1)
+        c.wait(range(3))
+        t.equal(mine(c, 0)["cluster"], before, "the cluster")
+        t.check("init_ignored" in c.log(0) and c.id_of(0) != old, "it has joined, under a new id")
+
+
 with f.Test("cluster_change") as test:
-    for part in (undone_after_a_crash, undone_behind_a_snapshot):
+    for part in (undone_after_a_crash, undone_behind_a_snapshot, refused_without_a_majority, no_second_cluster):
         test.section(part)
