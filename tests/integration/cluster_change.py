@@ -125,6 +125,8 @@ def refused_without_a_majority(t):
         up, down = [i for i in range(3) if i != leader]
         gone, here = c.id_of(down), c.id_of(up)
         c.kill(down)
+        f.wait_for("the leader not to hear it", lambda: any(m["id"] == gone and m.get("seen") is False
+                                                            for m in mine(c, leader)["members"]))
         code, said = c.firn(leader, "remove", here)
         t.check(code != 0 and "no majority" in said and gone in said, f"refused, with the member that does not answer: {said}")
         t.equal(len(mine(c, leader)["members"]), 3, "members")
