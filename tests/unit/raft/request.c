@@ -176,7 +176,7 @@ void wire_close(struct wire *w)
 
 void membership_change(struct member *m, struct request *q)
 {
-    (void)m, (void)q;
+    request_wait(m, q, RETRY_MS); /* as one that waits for another change */
 }
 
 void membership_stepped(struct member *m, const struct proposal *p, bool applied)

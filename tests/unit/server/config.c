@@ -449,7 +449,8 @@ T_TEST(config_cluster_goes_together)
         { "store: 'raft:'\ncluster:\n  listen: 10.0.0.1:9003\n", "cluster.tls_cert" },
         { "store: 'raft:'\ncluster:\n  address: 10.0.0.1:9003\n", "cluster.plain" },
         { "store: 'raft:'\ncluster:\n  tls_ca: /dev/null\n", "all three" },
-        { "store: 'raft:'\ncluster:\n  init: true\n  join: [10.0.0.1:9003]\n", "cluster.join" },
+        { "store: 'raft:'\ncluster:\n  init: true\n  join: [10.0.0.1:9003]\n", NULL },
+        { "store: 'raft:'\ncluster:\n  init: true\n  standby: true\n", "cluster.standby" },
         { "store: 'raft:'\ncluster:\n  init: true\n  restore: true\n", "cluster.restore" },
         { "store: 'raft:'\ncluster:\n  init: true\n  standby: true\n", "cluster.standby" },
         { "cluster:\n  listen: 10.0.0.1:9003\n", NULL }, /* no member: nothing listens there */

@@ -33,13 +33,18 @@ T_TEST(no_frames)
     T_EQ(frame_parse(p, sizeof p, &f), FRAME_HEAD);
     p[4] = 0;
     T_EQ(frame_parse(p, sizeof p, &f), FIRN_EFORMAT);
-    p[4] = FRAME_REPLY + 1;
+    p[4] = FRAME_RAFT + 1;
     T_EQ(frame_parse(p, sizeof p, &f), FIRN_EFORMAT);
     p[4] = FRAME_READ;
     p[7] = 1;
     T_EQ(frame_parse(p, sizeof p, &f), FIRN_EFORMAT);
     T_EQ(frame_parse("\0\0\0\x0f", 4, &f), FIRN_EFORMAT); /* shorter than a head */
-    T_EQ(frame_parse("\0\x10\0\0", 4, &f), FIRN_EFORMAT); /* longer than FRAME_MAX */
+    T_EQ(frame_parse("\0\x20\0\0", 4, &f), FIRN_EFORMAT); /* longer than FRAME_RAFT_MAX */
+    char head[FRAME_HEAD] = "\0\x10\0";                   /* longer than FRAME_MAX */
+    head[4] = FRAME_REPLY;
+    T_EQ(frame_parse(head, sizeof head, &f), FIRN_EFORMAT);
+    head[4] = FRAME_RAFT;
+    T_EQ(frame_parse(head, sizeof head, &f), 0, "members may send it");
     T_EQ(frame_parse("GET / HTTP/1.1\r\n\r\n", 18, &f), FIRN_EFORMAT);
 }
 
