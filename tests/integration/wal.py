@@ -140,7 +140,7 @@ def removed_after_a_crash(t):
             os.unlink(os.path.join(state, name))
     t.equal(firn(t, "admin", "init", "--store", "sqlite:" + db(state))[0], 0, "it works: init")
     server = f.Firnd(t, state).wait_ready()
-    make(server)
+    f.make_gapless(server.home, "invoice")
     take(server, 5)
     server.kill()
 
@@ -159,7 +159,7 @@ def older_than_noted(t):
     for how in ("cut", "rolled-back"):
         state, saved = t.state(how), t.state(how + "-saved")
         server = f.Firnd(t, state).wait_ready()
-        make(server)
+        f.make_gapless(server.home, "invoice")
         first = take(server, 10)
         server.kill()
         shutil.copytree(state, saved)
