@@ -87,12 +87,12 @@ def two_clients(t):
             out.write(f"    - name: {name}\n      token_sha256: {digest}\n      kinds: ['*']\n")
     server = f.Firnd(t, t.steady("two"), "--loops", "2", config=config).wait_ready()
     one = Greedy(server, 12, TOKENS["one"])
-    one.wait(150)  # by now everything that may be borrowed is used up
+    one.wait(120)  # by now large requests have borrowed all that they may
     # Six requests of it always wait, so that it asks all the time, however late its threads run.
     two = Greedy(server, 6, TOKENS["two"])
-    two.wait(10)
+    two.wait(5)
     before, start = one.answers, two.answers
-    two.wait(start + 120)
+    two.wait(start + 40)  # in less than the 5 s that a request waits: a client's own are not served in their order
     took, gave = one.answers - before, two.answers - start
     one.end()
     two.end()
