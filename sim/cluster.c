@@ -287,8 +287,12 @@ static void begin(void)
         snprintf(m->address, sizeof m->address, "m%" PRIu64, m->id);
     }
     k.begun = k.config;
-    for (unsigned i = 0; i < MACHINES; i++)
-        k.member[i].clock_pm = 1000, k.member[i].disk.first = 1;
+    for (unsigned i = 0; i < MACHINES; i++) {
+        k.member[i].clock_pm = 1000;
+        k.member[i].disk.first = 1;
+        if (k.c.files)
+            k_folder_new(&k.member[i]);
+    }
     for (unsigned i = 0; i < k.c.members; i++) {
         k.member[i].id = i + 1;
         k_boot(&k.member[i]);
@@ -309,6 +313,7 @@ static void end(void)
     for (unsigned i = 0; i < MACHINES; i++) {
         k_forget(&k.member[i]);
         free(k.member[i].disk.entry);
+        k_folder_free(&k.member[i]);
     }
     k_clear();
 }

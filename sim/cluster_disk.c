@@ -2,7 +2,8 @@
  * The disk's twin in a cluster's world. Saves are written and synced in batches, as raft/disk.h
  * says: taken, written, synced, reported. A member may die at each of these steps. A process that
  * is killed leaves what it wrote; with the machine's power goes what was not synced: any number of
- * the last saves.
+ * the last saves. In one world of four the disk is the log store as shipped (raft/log_store.c) on a
+ * folder in memory (cluster_folder.c); the image of the disk is what it must then have.
  */
 #include "cluster_in.h"
 
@@ -42,7 +43,8 @@ static void drop_before(struct image_of_disk *d, uint64_t index)
         n = d->entries;
     for (size_t i = 0; i < n; i++)
         free(d->entry[i].bytes);
-    memmove(d->entry, d->entry + n, (d->entries - n) * sizeof *d->entry);
+    if (n > 0)
+        memmove(d->entry, d->entry + n, (d->entries - n) * sizeof *d->entry);
     d->entries -= n;
     d->first = index > d->first || d->entries == 0 ? index : d->first;
 }
@@ -55,7 +57,16 @@ static void save_done(struct save *v)
     if (v->snapshot)
         free((char *)v->snapshot->bytes);
     free(v->snapshot);
+    log_save_free(v->real);
     *v = (struct save){ 0 };
+}
+
+static void forget_saves(struct member *m)
+{
+    for (size_t i = 0; i < m->queued; i++)
+        save_done(&m->queue[i]);
+    m->queued = m->batch = 0;
+    m->stage = DISK_IDLE;
 }
 
 static void put_on_disk(struct member *m, const struct save *v)
@@ -113,6 +124,8 @@ void k_disk_take(struct member *m, const struct core_save *s)
         }
         v->entry[i] = (struct stored){ e.index, e.term, e.type, copy_of(e.bytes, e.len), e.len };
     }
+    if (m->files && !(v->real = log_save_copy(m->core, s)))
+        abort();
     if (m->stage == DISK_IDLE) {
         m->stage = DISK_WRITING;
         m->batch = 0;
@@ -126,10 +139,22 @@ static int64_t sync_takes(struct member *m)
     return us + (m->slow_until > k_now() ? m->slow_us : 0);
 }
 
+/* Has the log store write the batch: all of it, or up to where the power goes. */
+static bool write_batch(struct member *m, size_t batch)
+{
+    struct firn_diag d;
+    for (size_t i = 0; i < batch; i++)
+        if (m->queue[i].real) {
+            log_store_take(m->store, m->queue[i].real);
+            m->queue[i].real = NULL;
+        }
+    return log_store_write(m->store, &d) == 0;
+}
+
 void k_disk_step(struct member *m)
 {
     unsigned machine = k_machine(m);
-    if (m->stage == DISK_WRITING && m->full_until > k_now()) {
+    if (m->stage == DISK_WRITING && m->full_until > k_now() && !m->files) {
         sometimes.rc_disk_full++;
         k_at(k_now() + 20000, K_DISK, machine, m->life, NULL);
         return;
@@ -149,6 +174,11 @@ void k_disk_step(struct member *m)
         }
         break;
     case DISK_SYNCING:
+        if (m->files && !write_batch(m, m->batch)) {
+            sometimes.rc_disk_full += !m->dying;
+            k_at(k_now() + 20000, K_DISK, machine, m->life, NULL);
+            break;
+        }
         for (size_t i = 0; i < m->batch; i++)
             put_on_disk(m, &m->queue[i]);
         m->stage = DISK_REPORTING;
@@ -175,6 +205,18 @@ void k_disk_step(struct member *m)
 void k_disk_crash(struct member *m, bool power)
 {
     size_t written = m->stage == DISK_SYNCING ? m->batch : 0, kept = written;
+    if (m->files) {
+        /* The calls of the batch that were made before it. */
+        m->stops_in = 1 + (int64_t)rand_below(&k.rng, 8);
+        if (written > 0 && m->store)
+            (void)write_batch(m, m->batch);
+        m->stops_in = 0;
+        log_store_close(m->store);
+        m->store = NULL;
+        k_folder_crash(m, power);
+        m->stage = DISK_IDLE; /* which of the saves are there is seen at the next start */
+        return;
+    }
     if (power && written > 0) {
         kept = (size_t)rand_below(&k.rng, written + 1);
         sometimes.rc_write_lost += kept < written;
@@ -183,20 +225,17 @@ void k_disk_crash(struct member *m, bool power)
     }
     for (size_t i = 0; i < kept; i++)
         put_on_disk(m, &m->queue[i]);
-    for (size_t i = 0; i < m->queued; i++)
-        save_done(&m->queue[i]);
-    m->queued = m->batch = 0;
-    m->stage = DISK_IDLE;
+    forget_saves(m);
 }
 
-void k_disk_state(const struct member *m, struct core_saved_state *s, struct core_entry **room)
+static void state_of(const struct image_of_disk *d, struct core_saved_state *s,
+                     struct disk_loaded *loaded)
 {
-    const struct image_of_disk *d = &m->disk;
     struct core_entry *e = d->entries ? calloc(d->entries, sizeof *e) : NULL;
     for (size_t i = 0; i < d->entries; i++)
         e[i] = (struct core_entry){ d->entry[i].index, d->entry[i].term, d->entry[i].type,
                                     d->entry[i].bytes, d->entry[i].len };
-    *room = e;
+    *loaded = (struct disk_loaded){ .memory_ = e };
     *s = (struct core_saved_state){ .term = d->term,
                                     .vote = d->vote,
                                     .snapshot = d->snapshot.index ? &d->snapshot : NULL,
@@ -205,9 +244,64 @@ void k_disk_state(const struct member *m, struct core_saved_state *s, struct cor
                                     .entries = d->entries };
 }
 
+static bool same_state(const struct image_of_disk *d, const struct core_saved_state *s)
+{
+    uint64_t snapshot = s->snapshot ? s->snapshot->index : 0;
+    bool same = d->term == s->term && d->vote == s->vote && d->snapshot.index == snapshot &&
+                d->entries == s->entries && (s->entries == 0 || s->first == d->first);
+    for (size_t i = 0; i < s->entries && same; i++)
+        same = d->entry[i].term == s->entry[i].term && d->entry[i].len == s->entry[i].len &&
+               memcmp(d->entry[i].bytes, s->entry[i].bytes, s->entry[i].len) == 0;
+    return same;
+}
+
+/* What the log store has loaded must be what was reported as saved, and of the saves under way
+ * some of the first ones. */
+static void compare(struct member *m, const struct core_saved_state *s)
+{
+    size_t kept = 0;
+    while (!same_state(&m->disk, s) && kept < m->queued)
+        put_on_disk(m, &m->queue[kept++]);
+    if (!same_state(&m->disk, s))
+        violate(k.w, "disk", "member %" PRIu64 " has loaded another log than it had saved", m->id);
+    sometimes.rc_write_lost += kept < m->queued;
+    forget_saves(m);
+}
+
+bool k_disk_open(struct member *m, struct core_saved_state *s, struct disk_loaded *loaded)
+{
+    struct firn_diag d = { 0 };
+    struct folder f = { &k_folder_calls, m };
+    if (!m->files) {
+        state_of(&m->disk, s, loaded);
+        return true;
+    }
+    int r = log_store_open(&f, &m->store, loaded, &d);
+    if (r == 0) {
+        *s = loaded->state;
+        compare(m, s);
+        return true;
+    }
+    m->store = NULL;
+    if (r == FIRN_EFORMAT)
+        violate(k.w, "disk", "member %" PRIu64 ": %s", m->id, d.text);
+    k_folder_crash(m, m->dying);
+    return false;
+}
+
+void k_disk_loaded_done(struct member *m, struct disk_loaded *loaded)
+{
+    if (m->files)
+        disk_loaded_done(loaded);
+    else
+        free(loaded->memory_);
+}
+
 void k_disk_clear(struct member *m)
 {
     k_disk_crash(m, false);
+    forget_saves(m);
+    k_folder_clear(m);
     drop_from(&m->disk, 0);
     free(m->disk.entry);
     free((char *)m->disk.snapshot.bytes);

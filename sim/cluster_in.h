@@ -8,6 +8,7 @@
 #include "raft/core/core.h"
 #include "mutant.h"
 #include "raft/fsm.h"
+#include "raft/log_store.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ enum {
     ENTRIES_MAX = 1 << 14, /* (index, term) that ever were; a hash table */
     TICKETS_MAX = OPS_MAX + 1,
     TICK_US = 10000,
+    FILES_MAX = 12, /* of a member's folder */
 };
 
 /* ---- the disk's twin (cluster_disk.c) ---- */
@@ -49,6 +51,7 @@ struct save { /* one core_save(), copied */
     struct core_save s;
     struct core_snapshot *snapshot; /* NULL: none */
     struct stored *entry;
+    struct log_save *real; /* for the log store */
 };
 
 enum disk_stage { DISK_IDLE, DISK_WRITING, DISK_SYNCING, DISK_REPORTING };
@@ -81,6 +84,9 @@ struct member {
     size_t queued, batch; /* batch: the first so many are being written */
     enum disk_stage stage;
     int64_t full_until, slow_until, slow_us;
+    struct kfolder *files; /* NULL: the disk is only the image above */
+    struct log_store *store;
+    int64_t stops_in; /* calls; 0: does not */
 
     int64_t clock_pm, clock_at; /* local = clock_was + (now - clock_at) * clock_pm / 1000 */
     int64_t clock_was;
@@ -176,6 +182,7 @@ struct id_truth {            /* of a member */
 struct cluster_config {
     unsigned members, loss_pm, repeat_pm, late_pm; /* per mille of the messages */
     bool alone, sweep; /* alone: one member begins, the others are added */
+    bool files;        /* the log store as shipped, on a folder in memory */
     int64_t latency_us, sync_us, election_ms, call_us, think_us, end_us;
     uint64_t snapshot_every, snapshot_keep;
     uint64_t seed;
@@ -235,11 +242,20 @@ int64_t k_way(void); /* how long a message takes */
 void k_disk_take(struct member *m, const struct core_save *s);
 void k_disk_step(struct member *m);
 void k_disk_crash(struct member *m, bool power);
-void k_disk_state(const struct member *m, struct core_saved_state *s, struct core_entry **room);
+/* What a start finds; false: the disk cannot be written, or the machine lost its power again. */
+bool k_disk_open(struct member *m, struct core_saved_state *s, struct disk_loaded *loaded);
+void k_disk_loaded_done(struct member *m, struct disk_loaded *loaded);
 void k_disk_clear(struct member *m);
 uint64_t k_disk_last(const struct member *m);
 /* Whether the synced log (or snapshot) has this entry. */
 bool k_disk_has(const struct member *m, uint64_t index, uint64_t term);
+
+/* cluster_folder.c */
+extern const struct folder_calls k_folder_calls;
+void k_folder_new(struct member *m);
+void k_folder_free(struct member *m);
+void k_folder_crash(struct member *m, bool power);
+void k_folder_clear(struct member *m);
 
 /* cluster_member.c */
 struct member *k_member(uint64_t id); /* NULL: not on any machine */

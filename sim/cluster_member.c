@@ -49,22 +49,27 @@ void k_clock(struct member *m, int64_t rate_pm)
 void k_boot(struct member *m)
 {
     struct core_saved_state s;
-    struct core_entry *room;
+    struct disk_loaded loaded;
     struct core_opts o = { .id = m->id,
                            .election_ms = (uint32_t)k.c.election_ms,
                            .seed = rand_next(&k.rng) };
     if (m->up || m->id == 0)
         return;
-    m->up = true;
     m->life++;
+    if (!k_disk_open(m, &s, &loaded)) {
+        m->dying = false;
+        m->dies_in = 0;
+        k_at(k_now() + 50000, K_BOOT, k_machine(m), m->id, NULL);
+        return;
+    }
+    m->up = true;
     m->clock_was = (int64_t)rand_below(&k.rng, 1000000000);
     m->clock_at = k_now();
     m->applied = m->looked = m->check_term = 0;
     m->waits = 0;
     m->state = CORE_FOLLOWER;
-    k_disk_state(m, &s, &room);
     int r = core_new(&o, &s, k_local_ms(m), &m->core);
-    free(room);
+    k_disk_loaded_done(m, &loaded);
     if (r != 0) {
         violate(k.w, "load", "member %" PRIu64 " cannot load what it has saved: %d", m->id, r);
         m->up = false;
@@ -213,10 +218,10 @@ static bool make_snapshot(struct member *m)
     char *p = malloc(size);
     if (!p || fsm_snapshot(&m->fsm, p, size) != 0)
         abort();
-    if (core_snapshot(m->core, p, size, k.c.snapshot_keep) == 0)
-        sometimes.rc_snapshot++;
+    bool made = core_snapshot(m->core, p, size, k.c.snapshot_keep) == 0;
+    sometimes.rc_snapshot += made;
     free(p);
-    return true;
+    return made;
 }
 
 /* Nothing of a new leader's may be between its digest and what the digest is of. */

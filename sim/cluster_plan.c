@@ -18,7 +18,7 @@ static uint64_t base_of(uint64_t seed)
 
 void cluster_configure(struct cluster_config *c, uint64_t seed)
 {
-    uint64_t r = rand_split(base_of(seed), 20);
+    uint64_t r = rand_split(base_of(seed), 20), other = rand_split(base_of(seed), 23);
     *c = (struct cluster_config){ .seed = base_of(seed), .sweep = swept(seed) };
     c->members = rand_chance(&r, 65) ? 3 : 5;
     c->alone = rand_chance(&r, 20);
@@ -32,6 +32,7 @@ void cluster_configure(struct cluster_config *c, uint64_t seed)
     c->late_pm = rand_chance(&r, 50) ? 0 : (unsigned)rand_between(&r, 5, 80);
     c->snapshot_every = rand_chance(&r, 60) ? 5 : (uint64_t)rand_between(&r, 10, 60);
     c->snapshot_keep = rand_chance(&r, 60) ? 2 : (uint64_t)rand_between(&r, 0, 20);
+    c->files = rand_chance(&other, 25);
     c->end_us = (c->sweep ? 1500 : rand_between(&r, 1500, 5000)) * 1000;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 struct counters sometimes;
+const char *only_oracle; /* NULL: all */
 
 void fold(struct world *w, uint64_t v)
 {
@@ -34,7 +35,7 @@ void trace(struct world *w, const char *fmt, ...)
 
 void violate(struct world *w, const char *oracle, const char *fmt, ...)
 {
-    if (w->failed)
+    if (w->failed || (only_oracle && strcmp(only_oracle, oracle) != 0))
         return;
     va_list a;
     va_start(a, fmt);

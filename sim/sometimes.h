@@ -128,6 +128,7 @@
     X(rc_crashed_syncing, "a member died between write and sync")                  \
     X(rc_crashed_synced, "a member died between sync and report")                  \
     X(rc_write_lost, "a write that was not synced was lost")                       \
+    X(rc_torn, "a file had some sectors of a write, and not others")               \
     X(rc_died_io, "a member died at a step of its I/O")
 
 struct counters {

@@ -313,6 +313,8 @@ struct world {
     int64_t node_ns;      /* lived by processes */
 };
 
+extern const char *only_oracle; /* judge this rule alone; NULL: all of them */
+
 /* The first broken rule ends the run. */
 __attribute__((format(printf, 3, 4))) void violate(struct world *w, const char *oracle,
                                                    const char *fmt, ...);

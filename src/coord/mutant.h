@@ -56,6 +56,7 @@
     X(px_amnesia, "an acceptor that lost its memory goes on")                        \
     X(px_admitted_empty, "an acceptor is admitted again without the others' values") \
     X(rc_sync_skipped, "a disk that reports a save before it is synced")             \
+    X(rc_sync_forgotten, "a sync of a file that does nothing")                       \
     X(rc_amnesia, "a member whose disk was lost goes on under its id")
 
 enum firn_mutant {
