@@ -70,8 +70,14 @@ class Client:
                 self.t.check(False, f"{self.url}: free of '{word}': {self.errors()[:3000]}")
 
     def stat(self, name):
-        found = re.search(rf"\b{name}=(\d+)", self.errors())
-        return int(found.group(1)) if found else None
+        found = re.findall(rf"\b{name}=(\d+)", self.errors())
+        return int(found[-1]) if found else None
+
+    def stat_now(self, name):
+        """A number as of now, of a client that goes on; None until it has said one."""
+        self.process.stdin.write(b".")
+        self.process.stdin.flush()
+        return self.stat(name)
 
 
 class Cluster:
@@ -405,6 +411,7 @@ def two_on_one_slot(t):
             before, lines = made(), len(c.lines())
             wait_for("300 more IDs", lambda: len(c.lines()) > lines + 300)
             return sum(x != y for x, y in zip(before, made())) == 1
+        wait_for("the client to notice", lambda: c.stat_now("clashes") == 1)
         wait_for("one of them to be used alone", one_of_them)
         t.equal(c.end(), 0, "it ends")
         t.equal((c.stat("clashes"), c.stat("out")), (1, 1), f"{mode}: what the statistics say: {c.errors()}")

@@ -7,8 +7,9 @@
  *     PREFIX]
  *                     [--poll] [--stats]
  *
- * --count is for each thread of each process; 0: until standard input ends. Errors go to standard
- * error, a line each, and make the exit status 1.
+ * --count is for each thread of each process; 0: until standard input ends. --stats shows them at
+ * the end, and with --count 0 for each byte of standard input. Errors go to standard error, a line
+ * each, and make the exit status 1.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -162,12 +163,25 @@ static void poll_work(void)
     free(s);
 }
 
+static void show_stats(void)
+{
+    struct firn_client_stats s = { .size = sizeof s };
+    firn_client_stats(client, &s);
+    fprintf(stderr,
+            "stats servers=%u out=%u requests=%" PRIu64 " retries=%" PRIu64 " failures=%" PRIu64
+            " blocks=%" PRIu64 " block_ids=%" PRIu64 " stale=%" PRIu64 " leases=%" PRIu64
+            " extensions=%" PRIu64 " slot=%u window_ms=%u clashes=%" PRIu64 "\n",
+            s.servers, s.servers_out, s.requests, s.retries, s.failures, s.blocks, s.block_ids,
+            s.stale_ids, s.leases, s.extensions, s.slot, s.window_ms, s.clashes);
+}
+
 static void *until_end_of_input(void *arg)
 {
     char byte;
     (void)arg;
     while (read(0, &byte, 1) > 0)
-        ;
+        if (o.stats)
+            show_stats();
     over = 1;
     return NULL;
 }
@@ -187,18 +201,6 @@ static void run(void)
     }
     if (o.count == 0)
         pthread_join(input, NULL);
-}
-
-static void show_stats(void)
-{
-    struct firn_client_stats s = { .size = sizeof s };
-    firn_client_stats(client, &s);
-    fprintf(stderr,
-            "stats servers=%u out=%u requests=%" PRIu64 " retries=%" PRIu64 " failures=%" PRIu64
-            " blocks=%" PRIu64 " block_ids=%" PRIu64 " stale=%" PRIu64 " leases=%" PRIu64
-            " extensions=%" PRIu64 " slot=%u window_ms=%u clashes=%" PRIu64 "\n",
-            s.servers, s.servers_out, s.requests, s.retries, s.failures, s.blocks, s.block_ids,
-            s.stale_ids, s.leases, s.extensions, s.slot, s.window_ms, s.clashes);
 }
 
 static void read_options(int argc, char **argv)
