@@ -62,16 +62,14 @@ static void put_on_way(const struct letter *l, unsigned to, int64_t us)
 
 void k_send(struct member *from, const struct core_message *m)
 {
-    static struct {
-        struct letter l;
-        char bytes[CORE_MESSAGE_BYTES_MAX];
-    } room;
+    static _Alignas(struct letter) char room[sizeof(struct letter) + CORE_MESSAGE_BYTES_MAX];
+    struct letter *l = (struct letter *)room;
     struct member *to = k_member(m->to);
     unsigned f = k_machine(from);
     int64_t us = k_way();
-    room.l = (struct letter){ .from = f };
-    room.l.len = message_write(m, room.l.bytes, sizeof room.bytes);
-    if (room.l.len == 0) {
+    *l = (struct letter){ .from = f };
+    l->len = message_write(m, l->bytes, CORE_MESSAGE_BYTES_MAX);
+    if (l->len == 0) {
         violate(k.w, "message", "a message of type %d cannot be written", m->type);
         return;
     }
@@ -89,7 +87,7 @@ void k_send(struct member *from, const struct core_message *m)
         if (rand_below(&k.rng, 1000) < k.c.late_pm)
             us += (int64_t)rand_below(&k.rng, (uint64_t)k.c.election_ms * 3000);
         if (rand_below(&k.rng, 1000) < k.c.repeat_pm)
-            put_on_way(&room.l, t, us + (int64_t)rand_below(&k.rng, 100000));
+            put_on_way(l, t, us + (int64_t)rand_below(&k.rng, 100000));
     }
     if (k.late_us[f] > 0) {
         us += k.late_us[f];
@@ -97,11 +95,11 @@ void k_send(struct member *from, const struct core_message *m)
         sometimes.rc_late++;
     }
     if (k.repeat_us[f] > 0) {
-        put_on_way(&room.l, t, us + k.repeat_us[f]);
+        put_on_way(l, t, us + k.repeat_us[f]);
         k.repeat_us[f] = 0;
         sometimes.rc_repeated++;
     }
-    put_on_way(&room.l, t, us);
+    put_on_way(l, t, us);
 }
 
 void k_deliver(struct member *to, struct letter *l)
