@@ -174,6 +174,10 @@ int identity_open(struct node *n, struct firn_diag *d)
     if (f) {
         r = read_file(n, f, path, d);
         fclose(f);
+        /* Members of the old cluster that still run, or run again, know this one by its old id, and
+         * what they send to that is dropped. identity_note_restore() keeps the new one. */
+        if (r == 0 && n->opts.restore)
+            r = node_random(&n->self.id, d);
         if (r == 0 && n->opts.init && n->opts.join_n == 0)
             node_say(
                 n, NODE_WARN, "init_still_set",

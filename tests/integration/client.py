@@ -15,6 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "lib"), os.path.dirname(HERE)]
 from engines.ports import free_ports  # noqa: E402
+from engines.raft import SANITIZED  # noqa: E402
 from firnd import BAD_WORDS, LIMIT, Firnd, Http, Test, get, wait_for  # noqa: E402
 
 SERVERS = 3
@@ -98,7 +99,7 @@ class Cluster:
     def start(self, i, port=None):
         state, args = self.args(i)
         return Firnd(self.t, state, "--name", f"n{i}", "--loops", "1", *args,
-                     listen={"snowflake": port} if port else None)
+                     listen={"snowflake": port} if port else None, env=SANITIZED)
 
     def restart(self, i):
         self.server[i] = self.start(i, self.server[i].snowflake)
@@ -396,7 +397,7 @@ def on(what, *parts):
 
 def two_on_one_slot(t):
     """Two servers of the list, each with a store of its own, use one slot: the client notices, and uses one of them."""
-    servers = [Firnd(t, t.state(f"own{i}"), "--worker", "7", "--name", f"own{i}", env={**SANITIZED, "FIRN_TEST_MACHINE": f"m{i}"})
+    servers = [Firnd(t, t.state(f"own{i}"), "--worker", "7", "--name", f"own{i}", env={"FIRN_TEST_MACHINE": f"m{i}"})
                for i in range(2)]
     for s in servers:
         s.wait_ready()

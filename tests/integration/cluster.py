@@ -275,13 +275,14 @@ def restored(t):
             for i in range(3):
                 ids.extend(int(x) for x in f.minted(c.snowflake[i], f"/generate?n={n}")["ids"])
         take(100)
-        before = c.status(0)["cluster"]
+        before, members = c.status(0)["cluster"], {m["id"] for m in c.status(0)["members"]}
         c.snapshot(t.state("copy"))
         take(5000)
         c.restore(t.state("copy"))
         take(5000)
         t.equal(len(set(ids)), len(ids), "IDs are distinct; how many")
         t.check(c.status(0)["cluster"] != before, "it is another incarnation")
+        t.equal(members & {m["id"] for m in c.status(0)["members"]}, set(), "members that the old cluster knows")
         p = subprocess.run([os.path.join(t.bin, "firn"), "admin", "doctor", "--store", c.url("")],
                            capture_output=True, text=True, timeout=90, check=False)
         t.equal(p.returncode, 0, f"firn admin doctor, by raft://: {p.stdout} {p.stderr}")

@@ -55,12 +55,15 @@ int log_append(struct log *l, uint64_t term, enum core_type type, const char *by
                 last);
     if (!room_for_one(l))
         return FIRN_ENOMEM;
-    char *copy = NULL;
-    if (len > 0 && !(copy = malloc(len)))
+    struct core_entry *e = &l->entry[l->head + l->count];
+    char *copy = len > 0 ? malloc(len) : NULL;
+    if (len > 0 && !copy)
         return FIRN_ENOMEM;
-    if (len > 0)
+    if (copy)
         memcpy(copy, bytes, len);
-    l->entry[l->head + l->count++] = (struct core_entry){ last + 1, term, type, copy, len };
+    *e = (struct core_entry){ last + 1, term, type, NULL, len };
+    e->bytes = copy;
+    l->count++;
     return 0;
 }
 
