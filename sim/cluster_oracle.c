@@ -277,6 +277,8 @@ void k_look(struct member *m)
     if (term < m->term)
         violate(k.w, "term", "member %" PRIu64 " goes back from term %" PRIu64 " to %" PRIu64,
                 m->id, m->term, term);
+    if (core_impossible(m->core) > 0)
+        violate(k.w, "impossible", "member %" PRIu64 " got what no leader can have sent", m->id);
     if (state == CORE_LEADER && (m->state != CORE_LEADER || term != m->term))
         look_leader(m);
     sometimes.rc_stepped_down += m->state == CORE_LEADER && state != CORE_LEADER && term == m->term;

@@ -100,10 +100,13 @@ void identity_note_restore(struct node *n)
     name_folder(n, folder);
     snprintf(self, sizeof self, "%s/member", n->self.dir);
     snprintf(path, sizeof path, "%s/restored", n->self.dir);
-    if (write_self(n, self, &d) != 0 || /* the address may have changed */
-        write_file(n, path, &d, "%s", folder) != 0)
+    bool before = n->self.restored; /* the disk is full: at the next tick again */
+    n->self.restored = write_self(n, self, &d) != 0 || /* the id is new, the address may be */
+                       write_file(n, path, &d, "%s", folder) != 0;
+    if (n->self.restored && !before)
         node_say(n, NODE_WARN, "restore_not_noted",
-                 "cause=%s cure=remove cluster.restore from the settings before the next start",
+                 "cause=%s cure=free disk space before the next start: this member goes on trying, "
+                 "and has no id in its cluster without the note",
                  d.text);
 }
 

@@ -113,7 +113,7 @@ static void take_snapshot(struct member *m)
 {
     uint64_t every = m->opts.snapshot_every ? m->opts.snapshot_every : SNAPSHOT_EVERY;
     uint64_t keep = m->opts.snapshot_keep ? m->opts.snapshot_keep : SNAPSHOT_KEEP;
-    if (m->health.stopped || m->health.stalled ||
+    if (m->health.stopped || m->health.stalled || core_snapshotting(m->core) ||
         core_applied(m->core) - core_snapshot_index(m->core) < every)
         return;
     size_t len = fsm_snapshot_size(&m->fsm);
@@ -173,9 +173,24 @@ static void hold_back(const struct member *m, struct core_message *msg)
         msg->entries = 0;
 }
 
+/* A voter takes nothing from another cluster, which may know its id (a member that was added there
+ * by mistake, or a copy of the folder): it would follow a leader with another log. Once its
+ * configuration is committed, every entry before it is applied, so the incarnation is the cluster's;
+ * a member that is catching up may still have an earlier one. */
+static bool of_another_cluster(const struct member *m, uint64_t cluster)
+{
+    const struct core_member *me = config_member(core_config(m->core), m->self.id);
+    return me && me->role == CORE_VOTER && !core_changing(m->core) && cluster != 0 &&
+           m->fsm.incarnation != 0 && cluster != m->fsm.incarnation;
+}
+
 void member_message(struct member *m, const struct frame *f, uint64_t from)
 {
     struct core_message msg;
+    if (of_another_cluster(m, f->number)) {
+        m->strangers++;
+        return;
+    }
     if (m->health.stopped || message_read(f->body, f->len, &msg, &m->message_room) != 0 ||
         msg.from != from)
         return;
@@ -260,6 +275,14 @@ void member_tick(struct member *m)
         watch_disk(m);
     }
     check_indexes(m);
+    if (core_impossible(m->core) + m->strangers != m->impossible) {
+        m->impossible = core_impossible(m->core) + m->strangers;
+        member_say(m, NODE_ERROR, "impossible_message",
+                   "count=%" PRIu64 " cause=a peer sends what no member of this cluster can "
+                   "send: it belongs to another cluster, or has a bug cure=stop or remove it; its "
+                   "messages are dropped",
+                   m->impossible);
+    }
     peers_tick(m);
     watch_tick(m);
     view_tick(m);

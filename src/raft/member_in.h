@@ -150,6 +150,8 @@ struct member_join { /* asking to become a member */
     struct wire *wire;
     uint64_t retry_ms; /* of now_ms */
     bool founding;     /* asks first whether there is a cluster; see cluster.init */
+    uint64_t none;     /* a bit for each of `members` that has answered that it knows none */
+    bool waits;        /* was logged */
 };
 
 struct member_removal { /* asking whether this member was removed */
@@ -185,6 +187,8 @@ struct member {
     struct member_join join;
     struct member_removal removal;
     struct peer peer[PEERS_MAX];
+    uint64_t strangers;  /* messages from another cluster, dropped */
+    uint64_t impossible; /* these and core_impossible(), as it was logged last */
     struct core_message_room message_room;
     struct node_view view;
 };

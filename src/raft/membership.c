@@ -310,16 +310,29 @@ void membership_change(struct member *m, struct request *q)
 
 /* ---- joining, and founding ---- */
 
+static uint64_t all_of(size_t members)
+{
+    return members < 64 ? (UINT64_C(1) << members) - 1 : UINT64_MAX;
+}
+
 static void join_end(struct member *m)
 {
     firn_assert(m->opts.join_n > 0);
     m->join.wire = NULL;
     m->join.next++; /* wraps around the list */
     m->join.retry_ms = m->now_ms + JOIN_EVERY_MS;
-    if (m->join.founding && m->join.next >= m->opts.join_n) {
+    if (!m->join.founding || m->join.next < m->opts.join_n)
+        return;
+    if (m->join.none == all_of(m->opts.join_n)) {
         member_say(m, NODE_INFO, "cluster_begun",
                    "cause=cluster.init is set, and no member of cluster.join knows a cluster");
         member_found(m);
+    } else if (!m->join.waits) { /* one that does not answer may know a cluster */
+        m->join.waits = true;
+        member_say(m, NODE_WARN, "cluster_not_begun",
+                   "cause=cluster.init is set, and not all of cluster.join have answered that they "
+                   "know no cluster cure=start them; if there never was a cluster, this member may "
+                   "also begin it with cluster.init alone");
     }
 }
 
@@ -341,7 +354,10 @@ static void join_answered(struct member *m, const struct frame *f)
     struct frame_in in = { f->body, f->len, false };
     struct frame_answer a;
     struct status_seen s;
-    if (m->join.founding && status_read(m, f, &s) && s.cluster_known) {
+    bool read = m->join.founding && status_read(m, f, &s);
+    if (read && !s.cluster_known) {
+        m->join.none |= UINT64_C(1) << m->join.next % m->opts.join_n % 64;
+    } else if (read) {
         m->join.founding = false;
         member_say(m, NODE_WARN, "init_ignored",
                    "cause=cluster.init is set, this folder has no data, and %s knows a cluster: "

@@ -126,6 +126,8 @@ static void on_tick(uv_timer_t *t)
     member_tick(n->member);
     if (!n->self.log_begun && disk_saved(n->disk) > 0)
         identity_note_log(n);
+    if (n->self.restored)
+        identity_note_restore(n);
     pthread_mutex_lock(&n->published.mutex);
     n->published.view = *member_view(n->member);
     pthread_mutex_unlock(&n->published.mutex);

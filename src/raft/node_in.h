@@ -27,6 +27,7 @@ struct node_identity { /* identity.c: what the folder says */
     int lock_fd;
     bool newcomer;  /* the folder was made by this start */
     bool log_begun; /* the log has something: it must be there at the next start */
+    bool restored;  /* and that could not be noted yet */
 };
 
 struct node_published { /* for other threads */

@@ -452,7 +452,7 @@ void member_pump(struct member *m)
     else if (!m->proposals.naming && (m->fsm.incarnation == 0 || m->opts.restore))
         member_name_cluster(m);
     while (leads(m) && check_passed(m) && m->proposals.under_way < PROPOSALS_MAX &&
-           member_may_write(m)) {
+           (!m->opts.restore || m->proposals.naming) && member_may_write(m)) {
         uint64_t before = m->proposals.entries;
         member_propose(m);
         firn_assert(m->proposals.under_way <= PROPOSALS_MAX, "under_way=%u",

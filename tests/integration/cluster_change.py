@@ -140,10 +140,13 @@ def no_second_cluster(t):
     with Cluster(t, "second", 3) as c:
         join = ("--cluster-init", "--cluster-fresh", "--cluster-join", f"{c.endpoints[1]},{c.endpoints[2]}")
         c.spawn(0, *join)
+        f.wait_for("a word on why it waits", lambda: "cluster_not_begun" in c.log(0))
+        c.spawn(1, "--cluster-join", c.endpoints[0])
+        f.wait_for("the second to look for the first", lambda: "join_" in c.log(1))
+        t.check("cluster_begun" not in c.log(0), "one has not answered yet, and may know a cluster")
+        c.spawn(2, "--cluster-join", c.endpoints[0])
         c.wait([0])
         t.check("cluster_begun" in c.log(0), "no other one knows a cluster, so it begins one")
-        for i in (1, 2):
-            c.spawn(i, "--cluster-join", c.endpoints[0])
         c.members(3)
         c.wait(range(3))
         before, old = c.status(1)["cluster"], c.id_of(0)

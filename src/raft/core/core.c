@@ -271,6 +271,10 @@ static bool terms(struct core *c, const struct core_message *m)
                                                .total = m->total });
             return false;
         }
+        if (!follow_possible(c, m)) {
+            c->impossible++;
+            return false;
+        }
         return true;
     case MESSAGE_VOTE_RESULT:
         if (m->pre && m->ok)
@@ -281,7 +285,8 @@ static bool terms(struct core *c, const struct core_message *m)
     case MESSAGE_TIMEOUT_NOW:
         break;
     }
-    if (m->term > c->term)
+    /* What answers no question of ours tells nothing. */
+    if (m->term > c->term && core_find_peer(c, m->from))
         election_follow(c, m->term, 0);
     return m->term == c->term;
 }
@@ -511,6 +516,16 @@ uint64_t core_committed(const struct core *c)
 uint64_t core_applied(const struct core *c)
 {
     return c->applied;
+}
+
+uint64_t core_impossible(const struct core *c)
+{
+    return c->impossible;
+}
+
+bool core_snapshotting(const struct core *c)
+{
+    return c->waiting != NULL;
 }
 
 uint64_t core_snapshot_index(const struct core *c)

@@ -250,6 +250,9 @@ uint64_t core_first(const struct core *c); /* of the first entry that the log ha
 uint64_t core_committed(const struct core *c);
 uint64_t core_applied(const struct core *c);
 uint64_t core_snapshot_index(const struct core *c);
+bool core_snapshotting(const struct core *c); /* one is not saved yet: core_snapshot() waits */
+/* Messages that no leader can have sent, dropped: a peer has a bug, or is no member. */
+uint64_t core_impossible(const struct core *c);
 uint32_t core_election_ms(const struct core *c);
 bool core_entry_at(const struct core *c, uint64_t index, struct core_entry *out);
 const struct core_config *core_config(const struct core *c); /* the newest in the log */

@@ -124,6 +124,7 @@ struct core {
     bool snapshot_again;   /* the disk's log does not match its snapshot: save it again */
 
     uint64_t commit, applied;
+    uint64_t impossible; /* messages of that kind that were dropped */
 
     enum core_state state;
     bool pre, transferred; /* of a candidate: only asks; the leader told it to */
@@ -201,6 +202,9 @@ void lead_heard_now(struct core *c, struct peer *p);
 
 /* ---- follow.c: the follower's side ---- */
 
+/* False: no leader of that term can have sent it: this term has another one, or it contradicts an
+ * entry that is committed. The sender has a bug, or is a stranger who has the port. */
+bool follow_possible(const struct core *c, const struct core_message *m);
 void follow_append(struct core *c, const struct core_message *m);
 bool follow_send(struct core *c, struct core_message *out);
 

@@ -10,11 +10,35 @@
  */
 #include "raft/core/core_in.h"
 
+/* Differs from our log, at or before `fixed`. */
+static bool differs(const struct core *c, uint64_t index, uint64_t term, uint64_t fixed)
+{
+    return index >= c->log.base && index <= min64(fixed, log_last(&c->log)) &&
+           log_term(&c->log, index) != term;
+}
+
+bool follow_possible(const struct core *c, const struct core_message *m)
+{
+    bool ours = m->term == c->term;
+    if (CORE_MUTANT(rc_old_leader) || m->term < c->term)
+        return true;
+    if (ours && (c->state == CORE_LEADER || (c->term_leader != 0 && c->term_leader != m->from)))
+        return false;
+    if (m->type != MESSAGE_APPEND)
+        return true;
+    uint64_t fixed = ours ? max64(c->commit, c->proved) : c->commit;
+    if (differs(c, m->index, m->index_term, fixed))
+        return false;
+    for (size_t i = 0; i < m->entries; i++)
+        if (differs(c, m->entry[i].index, m->entry[i].term, fixed))
+            return false;
+    return true;
+}
+
 /* The leader continues behind the index that we name. */
 static void refuse(struct core *c, const struct core_message *m)
 {
     uint64_t last = log_last(&c->log), hint = min64(last, m->index - 1);
-    firn_assert(m->index > c->commit, "the leader lacks the committed entry %" PRIu64, m->index);
     if (m->index <= last) { /* go on before the whole term that differs */
         uint64_t term = log_term(&c->log, m->index);
         while (hint > c->commit && log_term(&c->log, hint) == term)
@@ -51,8 +75,7 @@ static uint64_t to_acknowledge(const struct core *c)
 
 void follow_append(struct core *c, const struct core_message *m)
 {
-    firn_assert(c->state != CORE_LEADER || m->term > c->term || CORE_MUTANT(rc_old_leader),
-                "two leaders in term %" PRIu64 ": %" PRIu64 " and this one", m->term, m->from);
+    firn_assert(follow_possible(c, m));
     election_follow(c, m->term, m->from);
     bool asked = m->round > c->ack_round;
     c->ack_round = max64(c->ack_round, m->round);

@@ -108,8 +108,7 @@ static bool collect(struct core *c, const struct core_message *m)
 
 void snapshot_receive(struct core *c, const struct core_message *m)
 {
-    firn_assert(c->state != CORE_LEADER || m->term > c->term || CORE_MUTANT(rc_old_leader),
-                "two leaders in term %" PRIu64 ": %" PRIu64 " and this one", m->term, m->from);
+    firn_assert(follow_possible(c, m));
     election_follow(c, m->term, m->from);
     if (c->waiting && c->waiting_received)
         return;

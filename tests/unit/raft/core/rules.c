@@ -206,6 +206,37 @@ T_TEST(acknowledges_only_what_the_leader_showed)
     cluster_free(k);
 }
 
+T_TEST(what_no_leader_can_send_is_dropped)
+{
+    struct cluster *k = one_of("123");
+    struct core *c;
+    struct core_entry other = { .index = 3, .term = 3, .type = ENTRY_DATA, .bytes = "x", .len = 1 };
+    for (unsigned i = 0; i < 4; i++)
+        on_disk(k, 1, ENTRY_DATA, NULL);
+    start(k, 1);
+    c = k->m[1].c;
+    hear(k, append(2, 2, 4, 1, 4, NULL, 0));
+    T_EQ(core_committed(c), 4);
+    hear(k, append(3, 2, 4, 1, 4, NULL, 0)); /* another leader of this term */
+    T_EQ(core_impossible(c), 1);
+    T_EQ(core_leader(c), 2);
+    hear(k, append(3, 3, 3, 2, 4, NULL, 0));   /* another entry before its first */
+    hear(k, append(3, 3, 2, 1, 4, &other, 1)); /* another entry in place of a committed one */
+    T_EQ(core_impossible(c), 3);
+    hear(k, (struct core_message){ .type = MESSAGE_APPEND_RESULT, .from = 77, .term = 9 });
+    T_EQ(core_term(c), 2, "the answer of one that was not asked");
+    T_EQ(core_last(c), 5);
+    cluster_free(k);
+    k = one_of("123");
+    start(k, 1);
+    let_lead(k);
+    c = k->m[1].c;
+    hear(k, append(2, core_term(c), 1, 1, 1, NULL, 0));
+    T_EQ(core_impossible(c), 1);
+    T_EQ(core_state(c), CORE_LEADER);
+    cluster_free(k);
+}
+
 T_TEST(saves_overtaken_by_a_truncation_do_not_count)
 {
     struct cluster *k = one_of("123");
