@@ -21,7 +21,8 @@
 
 static struct t_test *first, **tail = &first;
 static jmp_buf on_failure;
-static uint64_t seed, state;
+static uint64_t seed;
+static _Thread_local uint64_t state;
 static int passed, failed;
 
 void t_register(struct t_test *t)

@@ -135,10 +135,19 @@ static bool has_file(const struct member *m, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* It has been in a cluster: a member that was started and never joined one has neither file. */
+/* It has been in a cluster: the file of a member that never was says nothing of a log
+ * (src/raft/identity.c). */
 static bool has_data(const struct member *m)
 {
-    return has_file(m, "vote") || has_file(m, "log/0000000000000001-0000000000000001");
+    char path[SITE_PATH_BUF + 64], line[512];
+    bool begun = false;
+    snprintf(path, sizeof path, "%s/raft/member", m->dir);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        begun |= strcmp(line, "log begun\n") == 0;
+    if (f)
+        fclose(f);
+    return begun;
 }
 
 /* When any member has data, no member begins a new cluster: its tickets would begin again. Then
