@@ -175,8 +175,8 @@ static void hold_back(const struct member *m, struct core_message *msg)
 
 /* A voter takes nothing from another cluster, which may know its id (a member that was added there
  * by mistake, or a copy of the folder): it would follow a leader with another log. Once its
- * configuration is committed, every entry before it is applied, so the incarnation is the cluster's;
- * a member that is catching up may still have an earlier one. */
+ * configuration is committed, every entry before it is applied, so the incarnation is the
+ * cluster's; a member that is catching up may still have an earlier one. */
 static bool of_another_cluster(const struct member *m, uint64_t cluster)
 {
     const struct core_member *me = config_member(core_config(m->core), m->self.id);
