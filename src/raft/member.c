@@ -173,24 +173,9 @@ static void hold_back(const struct member *m, struct core_message *msg)
         msg->entries = 0;
 }
 
-/* A voter takes nothing from another cluster, which may know its id (a member that was added there
- * by mistake, or a copy of the folder): it would follow a leader with another log. Once its
- * configuration is committed, every entry before it is applied, so the incarnation is the
- * cluster's; a member that is catching up may still have an earlier one. */
-static bool of_another_cluster(const struct member *m, uint64_t cluster)
-{
-    const struct core_member *me = config_member(core_config(m->core), m->self.id);
-    return me && me->role == CORE_VOTER && !core_changing(m->core) && cluster != 0 &&
-           m->fsm.incarnation != 0 && cluster != m->fsm.incarnation;
-}
-
 void member_message(struct member *m, const struct frame *f, uint64_t from)
 {
     struct core_message msg;
-    if (of_another_cluster(m, f->number)) {
-        m->strangers++;
-        return;
-    }
     if (m->health.stopped || message_read(f->body, f->len, &msg, &m->message_room) != 0 ||
         msg.from != from)
         return;
@@ -275,8 +260,8 @@ void member_tick(struct member *m)
         watch_disk(m);
     }
     check_indexes(m);
-    if (core_impossible(m->core) + m->strangers != m->impossible) {
-        m->impossible = core_impossible(m->core) + m->strangers;
+    if (core_impossible(m->core) != m->impossible) {
+        m->impossible = core_impossible(m->core);
         member_say(m, NODE_ERROR, "impossible_message",
                    "count=%" PRIu64 " cause=a peer sends what no member of this cluster can "
                    "send: it belongs to another cluster, or has a bug cure=stop or remove it; its "

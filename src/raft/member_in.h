@@ -187,8 +187,7 @@ struct member {
     struct member_join join;
     struct member_removal removal;
     struct peer peer[PEERS_MAX];
-    uint64_t strangers;  /* messages from another cluster, dropped */
-    uint64_t impossible; /* these and core_impossible(), as it was logged last */
+    uint64_t impossible; /* core_impossible(), as it was logged last */
     struct core_message_room message_room;
     struct node_view view;
 };

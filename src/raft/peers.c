@@ -157,7 +157,7 @@ void peers_send(struct member *m, const struct core_message *msg)
     if (!w || wire_unsent(w) > UNSENT_BYTES_MAX || (answers && check_differs(m)))
         return;
     struct frame_out o = { .p = m->requests.room, .cap = FRAME_RAFT_MAX };
-    frame_begin(&o, FRAME_RAFT, 0, 0, m->fsm.incarnation);
+    frame_begin(&o, FRAME_RAFT, 0, 0, 0);
     size_t len = message_write(msg, o.p + o.len, o.cap - o.len);
     firn_assert(len > 0, "a message of type %d does not fit", (int)msg->type);
     o.len += len;

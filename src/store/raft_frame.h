@@ -14,8 +14,7 @@
  *   IDENTITY (empty)
  *   STATUS   u8 of frame_status
  *   CHANGE   u8 what, u64 member, text address
- *   RAFT     a message of raft/core/core.h, between members; `number` is the cluster's
- *            incarnation, 0: not known yet
+ *   RAFT     a message of raft/core/core.h, between members
  *   REPLY    i32 result, u64 index, u64 now_ms; then where result is 0
  *     READ     text value
  *     CAS      u32 count, { u8 0, or u8 1 for a conflict and text what is there instead }
