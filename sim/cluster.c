@@ -15,6 +15,7 @@
  * over.
  */
 #include "cluster_in.h"
+#include "member_in.h"
 
 enum { HEAL_US = 60000000, HEAL_STEP_US = 20000, HEAL_OPS = 100 };
 
@@ -48,7 +49,7 @@ static void split(unsigned set, int64_t ms)
 static void inject_cluster(const struct fault *f)
 {
     unsigned x = f->node % MACHINES;
-    struct member *m = &k.member[x];
+    struct kmember *m = &k.member[x];
     int64_t us = f->arg * 1000;
     sometimes.fault[f->kind]++;
     trace(k.w, "fault %s %u %lld", fault_name[f->kind], f->node, (long long)f->arg);
@@ -60,6 +61,8 @@ static void inject_cluster(const struct fault *f)
         k.late_us[x] = us;
         break;
     case FAULT_rc_repeat:
+        if (k.c.whole) /* TCP repeats nothing; a connection breaks */
+            wires_break(m);
         k.repeat_us[x] = us;
         break;
     case FAULT_rc_cut:
@@ -79,6 +82,7 @@ static void inject_cluster(const struct fault *f)
         break;
     case FAULT_rc_clock:
         k_clock(m, f->arg);
+        m->wall_us += (f->arg - 1000) * 1000000; /* and the wall clock steps */
         break;
     case FAULT_rc_kill:
         k_crash(m, false, us);
@@ -108,11 +112,15 @@ static void inject_cluster(const struct fault *f)
 
 /* ---- events ---- */
 
-static void happen_to(struct member *m, struct kevent *e)
+static void happen_to(struct kmember *m, struct kevent *e)
 {
     switch (e->kind) {
     case K_TICK:
         k_at(k_now() + TICK_US, K_TICK, e->who, m->life, NULL);
+        if (m->whole) {
+            whole_tick(m);
+            break;
+        }
         core_tick(m->core, k_local_ms(m));
         k_after(m);
         break;
@@ -134,7 +142,7 @@ static void happen_to(struct member *m, struct kevent *e)
 
 static void happen(struct kevent *e)
 {
-    struct member *m = e->who < MACHINES ? &k.member[e->who] : NULL;
+    struct kmember *m = e->who < MACHINES ? &k.member[e->who] : NULL;
     const struct client *c = e->who < CLIENTS ? &k.client[e->who] : NULL;
     bool mine = (e->kind != K_TICK && e->kind != K_DISK) || e->token == m->life;
     switch (e->kind) {
@@ -167,6 +175,16 @@ static void happen(struct kevent *e)
         if (c->busy && e->token == c->r.call)
             k_retry(e->who);
         break;
+    case K_SETTLE:
+    case K_CONNECT:
+    case K_WIRE:
+    case K_SILENT:
+    case K_TAKE:
+    case K_ANSWER:
+    case K_WAKE:
+        if (!whole_happen(e))
+            return;
+        break;
     case K_OPERATE:
         k_at(k_now() + 5000 + (int64_t)rand_below(&k.rng, 60000), K_OPERATE, 0, 0, NULL);
         k_operate();
@@ -176,7 +194,7 @@ static void happen(struct kevent *e)
         break;
     }
     free(e->letter);
-    for (unsigned i = 0; i < MACHINES && e->kind >= K_OPERATE; i++)
+    for (unsigned i = 0; i < MACHINES && e->kind >= K_SETTLE; i++)
         if (k.member[i].up && k.member[i].dying)
             k_crash(&k.member[i], true, 100000);
 }
@@ -202,20 +220,20 @@ static void end_faults(void)
     memset(k.repeat_us, 0, sizeof k.repeat_us);
     memset(k.cut_until, 0, sizeof k.cut_until);
     for (unsigned i = 0; i < MACHINES; i++) {
-        struct member *m = &k.member[i];
+        struct kmember *m = &k.member[i];
         m->full_until = m->slow_until = m->paused_until = m->dies_in = 0;
         k_clock(m, rand_between(&k.rng, 970, 1030));
         k_boot(m);
     }
     k.errands = 0;
     k.ops_max = k.ops + HEAL_OPS < OPS_MAX ? k.ops + HEAL_OPS : OPS_MAX;
-    for (unsigned i = 0; i < CLIENTS; i++)
+    for (unsigned i = 0; i < CLIENTS && !k.c.whole; i++)
         if (!k.client[i].busy)
             k_begin(i);
 }
 
 /* An operator removes the members whose machines are lost. */
-static void remove_dead(const struct member *leader)
+static void remove_dead(const struct kmember *leader)
 {
     const struct core_config *c = core_config(leader->core);
     for (unsigned i = 0; i < c->count && k.errands == 0; i++)
@@ -223,11 +241,11 @@ static void remove_dead(const struct member *leader)
             k_errand(ERRAND_REMOVE, c->member[i].id);
 }
 
-static const struct member *healed_leader(void)
+static const struct kmember *healed_leader(void)
 {
-    const struct member *leader = NULL;
+    const struct kmember *leader = NULL;
     for (unsigned i = 0; i < MACHINES; i++) {
-        const struct member *m = &k.member[i];
+        const struct kmember *m = &k.member[i];
         if (m->up && core_settled(m->core) && (!leader || m->term > leader->term))
             leader = m;
     }
@@ -236,7 +254,7 @@ static const struct member *healed_leader(void)
 
 static const char *not_healed(void)
 {
-    const struct member *leader = healed_leader();
+    const struct kmember *leader = healed_leader();
     if (!leader)
         return "no member leads";
     if (k.healed_writes == 0)
@@ -247,7 +265,7 @@ static const char *not_healed(void)
     if (k.healed_index == 0)
         k.healed_index = core_committed(leader->core);
     for (unsigned i = 0; i < c->count; i++) {
-        const struct member *m = k_member(c->member[i].id);
+        const struct kmember *m = k_member(c->member[i].id);
         if (k.id[c->member[i].id].dead) {
             remove_dead(leader);
             return "a member whose machine is lost is not removed";
@@ -255,7 +273,7 @@ static const char *not_healed(void)
         if (!m || !m->up || m->applied < k.healed_index)
             return "a member has not caught up";
     }
-    return NULL;
+    return k.c.whole ? whole_not_healed(c) : NULL;
 }
 
 static void heal(void)
@@ -279,7 +297,9 @@ static void heal(void)
 
 static void begin(void)
 {
-    k.first = k.c.alone ? 1 : k.c.members;
+    if (k.c.whole)
+        firnds_reset();
+    k.first = k.c.alone || k.c.whole ? 1 : k.c.members;
     k.config.count = k.first;
     for (unsigned i = 0; i < k.c.members; i++) {
         struct core_member *m = &k.config.member[i];
@@ -295,13 +315,16 @@ static void begin(void)
     }
     for (unsigned i = 0; i < k.c.members; i++) {
         k.member[i].id = i + 1;
+        k.member[i].founder = i == 0;
         k_boot(&k.member[i]);
-        if (i >= k.first) {
+        if (i >= k.first && !k.c.whole) {
             k_errand(ERRAND_ADD, i + 1);
             k_errand(ERRAND_PROMOTE, i + 1);
         }
     }
-    for (unsigned i = 0; i < CLIENTS; i++)
+    for (unsigned i = 0; k.c.whole && i < CLIENTS; i++)
+        whole_client_begin(i);
+    for (unsigned i = 0; i < CLIENTS && !k.c.whole; i++)
         k_at((int64_t)rand_below(&k.rng, 300000), K_BEGIN, i, 0, NULL);
     k_at(10000, K_OPERATE, 0, 0, NULL);
     for (size_t i = 0; i < k.w->plan->count; i++)
@@ -310,12 +333,16 @@ static void begin(void)
 
 static void end(void)
 {
+    whole_clients_end();
     for (unsigned i = 0; i < MACHINES; i++) {
         k_forget(&k.member[i]);
+        free(k.member[i].twin);
+        free(k.member[i].wires);
         free(k.member[i].disk.entry);
         k_folder_free(&k.member[i]);
     }
     k_clear();
+    wires_clear();
 }
 
 void cluster_world_run(struct world *w, struct plan *plan)
@@ -333,7 +360,7 @@ void cluster_world_run(struct world *w, struct plan *plan)
     k.events_room = room;
     k.w = w;
     k_oracle_reset();
-    cluster_configure(&k.c, plan->config.seed);
+    cluster_configure(&k.c, &plan->config);
     k.rng = rand_split(k.c.seed, 22);
     k.ops_max = OPS_MAX - HEAL_OPS - CLIENTS;
     sometimes.rc_five += k.c.members == 5;
@@ -341,6 +368,8 @@ void cluster_world_run(struct world *w, struct plan *plan)
     until(k.c.end_us);
     if (!w->failed)
         heal();
+    if (!w->failed && k.c.whole)
+        whole_clients_stop();
     if (!w->failed)
         k_check_history();
     end();

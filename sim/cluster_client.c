@@ -13,8 +13,10 @@ enum { STATES_MAX = 2000000 };
 
 struct firn_slice k_key(unsigned reg)
 {
-    static const char *const name[REGISTERS] = { "tickets/a", "tickets/b", "tickets/c" };
-    return firn_slice(name[reg], strlen(name[reg]));
+    /* The store puts its space and a NUL before a key. */
+    static const char name[REGISTERS][11] = { "\0tickets/a", "\0tickets/b", "\0tickets/c" };
+    size_t skip = k.c.whole ? 0 : 1;
+    return firn_slice(name[reg] + skip, sizeof name[reg] - skip);
 }
 
 uint32_t k_value(const struct fsm *f, unsigned reg)
@@ -126,7 +128,7 @@ void k_retry(unsigned n)
     ask(n);
 }
 
-void k_answer(struct member *m, const struct waiting *x, int result)
+void k_answer(struct kmember *m, const struct waiting *x, int result)
 {
     struct letter *l = calloc(1, sizeof *l);
     if (!l)
@@ -136,7 +138,7 @@ void k_answer(struct member *m, const struct waiting *x, int result)
     l->result = result;
     l->value = k_value(&m->fsm, x->r.reg);
     l->requests = m->fsm.requests;
-    struct member *leader = core_leader(m->core) ? k_member(core_leader(m->core)) : NULL;
+    struct kmember *leader = core_leader(m->core) ? k_member(core_leader(m->core)) : NULL;
     l->machine = leader && leader != m ? k_machine(leader) : some_machine();
     if (!k.healing && rand_below(&k.rng, 1000) < k.c.loss_pm)
         free(l);
@@ -209,7 +211,7 @@ void k_reply(const struct letter *l)
 void k_check_history(void)
 {
     static struct lin_op op[OPS_MAX];
-    const struct member *at = NULL;
+    const struct kmember *at = NULL;
     for (unsigned i = 0; i < CLIENTS; i++)
         if (k.client[i].busy) {
             k.client[i].doubt = true;
@@ -219,7 +221,7 @@ void k_check_history(void)
         if (k.member[i].up && (!at || k.member[i].applied > at->applied))
             at = &k.member[i];
     for (unsigned reg = 0; reg < REGISTERS && at; reg++) {
-        uint32_t last = k_value(&at->fsm, reg);
+        uint32_t last = k_value(k_fsm(at), reg);
         for (uint32_t t = 1; t < TICKETS_MAX; t++) {
             if (k.given[reg][t] && t > last && !k.stuck)
                 violate(k.w, "lost", "ticket %u of register %u was given, the last is %u", t, reg,

@@ -6,6 +6,7 @@
  * folder in memory (cluster_folder.c); the image of the disk is what it must then have.
  */
 #include "cluster_in.h"
+#include "member_in.h"
 
 static char *copy_of(const char *p, size_t len)
 {
@@ -17,12 +18,12 @@ static char *copy_of(const char *p, size_t len)
     return c;
 }
 
-uint64_t k_disk_last(const struct member *m)
+uint64_t k_disk_last(const struct kmember *m)
 {
     return m->disk.first + m->disk.entries - 1;
 }
 
-bool k_disk_has(const struct member *m, uint64_t index, uint64_t term)
+bool k_disk_has(const struct kmember *m, uint64_t index, uint64_t term)
 {
     const struct image_of_disk *d = &m->disk;
     if (index >= d->first && index < d->first + d->entries)
@@ -61,7 +62,7 @@ static void save_done(struct save *v)
     *v = (struct save){ 0 };
 }
 
-static void forget_saves(struct member *m)
+static void forget_saves(struct kmember *m)
 {
     for (size_t i = 0; i < m->queued; i++)
         save_done(&m->queue[i]);
@@ -69,7 +70,7 @@ static void forget_saves(struct member *m)
     m->stage = DISK_IDLE;
 }
 
-static void put_on_disk(struct member *m, const struct save *v)
+static void put_on_disk(struct kmember *m, const struct save *v)
 {
     struct image_of_disk *d = &m->disk;
     d->term = v->s.term;
@@ -98,7 +99,7 @@ static void put_on_disk(struct member *m, const struct save *v)
     }
 }
 
-void k_disk_take(struct member *m, const struct core_save *s)
+void k_disk_take(struct kmember *m, const struct core_save *s)
 {
     if (m->queued == QUEUE_MAX) {
         violate(k.w, "disk", "member %" PRIu64 " has %d saves under way", m->id, QUEUE_MAX);
@@ -133,14 +134,14 @@ void k_disk_take(struct member *m, const struct core_save *s)
     }
 }
 
-static int64_t sync_takes(struct member *m)
+static int64_t sync_takes(struct kmember *m)
 {
     int64_t us = 50 + (int64_t)rand_below(&k.rng, (uint64_t)k.c.sync_us);
     return us + (m->slow_until > k_now() ? m->slow_us : 0);
 }
 
 /* Has the log store write the batch: all of it, or up to where the power goes. */
-static bool write_batch(struct member *m, size_t batch)
+static bool write_batch(struct kmember *m, size_t batch)
 {
     struct firn_diag d;
     for (size_t i = 0; i < batch; i++)
@@ -151,11 +152,24 @@ static bool write_batch(struct member *m, size_t batch)
     return log_store_write(m->store, &d) == 0;
 }
 
-void k_disk_step(struct member *m)
+/* 0: nothing more than before. */
+static void saved(struct kmember *m, uint64_t number)
+{
+    if (m->whole) {
+        whole_saved(m, number);
+        return;
+    }
+    if (number)
+        core_saved(m->core, number, k_local_ms(m));
+    k_after(m);
+}
+
+void k_disk_step(struct kmember *m)
 {
     unsigned machine = k_machine(m);
     if (m->stage == DISK_WRITING && m->full_until > k_now() && !m->files) {
         sometimes.rc_disk_full++;
+        m->full = true;
         k_at(k_now() + 20000, K_DISK, machine, m->life, NULL);
         return;
     }
@@ -168,17 +182,17 @@ void k_disk_step(struct member *m)
         m->batch = m->queued;
         m->stage = DISK_SYNCING;
         k_at(k_now() + sync_takes(m), K_DISK, machine, m->life, NULL);
-        if (SIM_MUTANT(rc_sync_skipped)) {
-            core_saved(m->core, m->queue[m->batch - 1].s.number, k_local_ms(m));
-            k_after(m);
-        }
+        if (SIM_MUTANT(rc_sync_skipped))
+            saved(m, m->queue[m->batch - 1].s.number);
         break;
     case DISK_SYNCING:
         if (m->files && !write_batch(m, m->batch)) {
             sometimes.rc_disk_full += !m->dying;
+            m->full = true;
             k_at(k_now() + 20000, K_DISK, machine, m->life, NULL);
             break;
         }
+        m->full = false;
         for (size_t i = 0; i < m->batch; i++)
             put_on_disk(m, &m->queue[i]);
         m->stage = DISK_REPORTING;
@@ -194,15 +208,13 @@ void k_disk_step(struct member *m)
         m->stage = m->queued > 0 ? DISK_WRITING : DISK_IDLE;
         if (m->queued > 0)
             k_at(k_now() + 50, K_DISK, machine, m->life, NULL);
-        if (!SIM_MUTANT(rc_sync_skipped))
-            core_saved(m->core, number, k_local_ms(m));
-        k_after(m);
+        saved(m, SIM_MUTANT(rc_sync_skipped) ? 0 : number);
         break;
     }
     }
 }
 
-void k_disk_crash(struct member *m, bool power)
+void k_disk_crash(struct kmember *m, bool power)
 {
     size_t written = m->stage == DISK_SYNCING ? m->batch : 0, kept = written;
     if (m->files) {
@@ -257,7 +269,7 @@ static bool same_state(const struct image_of_disk *d, const struct core_saved_st
 
 /* What the log store has loaded must be what was reported as saved, and of the saves under way
  * some of the first ones. */
-static void compare(struct member *m, const struct core_saved_state *s)
+static void compare(struct kmember *m, const struct core_saved_state *s)
 {
     size_t kept = 0;
     while (!same_state(&m->disk, s) && kept < m->queued)
@@ -268,7 +280,7 @@ static void compare(struct member *m, const struct core_saved_state *s)
     forget_saves(m);
 }
 
-bool k_disk_open(struct member *m, struct core_saved_state *s, struct disk_loaded *loaded)
+bool k_disk_open(struct kmember *m, struct core_saved_state *s, struct disk_loaded *loaded)
 {
     struct firn_diag d = { 0 };
     struct folder f = { &k_folder_calls, m };
@@ -289,7 +301,7 @@ bool k_disk_open(struct member *m, struct core_saved_state *s, struct disk_loade
     return false;
 }
 
-void k_disk_loaded_done(struct member *m, struct disk_loaded *loaded)
+void k_disk_loaded_done(struct kmember *m, struct disk_loaded *loaded)
 {
     if (m->files)
         disk_loaded_done(loaded);
@@ -297,7 +309,7 @@ void k_disk_loaded_done(struct member *m, struct disk_loaded *loaded)
         free(loaded->memory_);
 }
 
-void k_disk_clear(struct member *m)
+void k_disk_clear(struct kmember *m)
 {
     k_disk_crash(m, false);
     forget_saves(m);

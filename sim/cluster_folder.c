@@ -25,13 +25,13 @@ struct kfolder {
     bool stopped; /* the power is gone */
 };
 
-static struct kfolder *folder_of(struct member *m)
+static struct kfolder *folder_of(struct kmember *m)
 {
     return m->files;
 }
 
 /* Below 0: the call fails. */
-static int step(struct member *m, bool writes)
+static int step(struct kmember *m, bool writes)
 {
     struct kfolder *f = folder_of(m);
     if (f->stopped || m->stops_in == 1 || !k_io(m)) {
@@ -243,7 +243,7 @@ static void cut_power(struct kfile *x)
 }
 
 /* What a start finds now: all of it is as good as synced only after a loss of power. */
-void k_folder_crash(struct member *m, bool power)
+void k_folder_crash(struct kmember *m, bool power)
 {
     struct kfolder *f = folder_of(m);
     f->stopped = false;
@@ -263,7 +263,7 @@ void k_folder_crash(struct member *m, bool power)
     }
 }
 
-void k_folder_clear(struct member *m)
+void k_folder_clear(struct kmember *m)
 {
     for (unsigned i = 0; m->files && i < FILES_MAX; i++)
         file_done(&m->files->file[i]);
@@ -271,14 +271,14 @@ void k_folder_clear(struct member *m)
         m->files->stopped = false;
 }
 
-void k_folder_new(struct member *m)
+void k_folder_new(struct kmember *m)
 {
     m->files = calloc(1, sizeof *m->files);
     if (!m->files)
         abort();
 }
 
-void k_folder_free(struct member *m)
+void k_folder_free(struct kmember *m)
 {
     k_folder_clear(m);
     free(m->files);

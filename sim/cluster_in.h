@@ -71,7 +71,7 @@ struct waiting { /* a client's call at a leader */
     unsigned client;
 };
 
-struct member {
+struct kmember {
     uint64_t id;   /* 0: the machine has no member */
     uint32_t life; /* counts starts and ends */
     bool up, retired, dying;
@@ -99,6 +99,15 @@ struct member {
 
     enum core_state state; /* as of the last look */
     uint64_t term, looked; /* looked: committed entries up to here were compared */
+
+    /* In worlds of whole members (member_in.h): `core` is then the member's own. */
+    struct member *whole;
+    struct disk *twin;
+    struct wire_host *wires;
+    uint64_t saved, name; /* saved: what the disk has reported; name: of the cluster, as noted */
+    bool full, founder, standby, settles;
+    bool was_in;     /* it was told that it is a member */
+    int64_t wall_us; /* the wall clock is so far ahead */
 };
 
 /* ---- events and messages (cluster_net.c) ---- */
@@ -112,6 +121,13 @@ enum kevent_kind {
     K_REPLY, /* its answer */
     K_BEGIN, /* a client's next call */
     K_RETRY,
+    K_SETTLE,  /* of a whole member, and on: */
+    K_CONNECT, /* a connection reaches its peer */
+    K_WIRE,    /* what is on its way may have arrived */
+    K_SILENT,  /* the first frame should have */
+    K_TAKE,    /* a request of the member's own process */
+    K_ANSWER,  /* its answer */
+    K_WAKE,    /* a coroutine goes on */
     K_OPERATE,
     K_FAULT,
 };
@@ -152,7 +168,7 @@ struct client {
 
 /* ---- the operator (cluster_operator.c) ---- */
 
-enum errand_kind { ERRAND_ADD, ERRAND_PROMOTE, ERRAND_DEMOTE, ERRAND_REMOVE };
+enum errand_kind { ERRAND_ADD, ERRAND_PROMOTE, ERRAND_DEMOTE, ERRAND_REMOVE, ERRAND_TRANSFER };
 
 struct errand {
     enum errand_kind kind;
@@ -175,6 +191,8 @@ struct entry_truth { /* of an index and a term */
 
 struct id_truth {            /* of a member */
     bool dead;               /* its folder is lost */
+    bool joined;             /* it was a member, as was committed; */
+    unsigned removed;        /* and was removed so often */
     uint64_t term;           /* the highest that it ever told */
     uint8_t voted[TERM_MAX]; /* ids are below 256 */
 };
@@ -183,6 +201,8 @@ struct cluster_config {
     unsigned members, loss_pm, repeat_pm, late_pm; /* per mille of the messages */
     bool alone, sweep; /* alone: one member begins, the others are added */
     bool files;        /* the log store as shipped, on a folder in memory */
+    bool whole, lazy;  /* whole members; which settle once for several inputs */
+    bool firnds;       /* with leases and tickets */
     int64_t latency_us, sync_us, election_ms, call_us, think_us, end_us;
     uint64_t snapshot_every, snapshot_keep;
     uint64_t seed;
@@ -194,7 +214,7 @@ struct cluster_world {
     uint64_t rng, order, next_id;
     bool healing, stuck; /* stuck: a majority of the machines is lost for good */
     unsigned first;      /* so many members begin the cluster */
-    struct member member[MACHINES];
+    struct kmember member[MACHINES];
     struct kevent *event; /* a heap */
     size_t events, events_room;
     int64_t cut_until[MACHINES][MACHINES]; /* from, to */
@@ -228,71 +248,75 @@ static inline int64_t k_now(void)
 }
 
 /* cluster_plan.c */
-void cluster_configure(struct cluster_config *c, uint64_t seed);
+void cluster_configure(struct cluster_config *c, const struct config *of);
 
 /* cluster_net.c */
 void k_at(int64_t us, enum kevent_kind kind, unsigned who, uint64_t token, struct letter *letter);
 struct kevent k_take(void);
 void k_clear(void);
-void k_send(struct member *from, const struct core_message *m);
-void k_deliver(struct member *to, struct letter *letter);
+void k_send(struct kmember *from, const struct core_message *m);
+void k_deliver(struct kmember *to, struct letter *letter);
 int64_t k_way(void); /* how long a message takes */
 
 /* cluster_disk.c */
-void k_disk_take(struct member *m, const struct core_save *s);
-void k_disk_step(struct member *m);
-void k_disk_crash(struct member *m, bool power);
+void k_disk_take(struct kmember *m, const struct core_save *s);
+void k_disk_step(struct kmember *m);
+void k_disk_crash(struct kmember *m, bool power);
 /* What a start finds; false: the disk cannot be written, or the machine lost its power again. */
-bool k_disk_open(struct member *m, struct core_saved_state *s, struct disk_loaded *loaded);
-void k_disk_loaded_done(struct member *m, struct disk_loaded *loaded);
-void k_disk_clear(struct member *m);
-uint64_t k_disk_last(const struct member *m);
+bool k_disk_open(struct kmember *m, struct core_saved_state *s, struct disk_loaded *loaded);
+void k_disk_loaded_done(struct kmember *m, struct disk_loaded *loaded);
+void k_disk_clear(struct kmember *m);
+uint64_t k_disk_last(const struct kmember *m);
 /* Whether the synced log (or snapshot) has this entry. */
-bool k_disk_has(const struct member *m, uint64_t index, uint64_t term);
+bool k_disk_has(const struct kmember *m, uint64_t index, uint64_t term);
 
 /* cluster_folder.c */
 extern const struct folder_calls k_folder_calls;
-void k_folder_new(struct member *m);
-void k_folder_free(struct member *m);
-void k_folder_crash(struct member *m, bool power);
-void k_folder_clear(struct member *m);
+void k_folder_new(struct kmember *m);
+void k_folder_free(struct kmember *m);
+void k_folder_crash(struct kmember *m, bool power);
+void k_folder_clear(struct kmember *m);
 
 /* cluster_member.c */
-struct member *k_member(uint64_t id); /* NULL: not on any machine */
-unsigned k_machine(const struct member *m);
-uint64_t k_local_ms(const struct member *m);
-void k_clock(struct member *m, int64_t rate_pm);
-void k_boot(struct member *m);
-void k_crash(struct member *m, bool power, int64_t again_us);
-bool k_io(struct member *m);    /* a step of I/O; false: it dies here */
-void k_after(struct member *m); /* takes the output of the last input */
-void k_asked(struct member *m, const struct letter *l);
-void k_forget(struct member *m); /* the folder */
-bool k_running(const struct member *m);
+struct kmember *k_member(uint64_t id); /* NULL: not on any machine */
+unsigned k_machine(const struct kmember *m);
+uint64_t k_local_ms(const struct kmember *m);
+void k_clock(struct kmember *m, int64_t rate_pm);
+void k_boot(struct kmember *m);
+void k_crash(struct kmember *m, bool power, int64_t again_us);
+bool k_io(struct kmember *m);    /* a step of I/O; false: it dies here */
+void k_after(struct kmember *m); /* takes the output of the last input */
+void k_asked(struct kmember *m, const struct letter *l);
+void k_forget(struct kmember *m); /* the folder */
+bool k_running(const struct kmember *m);
 
 /* cluster_client.c */
 void k_begin(unsigned client);
 void k_retry(unsigned client);
 void k_reply(const struct letter *l);
 void k_check_history(void);
-void k_answer(struct member *m, const struct waiting *x, int result);
+void k_answer(struct kmember *m, const struct waiting *x, int result);
 uint32_t k_value(const struct fsm *f, unsigned reg);
 struct firn_slice k_key(unsigned reg);
+const struct fsm *k_fsm(const struct kmember *m);
 
 /* cluster_operator.c */
 void k_operate(void);
 void k_errand(enum errand_kind kind, uint64_t id);
 void k_operator_fault(const struct fault *f);
+bool k_errand_done(const struct errand *e);
 bool k_survives(uint64_t without); /* every configuration keeps a majority without this member */
 
 /* cluster_oracle.c */
 void k_oracle_reset(void);
-void k_look(struct member *m);
-void k_look_save(struct member *m, const struct core_save *s);
-void k_look_send(struct member *m, const struct core_message *msg);
-void k_look_applied(struct member *m, const struct core_entry *e);
-void k_look_restored(struct member *m, const struct core_snapshot *s);
-void k_look_started(struct member *m);
+void k_look(struct kmember *m);
+void k_look_save(struct kmember *m, const struct core_save *s);
+void k_look_send(struct kmember *m, const struct core_message *msg);
+void k_look_applied(struct kmember *m, const struct core_entry *e);
+void k_look_restored(struct kmember *m, const struct core_snapshot *s);
+void k_look_started(struct kmember *m);
+void k_look_state(struct kmember *m); /* after an entry was applied */
+void k_look_snapshot(struct kmember *m, const struct core_snapshot *s);
 uint64_t k_entry_sum(const struct core_entry *e);
 
 #endif

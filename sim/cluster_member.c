@@ -6,8 +6,9 @@
  * of its state.
  */
 #include "cluster_in.h"
+#include "member_in.h"
 
-struct member *k_member(uint64_t id)
+struct kmember *k_member(uint64_t id)
 {
     for (unsigned i = 0; i < MACHINES; i++)
         if (k.member[i].id == id)
@@ -15,29 +16,29 @@ struct member *k_member(uint64_t id)
     return NULL;
 }
 
-unsigned k_machine(const struct member *m)
+unsigned k_machine(const struct kmember *m)
 {
     return (unsigned)(m - k.member);
 }
 
-bool k_running(const struct member *m)
+bool k_running(const struct kmember *m)
 {
     return m->up && m->paused_until <= k_now();
 }
 
 /* ---- time ---- */
 
-static int64_t local_us(const struct member *m)
+static int64_t local_us(const struct kmember *m)
 {
     return m->clock_was + (k_now() - m->clock_at) * m->clock_pm / 1000;
 }
 
-uint64_t k_local_ms(const struct member *m)
+uint64_t k_local_ms(const struct kmember *m)
 {
     return (uint64_t)local_us(m) / 1000;
 }
 
-void k_clock(struct member *m, int64_t rate_pm)
+void k_clock(struct kmember *m, int64_t rate_pm)
 {
     m->clock_was = local_us(m);
     m->clock_at = k_now();
@@ -46,7 +47,12 @@ void k_clock(struct member *m, int64_t rate_pm)
 
 /* ---- life ---- */
 
-void k_boot(struct member *m)
+const struct fsm *k_fsm(const struct kmember *m)
+{
+    return m->whole ? member_fsm(m->whole) : &m->fsm;
+}
+
+void k_boot(struct kmember *m)
 {
     struct core_saved_state s;
     struct disk_loaded loaded;
@@ -68,6 +74,10 @@ void k_boot(struct member *m)
     m->applied = m->looked = m->check_term = 0;
     m->waits = 0;
     m->state = CORE_FOLLOWER;
+    if (k.c.whole) {
+        whole_start(m, &s, &loaded);
+        return;
+    }
     int r = core_new(&o, &s, k_local_ms(m), &m->core);
     k_disk_loaded_done(m, &loaded);
     if (r != 0) {
@@ -90,18 +100,21 @@ void k_boot(struct member *m)
     k_after(m);
 }
 
-static void stop(struct member *m)
+static void stop(struct kmember *m, bool power)
 {
+    if (m->whole)
+        whole_end(m, power);
     m->up = m->dying = false;
     m->life++;
     m->dies_in = 0;
     m->waits = 0;
-    core_free(m->core);
+    if (!k.c.whole)
+        core_free(m->core);
     m->core = NULL;
     fsm_done(&m->fsm);
 }
 
-void k_crash(struct member *m, bool power, int64_t again_us)
+void k_crash(struct kmember *m, bool power, int64_t again_us)
 {
     if (!m->up)
         return;
@@ -110,23 +123,23 @@ void k_crash(struct member *m, bool power, int64_t again_us)
     sometimes.rc_crashed_writing += m->stage == DISK_WRITING;
     sometimes.rc_crashed_syncing += m->stage == DISK_SYNCING;
     sometimes.rc_crashed_synced += m->stage == DISK_REPORTING;
-    stop(m);
+    stop(m, power);
     k_disk_crash(m, power);
     if (again_us >= 0)
         k_at(k_now() + again_us, K_BOOT, k_machine(m), m->id, NULL);
 }
 
-void k_forget(struct member *m)
+void k_forget(struct kmember *m)
 {
     if (m->up)
-        stop(m);
+        stop(m, true);
     k_disk_clear(m);
     m->life++;
-    m->id = 0;
-    m->retired = false;
+    m->id = m->name = 0;
+    m->retired = m->founder = m->was_in = false;
 }
 
-bool k_io(struct member *m)
+bool k_io(struct kmember *m)
 {
     if (m->dying)
         return false;
@@ -139,14 +152,14 @@ bool k_io(struct member *m)
 
 /* ---- what the core wants done ---- */
 
-static void finish(struct member *m, size_t i, int result)
+static void finish(struct kmember *m, size_t i, int result)
 {
     struct waiting x = m->wait[i];
     m->wait[i] = m->wait[--m->waits];
     k_answer(m, &x, result);
 }
 
-static void answer_writes(struct member *m, const struct core_entry *e)
+static void answer_writes(struct kmember *m, const struct core_entry *e)
 {
     for (size_t i = 0; i < m->waits;) {
         struct waiting *x = &m->wait[i];
@@ -166,7 +179,7 @@ static void answer_writes(struct member *m, const struct core_entry *e)
     }
 }
 
-static void answer_others(struct member *m)
+static void answer_others(struct kmember *m)
 {
     bool leads = core_state(m->core) == CORE_LEADER;
     for (size_t i = 0; i < m->waits;) {
@@ -182,7 +195,7 @@ static void answer_others(struct member *m)
     }
 }
 
-static void apply(struct member *m, enum core_apply_kind kind, const struct core_applying *a)
+static void apply(struct kmember *m, enum core_apply_kind kind, const struct core_applying *a)
 {
     if (kind == APPLY_SNAPSHOT) {
         if (fsm_restore(&m->fsm, a->snapshot->bytes, a->snapshot->len) != 0)
@@ -207,7 +220,7 @@ static void apply(struct member *m, enum core_apply_kind kind, const struct core
     answer_writes(m, e);
 }
 
-static bool make_snapshot(struct member *m)
+static bool make_snapshot(struct kmember *m)
 {
     if (m->applied < core_snapshot_index(m->core) + k.c.snapshot_every)
         return false;
@@ -225,7 +238,7 @@ static bool make_snapshot(struct member *m)
 }
 
 /* Nothing of a new leader's may be between its digest and what the digest is of. */
-static bool propose_check(struct member *m)
+static bool propose_check(struct kmember *m)
 {
     char room[FSM_CHECK_BYTES];
     if (!core_leads(m->core) || !core_settled(m->core) || m->check_term == core_term(m->core) ||
@@ -238,7 +251,7 @@ static bool propose_check(struct member *m)
     return true;
 }
 
-void k_after(struct member *m)
+void k_after(struct kmember *m)
 {
     struct core_save s;
     struct core_message msg;
@@ -290,7 +303,7 @@ static size_t entry_of(const struct request *r, char *room, size_t cap)
     return fsm_entry_end(&e);
 }
 
-void k_asked(struct member *m, const struct letter *l)
+void k_asked(struct kmember *m, const struct letter *l)
 {
     char room[512];
     struct waiting x = { .r = l->request, .term = core_term(m->core), .client = l->from };

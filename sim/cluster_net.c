@@ -60,11 +60,11 @@ static void put_on_way(const struct letter *l, unsigned to, int64_t us)
     k_at(k_now() + us, K_DELIVER, to, 0, copy);
 }
 
-void k_send(struct member *from, const struct core_message *m)
+void k_send(struct kmember *from, const struct core_message *m)
 {
     static _Alignas(struct letter) char room[sizeof(struct letter) + CORE_MESSAGE_BYTES_MAX];
     struct letter *l = (struct letter *)room;
-    struct member *to = k_member(m->to);
+    struct kmember *to = k_member(m->to);
     unsigned f = k_machine(from);
     int64_t us = k_way();
     *l = (struct letter){ .from = f };
@@ -102,7 +102,7 @@ void k_send(struct member *from, const struct core_message *m)
     put_on_way(l, t, us);
 }
 
-void k_deliver(struct member *to, struct letter *l)
+void k_deliver(struct kmember *to, struct letter *l)
 {
     static struct core_message_room room;
     struct core_message m;

@@ -5,6 +5,7 @@
  * does, and more than one at once.
  */
 #include "cluster_in.h"
+#include "member_in.h"
 
 static bool is_dead(uint64_t id)
 {
@@ -23,7 +24,7 @@ static bool keeps(const struct core_config *c, uint64_t without)
 }
 
 /* The newest configuration of a member's log that is not known to be committed. */
-static bool newest_in(const struct member *m, struct core_config *out)
+static bool newest_in(const struct kmember *m, struct core_config *out)
 {
     struct core_entry e;
     if (m->up) {
@@ -83,11 +84,13 @@ static bool changed(const struct errand *e, const struct core_config *from, stru
         memmove(&to->member[at], &to->member[at + 1], (to->count - at - 1) * sizeof to->member[0]);
         to->count--;
         return true;
+    case ERRAND_TRANSFER:
+        break;
     }
     return false;
 }
 
-static void request(struct member *m, const struct errand *e)
+static void request(struct kmember *m, const struct errand *e)
 {
     static struct core_config to;
     uint64_t index;
@@ -114,7 +117,7 @@ static void request(struct member *m, const struct errand *e)
     k_after(m);
 }
 
-static bool done(const struct errand *e)
+bool k_errand_done(const struct errand *e)
 {
     const struct core_member *c = config_member(&k.config, e->id);
     switch (e->kind) {
@@ -126,6 +129,8 @@ static bool done(const struct errand *e)
         return c && c->role == CORE_STANDBY;
     case ERRAND_REMOVE:
         return !c;
+    case ERRAND_TRANSFER: /* the answer ends it */
+        return false;
     }
     return true;
 }
@@ -134,9 +139,9 @@ static bool done(const struct errand *e)
 static void retire(void)
 {
     for (unsigned i = 0; i < MACHINES; i++) {
-        struct member *m = &k.member[i];
+        struct kmember *m = &k.member[i];
         if (!m->id || config_member(&k.config, m->id) || !m->retired || k.healing ||
-            !rand_chance(&k.rng, 5))
+            (k.c.whole && k.id[m->id].removed == 0) || !rand_chance(&k.rng, 5))
             continue;
         bool wanted = false;
         for (size_t j = 0; j < k.errands; j++)
@@ -153,19 +158,22 @@ void k_operate(void)
 {
     for (size_t i = 0; i < k.errands;) {
         struct errand e = k.errand[i];
-        if (done(&e) || (k_now() > e.until && !k.healing)) {
-            struct member *m = k_member(e.id);
-            if (m && e.kind == ERRAND_REMOVE && done(&e))
+        if (k_errand_done(&e) || (k_now() > e.until && !k.healing)) {
+            struct kmember *m = k_member(e.id);
+            if (m && e.kind == ERRAND_REMOVE && k_errand_done(&e))
                 m->retired = true;
             memmove(&k.errand[i], &k.errand[i + 1], (--k.errands - i) * sizeof e);
             continue;
         }
         unsigned from = (unsigned)rand_below(&k.rng, MACHINES);
         for (unsigned n = 0; n < MACHINES; n++) {
-            struct member *m = &k.member[(from + n) % MACHINES];
-            if (!k_running(m) || core_state(m->core) != CORE_LEADER)
+            struct kmember *m = &k.member[(from + n) % MACHINES];
+            if (k.c.whole ? !m->up : !k_running(m) || core_state(m->core) != CORE_LEADER)
                 continue;
-            request(m, &e);
+            if (k.c.whole)
+                whole_change(m, &e);
+            else
+                request(m, &e);
             if (k.w->failed || rand_chance(&k.rng, 50))
                 break;
         }
@@ -174,11 +182,11 @@ void k_operate(void)
     retire();
 }
 
-static struct member *any_leader(void)
+static struct kmember *any_leader(void)
 {
     unsigned from = (unsigned)rand_below(&k.rng, MACHINES);
     for (unsigned n = 0; n < MACHINES; n++) {
-        struct member *m = &k.member[(from + n) % MACHINES];
+        struct kmember *m = &k.member[(from + n) % MACHINES];
         if (k_running(m) && core_leads(m->core))
             return m;
     }
@@ -186,11 +194,12 @@ static struct member *any_leader(void)
 }
 
 /* The machine's disk is lost. */
-static void wipe(struct member *m)
+static void wipe(struct kmember *m)
 {
     uint64_t old = m->id;
     if (old == 0 || k.next_id + 1 >= IDS_MAX || !k_survives(old))
         return;
+    bool founder = m->founder && !k.c.alone;
     bool voter = config_member(&k.config, old) && config_member(&k.config, old)->role == CORE_VOTER;
     sometimes.rc_wiped++;
     k_forget(m);
@@ -198,22 +207,30 @@ static void wipe(struct member *m)
     if (!SIM_MUTANT(rc_amnesia)) {
         k.id[old].dead = true;
         m->id = ++k.next_id;
-        k_errand(ERRAND_REMOVE, old);
-        k_errand(ERRAND_ADD, m->id);
-        if (voter)
-            k_errand(ERRAND_PROMOTE, m->id);
+        if (k.c.whole) { /* it joins by itself, and replaces the old one at its address */
+            m->standby = !voter;
+            m->founder = founder; /* cluster.init is still set */
+        } else {
+            k_errand(ERRAND_REMOVE, old);
+            k_errand(ERRAND_ADD, m->id);
+            if (voter)
+                k_errand(ERRAND_PROMOTE, m->id);
+        }
     }
     k_at(k_now() + (int64_t)rand_below(&k.rng, 300000), K_BOOT, k_machine(m), m->id, NULL);
 }
 
 void k_operator_fault(const struct fault *f)
 {
-    struct member *m = &k.member[f->node % MACHINES], *leader = any_leader();
+    struct kmember *m = &k.member[f->node % MACHINES], *leader = any_leader();
     switch ((enum fault_kind)f->kind) {
     case FAULT_rc_add:
         if (m->id == 0 && k.next_id + 1 < IDS_MAX) {
             m->id = ++k.next_id;
+            m->standby = !f->arg;
             k_boot(m);
+            if (k.c.whole) /* it asks by itself */
+                break;
             k_errand(ERRAND_ADD, m->id);
             if (f->arg)
                 k_errand(ERRAND_PROMOTE, m->id);
@@ -225,7 +242,7 @@ void k_operator_fault(const struct fault *f)
         k_errand(ERRAND_PROMOTE, m->id);
         break;
     case FAULT_rc_demote:
-        k_errand(ERRAND_DEMOTE, m->id);
+        k_errand(k.c.whole ? ERRAND_PROMOTE : ERRAND_DEMOTE, m->id); /* no request demotes */
         break;
     case FAULT_rc_remove:
         k_errand(ERRAND_REMOVE, m->id);
@@ -235,7 +252,9 @@ void k_operator_fault(const struct fault *f)
             k_errand(ERRAND_REMOVE, leader->id);
         break;
     case FAULT_rc_transfer:
-        if (leader) {
+        if (k.c.whole) {
+            k_errand(ERRAND_TRANSFER, m->id);
+        } else if (leader) {
             int r = core_transfer(leader->core, f->arg ? m->id : 0);
             trace(k.w, "operator: transfer from %" PRIu64 ": %d", leader->id, r);
             sometimes.rc_transfer += r == 0;

@@ -40,7 +40,7 @@ static struct entry_truth *entry_truth(uint64_t index, uint64_t term)
     abort(); /* far more than a run can make */
 }
 
-static void match(struct member *m, const struct core_entry *e, uint64_t before)
+static void match(struct kmember *m, const struct core_entry *e, uint64_t before)
 {
     struct entry_truth *t = entry_truth(e->index, e->term);
     uint64_t sum = k_entry_sum(e);
@@ -53,7 +53,7 @@ static void match(struct member *m, const struct core_entry *e, uint64_t before)
                 m->id, e->index, e->term);
 }
 
-static bool term_at(const struct member *m, uint64_t index, uint64_t *term)
+static bool term_at(const struct kmember *m, uint64_t index, uint64_t *term)
 {
     struct core_entry e;
     *term = 0;
@@ -69,7 +69,7 @@ static bool term_at(const struct member *m, uint64_t index, uint64_t *term)
 }
 
 /* The configuration in force is the newest one in the log. */
-static void look_config(struct member *m)
+static void look_config(struct kmember *m)
 {
     static struct core_config c;
     struct core_entry e;
@@ -93,7 +93,7 @@ static unsigned holders(uint64_t index, uint64_t term, const struct core_config 
     unsigned n = 0;
     *voters = 0;
     for (unsigned i = 0; i < c->count; i++) {
-        const struct member *m = k_member(c->member[i].id);
+        const struct kmember *m = k_member(c->member[i].id);
         *voters += c->member[i].role == CORE_VOTER;
         n += c->member[i].role == CORE_VOTER &&
              (m ? k_disk_has(m, index, term) : k.id[c->member[i].id].dead);
@@ -101,7 +101,7 @@ static unsigned holders(uint64_t index, uint64_t term, const struct core_config 
     return n;
 }
 
-static void look_truncation(struct member *m, uint64_t from)
+static void look_truncation(struct kmember *m, uint64_t from)
 {
     const struct image_of_disk *d = &m->disk;
     for (uint64_t i = from > d->first ? from : d->first; i < d->first + d->entries; i++) {
@@ -118,7 +118,7 @@ static void look_truncation(struct member *m, uint64_t from)
     }
 }
 
-void k_look_save(struct member *m, const struct core_save *s)
+void k_look_save(struct kmember *m, const struct core_save *s)
 {
     struct core_entry e;
     uint64_t before;
@@ -138,7 +138,7 @@ void k_look_save(struct member *m, const struct core_save *s)
 
 /* ---- promises: what is told is on the disk ---- */
 
-void k_look_send(struct member *m, const struct core_message *msg)
+void k_look_send(struct kmember *m, const struct core_message *msg)
 {
     struct id_truth *t = &k.id[m->id];
     bool pre = (msg->type == MESSAGE_VOTE || msg->type == MESSAGE_VOTE_RESULT) && msg->pre;
@@ -182,7 +182,7 @@ void k_look_send(struct member *m, const struct core_message *msg)
                 m->id, msg->index, m->disk.snapshot.index);
 }
 
-void k_look_started(struct member *m)
+void k_look_started(struct kmember *m)
 {
     if (core_term(m->core) < k.id[m->id].term)
         violate(k.w, "term",
@@ -193,7 +193,7 @@ void k_look_started(struct member *m)
 
 /* ---- commitment ---- */
 
-static void commit(struct member *m, const struct core_entry *e)
+static void commit(struct kmember *m, const struct core_entry *e)
 {
     if (e->index >= INDEX_MAX) {
         violate(k.w, "entries", "index %" PRIu64 " is reached", e->index);
@@ -217,12 +217,17 @@ static void commit(struct member *m, const struct core_entry *e)
         if (config_read(e->bytes, e->len, &k.config) != 0)
             violate(k.w, "config", "the configuration of %" PRIu64 " cannot be read", e->index);
         k.config_index = e->index;
+        for (uint64_t id = 1; id < IDS_MAX; id++) {
+            bool in = config_member(&k.config, id) != NULL;
+            k.id[id].removed += k.id[id].joined && !in;
+            k.id[id].joined = in;
+        }
         trace(k.w, "configuration %" PRIu64 " is committed: %u members", e->index, k.config.count);
     }
 }
 
 /* What a leader commits is of its term, and on the disks of a majority. */
-static void look_majority(struct member *m, uint64_t index)
+static void look_majority(struct kmember *m, uint64_t index)
 {
     struct core_entry e;
     unsigned voters;
@@ -239,7 +244,7 @@ static void look_majority(struct member *m, uint64_t index)
                 m->id, core_term(m->core), index, e.term);
 }
 
-static void look_leader(struct member *m)
+static void look_leader(struct kmember *m)
 {
     struct core_entry e;
     uint64_t term = core_term(m->core);
@@ -264,12 +269,12 @@ static void look_leader(struct member *m)
                     " of term %" PRIu64,
                     m->id, term, i, k.truth[i].term);
     for (unsigned i = 0; i < MACHINES; i++) {
-        const struct member *o = &k.member[i];
+        const struct kmember *o = &k.member[i];
         sometimes.rc_two_leaders += o != m && o->up && core_state(o->core) == CORE_LEADER;
     }
 }
 
-void k_look(struct member *m)
+void k_look(struct kmember *m)
 {
     struct core_entry e;
     uint64_t term = core_term(m->core), committed = core_committed(m->core);
@@ -303,12 +308,12 @@ void k_look(struct member *m)
 
 /* ---- the state machine ---- */
 
-static void look_state(struct member *m, bool must)
+static void look_state(struct kmember *m, bool must)
 {
     struct truth *t = m->applied < INDEX_MAX ? &k.truth[m->applied] : NULL;
     if (!t || !t->set || !(must || t->summed || m->applied % SUM_EVERY == 0))
         return;
-    uint64_t sum = fsm_sum(&m->fsm);
+    uint64_t sum = fsm_sum(k_fsm(m));
     if (!t->summed)
         t->fsm = sum;
     if (t->fsm != sum)
@@ -317,7 +322,7 @@ static void look_state(struct member *m, bool must)
     t->summed = true;
 }
 
-void k_look_applied(struct member *m, const struct core_entry *e)
+void k_look_applied(struct kmember *m, const struct core_entry *e)
 {
     const struct truth *t = e->index < INDEX_MAX ? &k.truth[e->index] : NULL;
     if (!t || !t->set || t->term != e->term || t->sum != k_entry_sum(e))
@@ -333,8 +338,13 @@ void k_look_applied(struct member *m, const struct core_entry *e)
     look_state(m, false);
 }
 
+void k_look_state(struct kmember *m)
+{
+    look_state(m, false);
+}
+
 /* The configuration of a snapshot is the newest one up to its index. */
-void k_look_restored(struct member *m, const struct core_snapshot *s)
+void k_look_snapshot(struct kmember *m, const struct core_snapshot *s)
 {
     if (s->index >= INDEX_MAX || !k.truth[s->index].set || k.truth[s->index].term != s->term)
         violate(k.w, "snapshot",
@@ -345,6 +355,11 @@ void k_look_restored(struct member *m, const struct core_snapshot *s)
                 "member %" PRIu64 ": the snapshot of %" PRIu64
                 " has another configuration than %" PRIu64,
                 m->id, s->index, k.config_index);
+}
+
+void k_look_restored(struct kmember *m, const struct core_snapshot *s)
+{
+    k_look_snapshot(m, s);
     if (m->looked < s->index)
         m->looked = s->index;
     sometimes.rc_installed += core_last(m->core) > 0 && k_disk_last(m) > 0;

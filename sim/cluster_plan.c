@@ -16,8 +16,9 @@ static uint64_t base_of(uint64_t seed)
     return swept(seed) ? UINT64_C(1) << 60 | seed / SWEEP / SWEEP_STEPS : seed;
 }
 
-void cluster_configure(struct cluster_config *c, uint64_t seed)
+void cluster_configure(struct cluster_config *c, const struct config *of)
 {
+    uint64_t seed = of->seed;
     uint64_t r = rand_split(base_of(seed), 20), other = rand_split(base_of(seed), 23);
     *c = (struct cluster_config){ .seed = base_of(seed), .sweep = swept(seed) };
     c->members = rand_chance(&r, 65) ? 3 : 5;
@@ -34,6 +35,12 @@ void cluster_configure(struct cluster_config *c, uint64_t seed)
     c->snapshot_keep = rand_chance(&r, 60) ? 2 : (uint64_t)rand_between(&r, 0, 20);
     c->files = rand_chance(&other, 25);
     c->end_us = (c->sweep ? 1500 : rand_between(&r, 1500, 5000)) * 1000;
+    c->whole = of->member;
+    if (c->whole) { /* they ask to join one after the other first */
+        c->lazy = rand_chance(&other, 50);
+        c->firnds = rand_chance(&other, 50);
+        c->end_us += 2500000;
+    }
 }
 
 static int64_t draw_arg(const struct cluster_config *c, uint64_t *r, enum fault_kind kind)
@@ -84,12 +91,12 @@ static int by_time(const void *x, const void *y)
     return a->kind != b->kind ? (int)a->kind - (int)b->kind : (int)a->node - (int)b->node;
 }
 
-void plan_configure_cluster(struct config *c, uint64_t seed)
+void plan_configure_cluster(struct config *c, uint64_t seed, bool member)
 {
-    *c = (struct config){ .seed = seed, .cluster = true, .nodes = MACHINES };
+    *c = (struct config){ .seed = seed, .cluster = true, .member = member, .nodes = MACHINES };
 }
 
-void plan_of_cluster(struct plan *p, uint64_t seed)
+void plan_of_cluster(struct plan *p, uint64_t seed, bool member)
 {
     static const unsigned char base[FAULT_KINDS] = {
         [FAULT_rc_lose] = 6,    [FAULT_rc_late] = 8,        [FAULT_rc_repeat] = 5,
@@ -102,8 +109,8 @@ void plan_of_cluster(struct plan *p, uint64_t seed)
         [FAULT_rc_wipe] = 3,
     };
     struct cluster_config c;
-    cluster_configure(&c, seed);
-    plan_configure_cluster(&p->config, seed);
+    plan_configure_cluster(&p->config, seed, member);
+    cluster_configure(&c, &p->config);
     uint64_t r = rand_split(c.seed, 21);
     unsigned weight[FAULT_KINDS], total = 0;
     for (int i = 0; i < FAULT_KINDS; i++)

@@ -7,11 +7,13 @@
  *   sim_world --quorum ...                           the same with worlds of a quorum
  *   sim_world --sweep [--seeds N] [--from SEED]      a death at each call of the store
  *   sim_world --cluster ...                          the same with worlds of a cluster
+ *   sim_world --member ...                           the same with whole members of one
  *   sim_mutants [--from SEED]                        the mutation gate
  */
 #include "mutant.h"
 #include "platform/assert.h"
 #include "raft/core/mutant.h"
+#include "raft/mutant.h"
 #include "scale.h"
 #include "shrink.h"
 
@@ -26,14 +28,14 @@
 static struct world world;
 static struct plan plan;
 static int passed, failed;
-static bool quorum, sweep, cluster; /* which worlds */
+static bool quorum, sweep, cluster, member; /* which worlds; member: of a cluster, whole */
 
 static const char *mutant_now(void);
 
 static void make_plan(uint64_t seed)
 {
     if (cluster)
-        plan_of_cluster(&plan, seed);
+        plan_of_cluster(&plan, seed, member);
     else if (quorum)
         plan_of_quorum(&plan, seed);
     else if (sweep)
@@ -47,12 +49,13 @@ static void make_plan(uint64_t seed)
 #ifdef FIRN_MUTANTS
 enum firn_mutant firn_mutant;
 enum core_mutant core_mutant;
+enum member_mutant member_mutant;
 
 static const struct {
     const char *name, *text;
 } mutants[] = { { "", "" },
 #define X(name, text) { #name, text },
-                FIRN_MUTANT_LIST(X) CORE_MUTANT_LIST(X)
+                FIRN_MUTANT_LIST(X) CORE_MUTANT_LIST(X) MEMBER_MUTANT_LIST(X)
 #undef X
 };
 enum { MUTANTS_ALL = sizeof mutants / sizeof mutants[0] };
@@ -62,7 +65,12 @@ static void become(int i)
 {
     mutant = i;
     firn_mutant = i < MUTANTS ? (enum firn_mutant)i : MUTANT_none;
-    core_mutant = i < MUTANTS ? CORE_MUTANT_none : (enum core_mutant)(i - MUTANTS + 1);
+    core_mutant = CORE_MUTANT_none;
+    member_mutant = MEMBER_MUTANT_none;
+    if (i >= MUTANTS + CORE_MUTANTS - 1)
+        member_mutant = (enum member_mutant)(i - MUTANTS - CORE_MUTANTS + 2);
+    else if (i >= MUTANTS)
+        core_mutant = (enum core_mutant)(i - MUTANTS + 1);
 }
 
 static const char *mutant_now(void)
@@ -99,7 +107,8 @@ static bool survives(int i, uint64_t from)
         bool tickets = begins(mutants[i].name, "tk_");
         become(i);
         quorum = begins(mutants[i].name, "px_");
-        cluster = begins(mutants[i].name, "rc_");
+        member = begins(mutants[i].name, "rm_");
+        cluster = member || begins(mutants[i].name, "rc_");
         for (; !killed && seed < from + MUTANT_SEEDS; seed++) {
             make_plan(seed);
             if (tickets && !plan.config.tickets)
@@ -169,7 +178,7 @@ static const char *program;
 
 static const char *kind_flag(void)
 {
-    return cluster ? " --cluster" : quorum ? " --quorum" : "";
+    return member ? " --member" : cluster ? " --cluster" : quorum ? " --quorum" : "";
 }
 
 static void report(uint64_t seed)
@@ -185,10 +194,11 @@ static void report(uint64_t seed)
     int runs = shrink(&world, &plan, oracle);
     snprintf(file, sizeof file, "%.*s%s-%" PRIu64 ".replay", slash ? (int)(slash - program + 1) : 0,
              program,
-             cluster  ? "cluster"
-             : quorum ? "quorum"
-             : sweep  ? "sweep"
-                      : "sim",
+             member    ? "member"
+             : cluster ? "cluster"
+             : quorum  ? "quorum"
+             : sweep   ? "sweep"
+                       : "sim",
              seed);
     FILE *f = fopen(file, "w");
     if (f) {
@@ -384,7 +394,11 @@ static void print_totals(const struct counters *c)
         return;
     }
     if (cluster) {
-        SOMETIMES_CLUSTER(X)
+        if (member) {
+            SOMETIMES_MEMBER(X)
+        } else {
+            SOMETIMES_CLUSTER(X)
+        }
         printf("\n%" PRIu64 " seeds, %.1f simulated hours of members, %" PRIu64 " calls, %" PRIu64
                " tickets, none twice, none lost; %" PRIu64
                " clusters were left without a majority of machines\n",
@@ -407,7 +421,9 @@ static void check_sometimes(const struct counters *c)
         printf("FAIL never reached: %s\n", text); \
     passed += c->name > 0;                        \
     failed += c->name == 0;
-    if (cluster) {
+    if (member) {
+        SOMETIMES_MEMBER(X)
+    } else if (cluster) {
         SOMETIMES_CLUSTER(X)
     } else if (quorum) {
         SOMETIMES_QUORUM(X)
@@ -428,7 +444,7 @@ static void run_regress(const char *path)
         return;
     }
     while (fgets(line, sizeof line, f)) {
-        if (sscanf(line, cluster ? "cluster %llu" : "%llu", &seed) != 1)
+        if (sscanf(line, member ? "member %llu" : cluster ? "cluster %llu" : "%llu", &seed) != 1)
             continue;
         bool ok = run_seed(seed, false);
         passed += ok;
@@ -447,6 +463,7 @@ static int usage(void)
                     "       sim_world --quorum --seed SEED [--trace] [--mutant NAME]\n"
                     "       sim_world --sweep [--seeds N] [--from SEED] [--jobs J]\n"
                     "       sim_world --cluster ...  as with --quorum\n"
+                    "       sim_world --member ...  the same\n"
                     "       --oracle NAME: judge this rule alone\n"
                     "       sim_mutants --gate [--from SEED] [--mutant FIRST_LETTERS]\n");
     return 2;
@@ -468,6 +485,8 @@ int main(int argc, char **argv)
             gate = true;
         else if (strcmp(a, "--cluster") == 0)
             cluster = true;
+        else if (strcmp(a, "--member") == 0)
+            cluster = member = true;
         else if (strcmp(a, "--scale") == 0)
             scale = true;
         else if (strcmp(a, "--quorum") == 0)

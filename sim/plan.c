@@ -315,10 +315,11 @@ void plan_write(const struct plan *p, const char *mutant, FILE *out)
 {
     const struct config *c = &p->config;
     fprintf(out, "%s %llu",
-            c->cluster  ? "cluster"
-            : c->quorum ? "quorum"
-            : c->sweep  ? "sweep"
-                        : "seed",
+            c->member    ? "member"
+            : c->cluster ? "cluster"
+            : c->quorum  ? "quorum"
+            : c->sweep   ? "sweep"
+                         : "seed",
             (unsigned long long)c->seed);
     if (c->sweep)
         fprintf(out, " %llu %d", (unsigned long long)c->die_call, c->die_after);
@@ -347,11 +348,12 @@ bool plan_read(struct plan *p, char mutant[32], FILE *in)
         bool quorum = sscanf(line, "quorum %llu", &seed) == 1;
         bool sweep = sscanf(line, "sweep %llu %llu %d", &seed, &call, &after) == 3;
         bool cluster = sscanf(line, "cluster %llu", &seed) == 1;
-        if (quorum || sweep || cluster || sscanf(line, "seed %llu", &seed) == 1) {
+        bool member = sscanf(line, "member %llu", &seed) == 1;
+        if (quorum || sweep || cluster || member || sscanf(line, "seed %llu", &seed) == 1) {
             if (quorum)
                 configure_quorum(&p->config, seed);
-            else if (cluster)
-                plan_configure_cluster(&p->config, seed);
+            else if (cluster || member)
+                plan_configure_cluster(&p->config, seed, member);
             else
                 configure(&p->config, seed);
             if (sweep) {

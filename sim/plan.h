@@ -108,6 +108,7 @@ struct config {
     bool tickets;     /* sequences instead of slots */
     bool quorum;      /* proposers and acceptors instead of both (quorum.c) */
     bool cluster;     /* members of a cluster (cluster.c) */
+    bool member;      /* whole ones (member_in.h) */
     bool one_by_one;  /* the store has no transactions */
     bool same_names;  /* two nodes have one name */
     bool ends;        /* the layout's time ends during the run */
@@ -138,8 +139,8 @@ struct plan {
 void plan_of_seed(struct plan *p, uint64_t seed);
 void plan_of_quorum(struct plan *p, uint64_t seed);
 void plan_of_sweep(struct plan *p, uint64_t seed); /* odd seeds: tickets */
-void plan_of_cluster(struct plan *p, uint64_t seed);
-void plan_configure_cluster(struct config *c, uint64_t seed);
+void plan_of_cluster(struct plan *p, uint64_t seed, bool member);
+void plan_configure_cluster(struct config *c, uint64_t seed, bool member);
 
 void plan_write(const struct plan *p, const char *mutant, FILE *out);
 /* false, with a message on stderr. `mutant` gets a name or "". */

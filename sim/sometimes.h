@@ -131,11 +131,48 @@
     X(rc_torn, "a file had some sectors of a write, and not others")               \
     X(rc_died_io, "a member died at a step of its I/O")
 
+/* The same for worlds of whole members, with those of a cluster that are counted there, too. */
+#define SOMETIMES_MEMBER(X)                                            \
+    X(rc_ok, "a ticket was given")                                     \
+    X(rc_conflict, "a change was refused, another came first")         \
+    X(rc_unknown, "a change ended with its outcome unknown")           \
+    X(rc_read, "a read")                                               \
+    X(rc_five, "five members")                                         \
+    X(rc_elected, "a member was elected")                              \
+    X(rc_two_leaders, "an old leader did not know yet")                \
+    X(rc_stepped_down, "a leader that heard no majority stepped down") \
+    X(rc_truncated, "a saved entry was truncated")                     \
+    X(rc_config_undone, "a change of the members was rolled back")     \
+    X(rc_snapshot, "a snapshot was made")                              \
+    X(rc_installed, "a snapshot was installed")                        \
+    X(rc_wiped, "a disk was lost, and another member replaced it")     \
+    X(rc_disk_full, "a disk was full")                                 \
+    X(rc_write_lost, "a write that was not synced was lost")           \
+    X(rc_died_io, "a member died at a step of its I/O")                \
+    SOMETIMES_MEMBER_ONLY(X)
+
+#define SOMETIMES_MEMBER_ONLY(X)                                                \
+    X(rm_forwarded, "a request was forwarded to the leader")                    \
+    X(rm_local, "a request of the member's own process")                        \
+    X(rm_nothing, "a change ended with nothing done")                           \
+    X(rm_stale, "a read that may be stale")                                     \
+    X(rm_joined, "a process joined")                                            \
+    X(rm_replaced, "a member that is not heard was replaced by one that joins") \
+    X(rm_change_done, "the operator's change was done")                         \
+    X(rm_change_again, "it was asked for again, its outcome was unknown")       \
+    X(rm_change_refused, "it was refused")                                      \
+    X(rm_stalled, "a member stalled: its disk was full")                        \
+    X(rm_tickets, "a ticket of a firnd's sequence")                             \
+    X(rm_stamped, "a tick of a firnd's slot was stamped")                       \
+    X(rm_broken, "a connection broke, and not by a crash")                      \
+    X(rm_told_removed, "a member found out that it was removed")
+
 struct counters {
 #define X(name, text) uint64_t name;
     SOMETIMES(X)
     SOMETIMES_QUORUM(X)
     SOMETIMES_CLUSTER(X)
+    SOMETIMES_MEMBER_ONLY(X)
 #undef X
     uint64_t rc_calls, rc_majority_lost;
     uint64_t px_too_short; /* a change was UNKNOWN: the chain did not reach back; rare as shipped */

@@ -33,7 +33,7 @@ const struct command commands[] = {
     { "elect", "run a command on one of many machines", cmd_elect, &elect_usage },
     { "lock", "run a command under a lock", cmd_lock, &lock_usage },
     { "config", "get, set and watch shared configuration values", cmd_config, &config_usage },
-    { "lab", "play Raft and Paxos step by step, with faults", cmd_lab, &lab_usage },
+    { "lab", "play Raft, Paxos and elections step by step, with faults", cmd_lab, &lab_usage },
     { "completion", "print a completion script for bash, zsh or fish", cmd_completion,
       &completion_usage },
     { "help", "show the help of firn, or of a command", cmd_help, &help_usage },

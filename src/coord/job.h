@@ -16,6 +16,7 @@ enum job_what {
     JOB_DESCRIBE, /* the record of a sequence */
     JOB_LIST,     /* up to `want` sequences behind the cursor */
     JOB_NODES,    /* all members of the store */
+    JOB_SLOTS,    /* all slots of the store */
     JOB_LEASE     /* a slot for a client, as the struct lease_job in `user` says */
 };
 
@@ -25,6 +26,7 @@ struct job_listed {
 };
 
 struct node_listed; /* server/nodes.h */
+struct slot_listed; /* server/slots.h */
 struct outbox;      /* the jobs that go back to one loop */
 
 struct job {
@@ -56,10 +58,13 @@ struct job {
     uint32_t period;          /* of a dated sequence: 20261116 */
     struct job_listed *list;  /* JOB_LIST: malloc'd, the receiver frees it */
     struct node_listed *nodes; /* JOB_NODES: the same */
+    struct slot_listed *slots; /* JOB_SLOTS: the same */
     size_t list_n;
 
     /* private */
     struct job *next;
+    uint64_t began_ns;  /* when it was submitted */
+    uint64_t served_ns; /* when the turn began that it ended in; 0: it was served apart */
     uint64_t deadline_ms;
     bool taken; /* it has its numbers; keyed->idem is to be kept */
     bool

@@ -64,9 +64,9 @@ static bool is_open(const struct stamps *s, int i)
 /* How far ahead of the clock stamps may be. Just after a FENCE, or in a new store, slots begin
  * ahead of the clock: then as far as the floor of a new store reaches, less one (see slot_floor()).
  */
-static uint32_t drift_ms(const struct stamp_plan *p, const struct lease_view *v)
+static uint32_t drift_ms(const struct stamp_plan *p, const struct lease_view *v, bool floor)
 {
-    uint64_t ticks = v->floor_tick ? v->window + v->max_drift - 1 : v->max_drift;
+    uint64_t ticks = floor ? v->window + v->max_drift - 1 : v->max_drift;
     return (uint32_t)(ticks * p->lease.tick_us / 1000);
 }
 
@@ -90,7 +90,7 @@ static void start(struct stamps *s, const struct stamp_plan *p, int i, const str
     uint64_t from = lease_ticks_from(l, &p->lease, g->from);
     o.slot = g->slot;
     o.policy = FIRN_POLICY_BORROW;
-    o.max_drift_ms = drift_ms(p, v);
+    o.max_drift_ms = drift_ms(p, v, v->floor_tick != 0);
     o.clock = clock;
     o.from = max64(max64(from, above->tick[i] + 1), 1);
     if (FIRN_MUTANT(same_tick_slot_change))
@@ -118,10 +118,15 @@ void stamps_follow(struct stamps *s, const struct stamp_plan *p, const struct le
             start(s, p, i, v, above, clock);
             continue;
         }
-        uint64_t drift = drift_ms(p, v) * UINT64_C(1000) / p->layout[i].tick_us;
+        /* A window is never shortened. One that was raised before the floor counted reaches above
+         * stamp_end, so the floor must not let stamps go further ahead than usual. */
+        uint64_t end = end_of(p, i, v);
+        bool beyond = __atomic_load_n(&s->generator[i].until_, __ATOMIC_RELAXED) > end;
+        bool floor = v->floor_tick && !beyond;
+        uint64_t drift = drift_ms(p, v, floor) * UINT64_C(1000) / p->layout[i].tick_us;
         if (!FIRN_MUTANT(st_drift_kept))
             __atomic_store_n(&s->generator[i].drift_, drift, __ATOMIC_RELAXED);
-        firn_shared_extend(&s->generator[i], end_of(p, i, v));
+        firn_shared_extend(&s->generator[i], end);
     }
 }
 

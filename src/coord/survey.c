@@ -99,6 +99,19 @@ bool survey_fenced(const struct slot_survey *s, const struct meta_record *m, uin
     return fenced;
 }
 
+const char *survey_word(const struct meta_record *m, const struct slot_record *r, uint64_t f,
+                        uint64_t now)
+{
+    uint64_t reach = 2 * (m->window + m->max_drift + 2 * m->skew_max);
+    if (r->state == SLOT_RETIRED)
+        return "retired";
+    if (r->until > (m->floor > now ? m->floor : now) + reach)
+        return "poisoned";
+    if (r->state == SLOT_FREE)
+        return "free";
+    return r->until > f ? "held" : "lapsed";
+}
+
 void survey_meta(const struct slot_survey *s, const struct setup_spec *spec,
                  const struct nonce *req, struct meta_record *out)
 {

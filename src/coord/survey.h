@@ -61,6 +61,12 @@ FIRN_MUSTUSE int survey_whole(const struct slot_survey *s, struct firn_diag *d);
 bool survey_fenced(const struct slot_survey *s, const struct meta_record *m, uint64_t known_floor,
                    uint64_t reach);
 
+/* A slot for people: "free", "held", "lapsed" (held, but its window is over: the owner is dead or
+ * partitioned), "retired", or "poisoned": its window ends beyond anything that a correct clock and
+ * a fence could have granted. `f`: clock F; `now`: the later one of F and the store's clock. */
+const char *survey_word(const struct meta_record *m, const struct slot_record *r, uint64_t f,
+                        uint64_t now);
+
 /* The meta record of a new store; `store_inc` is left to the driver. */
 void survey_meta(const struct slot_survey *s, const struct setup_spec *spec,
                  const struct nonce *req, struct meta_record *out);

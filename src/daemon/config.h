@@ -20,7 +20,7 @@ enum {
     CONFIG_SETTINGS_MAX = 64,
     CONFIG_TEXTS_MAX = 64,  /* in a SETTING_LIST: they are compared one by one */
     CONFIG_ADDRS_MAX = 16,  /* in one list; each is a socket in every loop */
-    CONFIG_KEYS_MAX = 16,   /* of an entry (struct setting_entries) */
+    CONFIG_KEYS_MAX = 40,   /* of an entry (struct setting_entries) */
     CONFIG_LIST_MAX = 1000, /* entries of a list: they are compared one by one */
     SETTING_NAME_BUF = 64,  /* holds a name, and its flag or variable, with the NUL */
     CONFIG_SHOWN_BUF = 64,
@@ -69,7 +69,8 @@ struct setting_entries {
         bool list; /* its value is a list of texts; otherwise it is one text */
     } keys[CONFIG_KEYS_MAX];
     /* Append entry number `n`, from 0. values[k] belongs to keys[k] and is borrowed; v is NULL
-     * where the key is missing. On error free() follows. */
+     * where the key is missing. On error free() follows; why->column is 0, or 1 + the index of the
+     * key that is to blame. */
     int (*add)(void *at, size_t n, const struct config_strings *values, struct firn_diag *why);
     void (*write)(const void *at, FILE *out); /* as YAML on one line */
     void (*free)(void *at);                   /* leaves it all zero; does nothing to zeroes */

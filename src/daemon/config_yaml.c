@@ -50,7 +50,7 @@ __attribute__((format(printf, 5, 6))) static int fail(struct reader *r, int erro
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return firn__diag(r->diag, error, column, "%s:%u: %s", r->file, line, text);
+    return firn__diag(r->diag, error, column, "%s:%u: %s (column %u)", r->file, line, text, column);
 }
 
 /* --- from events to a tree --- */
@@ -110,8 +110,8 @@ static int syntax_error(struct reader *r, const yaml_parser_t *p)
                           p->problem_offset + 1, p->problem);
     unsigned column = (unsigned)p->problem_mark.column + 1;
     return fail(r, FIRN_EFORMAT, (unsigned)p->problem_mark.line + 1, column,
-                "this is not YAML: %s%s%s (column %u)", p->context ? p->context : "",
-                p->context ? ", " : "", p->problem ? p->problem : "unknown error", column);
+                "this is not YAML: %s%s%s", p->context ? p->context : "", p->context ? ", " : "",
+                p->problem ? p->problem : "unknown error");
 }
 
 static int add_event(struct reader *r, const yaml_event_t *e)
@@ -222,13 +222,21 @@ static int unknown_key(struct reader *r, const struct node *at, const char *path
 
 static int unknown_entry_key(struct reader *r, const struct setting *s, const struct node *key)
 {
+    const struct setting_entries *type = s->entries;
+    const char *known[CONFIG_KEYS_MAX];
     char names[128] = "", show[CONFIG_SHOWN_BUF];
     size_t len = 0;
-    for (size_t i = 0; i < s->entries->keys_n && len < sizeof names; i++)
-        len += (size_t)snprintf(names + len, sizeof names - len, i ? ", %s" : "%s",
-                                s->entries->keys[i].name);
-    return FAIL(r, FIRN_EFORMAT, key, "%s: there is no '%s'; give %s", s->name,
-                config_shown(key->text, show), names);
+    for (size_t i = 0; i < type->keys_n; i++) {
+        known[i] = type->keys[i].name;
+        if (len < sizeof names)
+            len += (size_t)snprintf(names + len, sizeof names - len, i ? ", %s" : "%s", known[i]);
+    }
+    const char *guess = len < sizeof names ? NULL : nearest_name(key->text, known, type->keys_n);
+    if (guess)
+        return FAIL(r, FIRN_EFORMAT, key, "%s: there is no '%s'; did you mean %s", s->name,
+                    config_shown(key->text, show), guess);
+    return FAIL(r, FIRN_EFORMAT, key, "%s: there is no '%s'; give %s%s", s->name,
+                config_shown(key->text, show), names, len < sizeof names ? "" : "...");
 }
 
 /* The value of one key of an entry, as the texts that it lists. The texts stay the tree's. */
@@ -252,6 +260,16 @@ static int read_texts(struct reader *r, const char *path, bool list, struct node
     return 0;
 }
 
+/* The value of a key, where a message can point at it; the entry itself where the key is missing.
+ */
+static const struct node *key_of(const struct node *entry, const char *name)
+{
+    for (const struct node *k = entry->child; k; k = k->next->next)
+        if (strcmp(k->text, name) == 0)
+            return k->next;
+    return entry;
+}
+
 static int read_entry(struct reader *r, const struct setting *s, size_t number,
                       const struct node *entry)
 {
@@ -270,8 +288,11 @@ static int read_entry(struct reader *r, const struct setting *s, size_t number,
                               : read_texts(r, path, type->keys[i].list, k->next, &values[i]);
     }
     struct firn_diag why = { 0 };
-    if (e == 0 && (e = type->add(setting_at(r->c, s), number, values, &why)) != 0)
-        FAIL(r, e, entry, "%s: %s", s->name, why.text);
+    if (e == 0 && (e = type->add(setting_at(r->c, s), number, values, &why)) != 0) {
+        bool named = why.column > 0 && why.column <= type->keys_n;
+        const struct node *at = named ? key_of(entry, type->keys[why.column - 1].name) : entry;
+        FAIL(r, e, at, "%s: %s", s->name, why.text);
+    }
     for (size_t i = 0; i < CONFIG_KEYS_MAX; i++)
         free(values[i].v);
     return e;

@@ -262,6 +262,21 @@ static void put_fields(struct line *l, const char *fmt, va_list *args)
     }
 }
 
+static _Thread_local const struct log_request *request;
+
+void log_request(const struct log_request *r)
+{
+    request = r;
+}
+
+static void put_request(struct line *l)
+{
+    if (request && request->id[0])
+        put_field(l, "request_id", 10, request->id, strlen(request->id), false);
+    if (request && request->trace[0])
+        put_field(l, "trace_id", 8, request->trace, strlen(request->trace), false);
+}
+
 /* The event's row; a new one, or the one that was quiet for longest if all are taken. What that one
  * held back is written to `*lost`. */
 static struct counted *row_of(enum log_level level, const char *event, struct counted *lost)
@@ -362,6 +377,7 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
     va_start(args, fmt);
     line_begin(&l, level, event);
     put_fields(&l, fmt, &args);
+    put_request(&l);
     va_end(args);
     if (level == LOG_LEVEL_DEBUG ||
         admit(level, event, fnv(FNV_BEGIN, l.text + l.fields_from, l.len - l.fields_from),
@@ -370,6 +386,20 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
         line_end(&l, held_back);
     }
     errno = saved_errno; /* so that logging between a call and the look at errno does no harm */
+}
+
+void log_audit(const char *event, const char *fmt, ...)
+{
+    int saved_errno = errno;
+    struct line l;
+    va_list args;
+    va_start(args, fmt);
+    line_begin(&l, LOG_LEVEL_INFO, event);
+    put_fields(&l, fmt, &args);
+    put_request(&l);
+    va_end(args);
+    line_end(&l, 0);
+    errno = saved_errno;
 }
 
 void log_flush(void)

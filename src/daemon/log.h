@@ -40,6 +40,16 @@ void log_flush(void);
 __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event,
                                                      const char *fmt, ...);
 
+/* What someone must find later, whatever else happened: written at every level, never held back. */
+__attribute__((format(printf, 2, 3))) void log_audit(const char *event, const char *fmt, ...);
+
+/* The request that this thread works on from now on, so that its lines can be found by the IDs that
+ * the client knows: they end with request_id= and trace_id=. Borrowed; NULL, at first: none. */
+struct log_request {
+    const char *id, *trace; /* "": it has none */
+};
+void log_request(const struct log_request *r);
+
 #define LOG_AT(level, ...)                 \
     do {                                   \
         if (log_wants(level))              \

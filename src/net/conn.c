@@ -21,6 +21,7 @@
  * encrypts, conn_wind_up() sends close_notify.
  */
 #include "net/conn.h"
+#include "platform/mono.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -324,7 +325,8 @@ static void conn_rest(struct conn *c, bool progress)
         return;
     conn_full(c, 0);
     bool nothing_left = c->waiting == 0 && conn_kept(c) == 0;
-    bool grace = uv_is_active((uv_handle_t *)&l->grace) && c->peer.proto <= 1;
+    bool grace = uv_is_active((uv_handle_t *)&l->grace) && c->peer.proto <= 1 &&
+                 (l->ports_open || !c->begun);
     if (c->state == CONN_READING && nothing_left && (c->eof || (l->draining && !grace)))
         conn_finish(c);
     else if (c->state == CONN_READING && c->eof && c->waiting == 0 && c->in_partial)
@@ -477,6 +479,9 @@ static void conn_collect(struct conn *c)
             c->last = &c->first;
         c->waiting--;
         c->held -= r->held;
+        if (r->served)
+            latency_add(&c->loop->latency[latency_index(c, r->timed_as)],
+                        c->loop->settle_ns - r->began_ns, r->served);
         reply_free(c->loop, r);
         if (close) {
             conn_finish(c);
@@ -519,6 +524,25 @@ static bool conn_gather(struct conn *c, bool progress)
     return true;
 }
 
+void conn_time(struct loop *l)
+{
+    uint64_t usual[2] = { l->stats.http_requests - l->timed[0],
+                          l->stats.resp_requests - l->timed[1] };
+    if ((usual[0] | usual[1] | l->answered_set) == 0)
+        return;
+    uint64_t ns = mono_ns() - l->turn_ns;
+    for (int proto = 0; proto < 2; proto++)
+        if (usual[proto] > 0) {
+            latency_add(&l->latency[proto * LATENCY_KINDS], ns, usual[proto]);
+            l->timed[proto] += usual[proto];
+        }
+    for (; l->answered_set; l->answered_set &= l->answered_set - 1) {
+        int k = __builtin_ctz(l->answered_set);
+        latency_add(&l->latency[k], ns, l->answered[k]);
+        l->answered[k] = 0;
+    }
+}
+
 void conn_flush(struct loop *l)
 {
     for (unsigned i = 0; i < l->gathered_n; i++) {
@@ -532,6 +556,7 @@ void conn_flush(struct loop *l)
     l->gathered_n = 0;
     l->out_from = 0;
     shared_cut(&l->out, 0);
+    conn_time(l);
 }
 
 /* The first byte tells. False: the connection is closed. */
@@ -611,6 +636,8 @@ static bool conn_recv(struct conn *c)
     room = c->tls ? TLS_READ_BYTES : room < READ_BYTES ? room : READ_BYTES;
     if (kept > 0)
         memcpy(l->in, c->in.p + c->in_at, kept);
+    if (l->turn_ns == 0)
+        l->turn_ns = mono_ns();
     ssize_t n = socket_recv(c->fd, c->tls ? l->cipher : l->in + kept, room);
     if (n > 0) {
         conn_read(c, (size_t)n);

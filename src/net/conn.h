@@ -21,6 +21,8 @@ enum {
     LINGER_MS = 2000,         /* for the peer to read our last words before we close */
     /* While draining: for a request that may be on its way on an open HTTP connection. */
     DRAIN_GRACE_MS = 100,
+    DRAIN_FIRST_MS =
+        2000, /* after that: for the first request of a connection that has sent none */
 };
 
 _Static_assert(IN_BYTES_MAX >= READ_BYTES + (int)HTTP_REQUEST_BYTES_MAX, "");
@@ -110,6 +112,9 @@ struct listener {
     int tag;
     bool open, shared;
     bool stuck; /* no memory for a connection, tried again by the sweep */
+    /* Whose the connections are; NULL: the loop's own, conn_accept(). */
+    void (*accept)(struct listener *from, int fd);
+    void *user;
     struct listener *next;
 };
 
@@ -119,6 +124,16 @@ struct loop {
     const struct service *service;
     struct places *places;
     struct loop_stats stats; /* written by this thread, with relaxed atomics */
+
+    /* Latencies. The clock is read when a turn begins to read, and when its answers were sent; what
+     * was answered in between is timed then, all at once. Most requests are of kind 0 and answered
+     * at once: they are those in `stats` that are not in `timed`, and cost nothing more. */
+    uint64_t turn_ns;   /* when this turn began; 0: it has not begun to read */
+    uint64_t settle_ns; /* when it began to flush deferred replies */
+    uint64_t timed[2];  /* HTTP, RESP: requests that `latency`, `answered` or a reply has */
+    uint32_t answered[2 * LATENCY_KINDS]; /* of other kinds, in this turn; RESP behind HTTP */
+    uint32_t answered_set;                /* bit k: answered[k] is not 0 */
+    struct latency latency[2 * LATENCY_KINDS];
 
     uv_async_t wake;
     uv_prepare_t prepare;
@@ -133,8 +148,13 @@ struct loop {
     unsigned drain_turns; /* turns until draining begins, which read what has arrived */
     bool leaving;         /* HTTP answers end their connections */
     bool draining, stopped, handed_over;
+    bool ports_open; /* while draining: the listeners wait for handshakes to end */
     uint64_t drain_until_ms;
-    uv_timer_t grace; /* runs until idle HTTP connections are closed, while draining */
+    uv_timer_t grace; /* while draining: until idle HTTP connections are closed, see on_grace() */
+
+    struct streams *streams; /* of a proxy: stream.h; or NULL */
+    struct edge *edge;       /* the same: edge.h */
+    struct alarms *alarms;   /* the same: alarm.h */
 
     struct slot *slots; /* dense: the sweep reads nothing else */
     uint32_t slots_len, slots_cap;
@@ -194,11 +214,21 @@ static inline bool conn_above(const struct conn *c)
     return c->place != PLACE_OPEN;
 }
 
+static inline unsigned latency_index(const struct conn *c, unsigned kind)
+{
+    return kind % LATENCY_KINDS + (c->peer.proto > 1 ? LATENCY_KINDS : 0);
+}
+
+/* loop.c */
+FIRN_MUSTUSE int loop_listen_for(struct loop *l, int fd, int tag, bool shared,
+                                 void (*accept)(struct listener *from, int fd), void *user);
+
 /* conn.c */
 void conn_accept(struct listener *from, int fd); /* fd < 0: the one that libuv has; else this one */
 void conn_expire(struct conn *c);                /* its deadline has passed */
 void conn_settle(struct conn *c); /* flush done replies, go on with left-over requests */
 void conn_flush(struct loop *l);  /* send what was gathered */
+void conn_time(struct loop *l);   /* the answers counted so far are sent: note how long they took */
 void conn_drain(struct conn *c);  /* the loop drains: finish when nothing is in flight */
 void conn_close(struct conn *c);
 void conn_todo(struct conn *c);

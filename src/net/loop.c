@@ -5,7 +5,11 @@
  * is over. One coarse timer checks all deadlines: they stand side by side in an array, so ten
  * thousand idle connections cost microseconds per second. Tested in tests/unit/net/conn.c.
  */
+#include "net/alarm.h"
 #include "net/conn.h"
+#include "net/edge.h"
+#include "net/stream.h"
+#include "platform/mono.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -78,36 +82,66 @@ void loop_drain(struct loop *l)
     uv_async_send(&l->wake);
 }
 
+static void listener_accept(struct listener *s, int fd)
+{
+    if (s->accept)
+        s->accept(s, fd);
+    else
+        conn_accept(s, fd);
+}
+
 static void drain_all(struct loop *l)
 {
+    edge_drain(l->edge);
     for (uint32_t i = l->slots_len; i-- > 0;) /* closing moves the last one into the gap */
         conn_drain(l->slots[i].conn);
 }
 
-static void on_grace(uv_timer_t *h)
+/* Begin no more connections: a filter drops their first packet (SYN), which clients send again
+ * until they are refused. Other packets pass: a handshake under way must end, or its client, which
+ * sees it ended, is reset. A shared socket does not end. Without filters the gap is short. */
+static void refuse_more(const struct listener *s)
 {
-    drain_all(h->data); /* it is not active any more */
+    struct sock_filter no_syn[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13), /* the flags of a TCP header */
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    struct sock_fprog program = { sizeof no_syn / sizeof no_syn[0], no_syn };
+    uv_os_fd_t fd;
+    if (s->open && !s->shared && uv_fileno((const uv_handle_t *)&s->tcp, &fd) == 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/* Take what waits in the kernel, then close. The kernel resets connections that are not accepted
- * when their listener closes, so none may be made in between: a filter drops the first packets of
- * more, which their clients send again and are then refused. A shared socket does not end. */
+/* Take what waits in the kernel, then close: connections that are not accepted when their listener
+ * closes are reset. */
 static void close_listener(struct listener *s)
 {
-    struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
-    struct sock_fprog drop = { 1, &none };
     uv_os_fd_t fd;
     int in;
     if (!s->open || uv_fileno((uv_handle_t *)&s->tcp, &fd) != 0)
         return;
-    if (!s->shared) /* a kernel without filters: the gap is short */
-        (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof drop);
     if (s->stuck)
-        conn_accept(s, -1);
+        listener_accept(s, -1);
     while (!s->shared && (in = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
-        conn_accept(s, in);
+        listener_accept(s, in);
     s->open = false;
     uv_close((uv_handle_t *)&s->tcp, NULL);
+}
+
+/* By now handshakes that had begun have ended: on a busy machine the kernel takes milliseconds for
+ * their last packet. Clients whose connection was made just now have yet to send their request. */
+static void on_grace(uv_timer_t *h)
+{
+    struct loop *l = h->data;
+    if (l->ports_open) {
+        l->ports_open = false;
+        for (struct listener *s = l->listeners; s; s = s->next)
+            close_listener(s);
+        uv_timer_start(h, on_grace, DRAIN_FIRST_MS, 0);
+    }
+    drain_all(l);
 }
 
 /* No new connection from now on. A client that keeps one open and asks one request after another
@@ -117,9 +151,8 @@ static void loop_begin_drain(struct loop *l)
     firn_assert(!l->draining && l->leaving);
     l->draining = true;
     l->drain_until_ms = uv_now(&l->uv) + l->opts.drain_ms;
+    l->ports_open = true;
     uv_timer_start(&l->grace, on_grace, DRAIN_GRACE_MS, 0);
-    for (struct listener *s = l->listeners; s; s = s->next)
-        close_listener(s);
     drain_all(l);
 }
 
@@ -129,8 +162,11 @@ static void on_wake(uv_async_t *h)
     run_tasks(l);
     bool drain = atomic_load(&l->drain_asked);
     l->leaving |= drain || atomic_load(&l->leave_asked);
-    if (drain && !l->draining && l->drain_turns == 0)
+    if (drain && !l->draining && l->drain_turns == 0) {
         l->drain_turns = DRAIN_TURNS;
+        for (struct listener *s = l->listeners; s; s = s->next)
+            refuse_more(s);
+    }
 }
 
 static void on_busy(uv_idle_t *h)
@@ -151,8 +187,11 @@ static void on_prepare(uv_prepare_t *h)
     /* Only what is there now: a connection that has more left joins again, after the poll. */
     struct conn *c = l->todo;
     l->todo = NULL;
-    if (c)
+    if (c) {
         c->todo_prev = &c; /* the list hangs on this variable, from which removals work too */
+        l->settle_ns = mono_ns();
+        l->turn_ns = l->turn_ns ? l->turn_ns : l->settle_ns;
+    }
     while (c)
         conn_settle(c);
     firn_assert(l->out.len == 0 && l->sealed.len == 0, "out=%zu sealed=%zu", l->out.len,
@@ -160,9 +199,12 @@ static void on_prepare(uv_prepare_t *h)
     if (l->handed_over && l->service->turn)
         l->service->turn(l->service->ctx);
     l->handed_over = false;
+    conn_time(l);
+    l->turn_ns = 0;
     if (l->drain_turns > 0 && --l->drain_turns == 0)
         loop_begin_drain(l);
-    if (l->draining && l->slots_len == 0 && l->stats.deferred == 0)
+    if (l->draining && !l->ports_open && l->slots_len == 0 && l->stats.deferred == 0 &&
+        edge_open(l->edge) == 0)
         uv_stop(&l->uv);
     if (l->todo || l->drain_turns > 0)
         uv_idle_start(&l->busy, on_busy);
@@ -182,10 +224,11 @@ static void on_sweep(uv_timer_t *h)
         }
     for (struct listener *s = l->listeners; s; s = s->next)
         if (s->open && s->stuck)
-            conn_accept(s, -1);
+            listener_accept(s, -1);
     if (l->draining && now >= l->drain_until_ms) {
         for (uint32_t i = l->slots_len; i-- > 0;)
             conn_close(l->slots[i].conn);
+        edge_close(l->edge);
         uv_stop(&l->uv);
     }
 }
@@ -193,7 +236,7 @@ static void on_sweep(uv_timer_t *h)
 static void on_connection(uv_stream_t *s, int status)
 {
     if (status == 0)
-        conn_accept(s->data, -1);
+        listener_accept(s->data, -1);
 }
 
 static void set_default(uint32_t *v, uint32_t preset)
@@ -273,6 +316,12 @@ int loop_new(const struct loop_opts *opts, const struct service *service, struct
 
 int loop_listen(struct loop *l, int fd, int tag, bool shared)
 {
+    return loop_listen_for(l, fd, tag, shared, NULL, NULL);
+}
+
+int loop_listen_for(struct loop *l, int fd, int tag, bool shared,
+                    void (*accept)(struct listener *from, int fd), void *user)
+{
     struct listener *s = calloc(1, sizeof *s);
     if (!s || uv_tcp_init(&l->uv, &s->tcp) < 0) {
         free(s);
@@ -282,6 +331,8 @@ int loop_listen(struct loop *l, int fd, int tag, bool shared)
     s->loop = l;
     s->tag = tag;
     s->shared = shared;
+    s->accept = accept;
+    s->user = user;
     s->tcp.data = s;
     s->open = true;
     s->next = l->listeners;
@@ -311,6 +362,8 @@ void loop_free(struct loop *l)
     for (uint32_t i = l->slots_len; i-- > 0;)
         conn_close(l->slots[i].conn);
     run_tasks(l); /* late completions find their connections gone */
+    streams_free(l);
+    alarms_free(l);
     for (struct listener *s = l->listeners; s; s = s->next)
         if (s->open)
             uv_close((uv_handle_t *)&s->tcp, NULL);
@@ -346,6 +399,11 @@ uint64_t loop_now_ms(const struct loop *l)
     return uv_now(&l->uv);
 }
 
+struct uv_loop_s *loop_uv(struct loop *l)
+{
+    return &l->uv;
+}
+
 void loop_stats(const struct loop *l, struct loop_stats *out)
 {
     const uint64_t *from = (const uint64_t *)&l->stats;
@@ -353,4 +411,10 @@ void loop_stats(const struct loop *l, struct loop_stats *out)
     _Static_assert(sizeof *out % sizeof *to == 0, "a struct of uint64_t only");
     for (size_t i = 0; i < sizeof *out / sizeof *to; i++)
         to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+}
+
+void loop_latency(const struct loop *l, bool resp, unsigned kind, struct latency *into)
+{
+    firn_assert(kind < LATENCY_KINDS, "%u", kind);
+    latency_merge(into, &l->latency[kind + (resp ? LATENCY_KINDS : 0)]);
 }

@@ -10,6 +10,7 @@
 #include "firn/error.h"
 #include "net/places.h"
 #include "net/service.h"
+#include "wire/latency.h"
 
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -86,7 +87,16 @@ void loop_call(struct loop *l, struct loop_task *t);
 /* On the loop's thread: its clock in ms, as of this turn; only differences mean anything. */
 uint64_t loop_now_ms(const struct loop *l);
 
+/* On the loop's thread: the libuv loop under it, for clients of other protocols (proxy/redis.h).
+ * What they open must be closed before loop_free(). */
+struct uv_loop_s *loop_uv(struct loop *l);
+
 void loop_stats(const struct loop *l, struct loop_stats *out);
+
+/* Any thread: adds how long requests of a kind (reply.timed_as) took, to `into`. From when the loop
+ * saw that there was something to read to when the answer was given to the socket. A request that
+ * waited for others of the loop is counted with that wait. */
+void loop_latency(const struct loop *l, bool resp, unsigned kind, struct latency *into);
 
 /* Listening sockets, one for each of `n` loops, all on `address` ("127.0.0.1:9001", "[::1]:9001",
  * ":9001" for all interfaces; port 0: the system's choice, the same for all). FIRN_EINVAL: not an

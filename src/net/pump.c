@@ -40,6 +40,44 @@ static bool put_off(struct conn *c, struct reply *r)
     return true;
 }
 
+/* The newest reply in the queue. */
+static struct reply *queue_last(const struct conn *c)
+{
+    return (struct reply *)((char *)c->last - offsetof(struct reply, next));
+}
+
+/* Counts requests for their latency that are not answered at once. Those in the queue are timed
+ * when their reply is sent. */
+static void count_late(struct conn *c, const struct reply *r, uint32_t n)
+{
+    struct loop *l = c->loop;
+    unsigned k = latency_index(c, r->timed_as);
+    l->timed[k / LATENCY_KINDS] += n;
+    if (c->first) {
+        struct reply *q = queue_last(c);
+        q->timed_as = r->timed_as;
+        q->served = n;
+        q->began_ns = l->turn_ns - r->waited_ms * UINT64_C(1000000);
+    } else {
+        latency_add(&l->latency[k], r->waited_ms * UINT64_C(1000000), n);
+    }
+}
+
+/* `first_kind`: of the protocol. */
+static inline void reply_count(struct conn *c, const struct reply *r, uint32_t n,
+                               unsigned first_kind)
+{
+    struct loop *l = c->loop;
+    unsigned k = first_kind + r->timed_as;
+    if (c->first || r->waited_ms) {
+        count_late(c, r, n);
+    } else if (r->timed_as) {
+        l->timed[first_kind / LATENCY_KINDS] += n;
+        l->answered[k] += n;
+        l->answered_set |= 1u << k;
+    }
+}
+
 static void reply_finish(struct conn *c, struct reply *r, size_t start)
 {
     if (r->out->len == start && !r->out->failed && !r->deferred) {
@@ -50,7 +88,7 @@ static void reply_finish(struct conn *c, struct reply *r, size_t start)
     }
     if (r->deferred) {
         firn_assert(c->first && !*c->last && c->waiting > 0, "waiting=%u", c->waiting);
-        struct reply *last = (struct reply *)((char *)c->last - offsetof(struct reply, next));
+        struct reply *last = queue_last(c);
         c->last_request = last->close || !last->keep_alive;
         if ((last->serial && !last->done) || c->last_request)
             conn_move(c, CONN_WAITING);
@@ -116,14 +154,16 @@ static struct slice what_follows(const char *p, size_t len, size_t used, int bud
 }
 
 /* Clients send the same request again and again, and equal bytes mean the same: a head is parsed
- * once. One in HEAD_LEARN_EVERY of those that differ takes its place. What authorizes a client is
- * never compared with the bytes of another one: that takes longer the better they agree. */
+ * once. One in HEAD_LEARN_EVERY of those that differ takes its place, unless it has a trace or
+ * request ID, which will not come again. What authorizes a client is never compared with the bytes
+ * of another one: that takes longer the better they agree. */
 static void head_learn(struct known_head *k, const char *p, size_t len,
                        const struct http_request *req)
 {
     struct http_error err;
     if (len > sizeof k->bytes || req->method > METHOD_HEAD || req->body.p != p + len ||
-        req->authorization.p || req->idempotency_key.p || ++k->misses % HEAD_LEARN_EVERY != 0)
+        req->authorization.p || req->idempotency_key.p || req->traced ||
+        ++k->misses % HEAD_LEARN_EVERY != 0)
         return;
     memcpy(k->bytes, p, len);
     k->len = http_parse(k->bytes, len, &k->req, &err) == (ssize_t)len ? len : 0;
@@ -196,6 +236,7 @@ static ssize_t step_http(struct conn *c, char *p, size_t len, int *budget)
         return 0;
     ssize_t served = 1 + (ssize_t)r->repeats;
     stat_add(&l->stats.http_requests, (uint64_t)served);
+    reply_count(c, r, (uint32_t)served, 0);
     *budget -= (int)r->repeats;
     reply_finish(c, r, start);
     return used * served;
@@ -233,6 +274,7 @@ static ssize_t step_resp(struct conn *c, char *p, size_t len, int *budget)
         return 0;
     ssize_t served = 1 + (ssize_t)r->repeats;
     stat_add(&l->stats.resp_requests, (uint64_t)served);
+    reply_count(c, r, (uint32_t)served, LATENCY_KINDS);
     *budget -= (int)r->repeats;
     reply_finish(c, r, start);
     return used * served;

@@ -94,6 +94,7 @@ struct reply *reply_defer(struct reply *r, enum defer_mode mode)
         q->minor = r->minor;
         q->close = r->close;
         q->fields = r->fields;
+        q->user = r->user;
     }
     q->serial = mode == DEFER_SERIAL;
     q->deferred = r->deferred = true;
@@ -137,6 +138,8 @@ void reply_done(struct reply *r)
     firn_assert(!r->done && r->out == &r->own); /* one answer for each request */
     if (r->head && r->own.len > r->body_at && r->body_at > 0)
         r->own.len = r->body_at;
+    if (r->user && r->deferred)
+        r->loop->service->answered(r->loop->service->ctx, r);
     r->done = true;
     if (!r->peer) {
         reply_free(r->loop, r);
@@ -187,6 +190,7 @@ static void add_head(struct reply *r, unsigned status, const char *fields)
 {
     struct buf *b = r->out;
     const struct loop *l = r->loop;
+    r->status = (uint16_t)status;
     bool keep = r->keep_alive && !r->close && (!l->leaving || !is_last(r));
     r->close = !keep;
     if (status == 200) {

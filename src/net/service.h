@@ -18,7 +18,9 @@
 
 struct conn;
 struct loop;
-struct service_ctx; /* the server room's, one per loop; net only hands it back */
+
+enum { LATENCY_KINDS = 8 }; /* of requests, for latencies; what they mean is the service's */
+struct service_ctx;         /* the server room's, one per loop; net only hands it back */
 
 /* The other end of a connection, as the service sees it. Lives as long as the connection. */
 struct peer {
@@ -47,13 +49,19 @@ struct reply {
     bool follows;     /* set it before an HTTP answer that is not the last of those */
     const char *fields; /* more header lines of the HTTP answer, or NULL; they outlive the reply */
     uint32_t waited_ms; /* 0, or since when this request is handed over again: reply_retry() */
+    void *user;         /* the service's own, NULL at first; a deferred reply has it, too */
+    uint8_t timed_as;   /* set it: which of LATENCY_KINDS the time of this request counts as; 0 is
+                         * for the most frequent requests of each protocol */
 
     /* private */
     bool head, keep_alive, deferred, done, serial;
     uint8_t minor;
+    uint16_t status;   /* of the head; 0: none yet, or reply_ok()'s */
     bool once;         /* its bytes are not what they were: it cannot be parsed again */
     uint32_t retry_ms; /* 0: no */
     size_t run_bytes;  /* of each request of a run */
+    uint32_t served;   /* of a reply in the queue: the requests that it answers, for latencies */
+    uint64_t began_ns; /* and when they were read */
     struct loop *loop;
     size_t body_at; /* where the body begins in `out` */
     size_t held;    /* bytes that count as unsent: expected, or done */
@@ -76,6 +84,10 @@ struct service {
     /* Optional. After a turn of the loop in which requests were handed over, before it sleeps: one
      * wake-up of another thread for all that was deferred. */
     void (*turn)(struct service_ctx *ctx);
+
+    /* Optional. A deferred reply with a `user` is done, also when its peer is gone; the last look
+     * at both. One that was answered in http() or resp() has no such call. */
+    void (*answered)(struct service_ctx *ctx, struct reply *r);
 
     /* Optional. The connection is gone; free what peer->user names. */
     void (*closed)(struct service_ctx *ctx, struct peer *p);
@@ -112,6 +124,18 @@ void reply_end(struct reply *r);
 static inline bool reply_behind(const struct reply *r)
 {
     return r->out == &r->own;
+}
+
+/* Whether the handler has answered: it neither deferred the reply nor asked for another time. */
+static inline bool reply_answered(const struct reply *r)
+{
+    return !r->deferred && r->retry_ms == 0;
+}
+
+/* The status of an HTTP answer that was begun. */
+static inline unsigned reply_status(const struct reply *r)
+{
+    return r->status ? r->status : 200;
 }
 
 /* For RESP, an array whose elements are answered one by one: append its head to `r`, then for each

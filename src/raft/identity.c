@@ -29,8 +29,8 @@ static int make_dir(const char *path, struct firn_diag *d)
     return mkdir(path, 0750) != 0 && errno != EEXIST ? io_error(d, "make", path) : 0;
 }
 
-/* Replaces the file durably and atomically. */
-__attribute__((format(printf, 4, 5))) static int write_file(const struct node *n, const char *path,
+/* Replaces a file of the folder durably and atomically. */
+__attribute__((format(printf, 4, 5))) static int write_file(const char *folder, const char *path,
                                                             struct firn_diag *d, const char *fmt,
                                                             ...)
 {
@@ -47,26 +47,33 @@ __attribute__((format(printf, 4, 5))) static int write_file(const struct node *n
     ok = fclose(f) == 0 && ok;
     if (!ok || rename(temporary, path) != 0)
         return io_error(d, "write", path);
-    int dir = open(n->self.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ok = dir >= 0 && fsync(dir) == 0;
     if (dir >= 0)
         close(dir);
-    return ok ? 0 : io_error(d, "sync", n->self.dir);
+    return ok ? 0 : io_error(d, "sync", folder);
 }
 
 static int write_self(const struct node *n, const char *path, struct firn_diag *d)
 {
     firn_assert(n->self.id != 0);
-    return write_file(n, path, d, "firn cluster member\nid %016" PRIx64 "\naddress %s\n%s",
-                      n->self.id, n->self.address, n->self.log_begun ? "log begun\n" : "");
+    char cluster[32] = "";
+    if (n->self.log_begun)
+        snprintf(cluster, sizeof cluster, "cluster %016" PRIx64 "\n", n->self.cluster);
+    return write_file(n->self.dir, path, d,
+                      "firn cluster member\nid %016" PRIx64 "\naddress %s\n%s%s", n->self.id,
+                      n->self.address, n->self.log_begun ? "log begun\n" : "", cluster);
 }
 
 static int read_file(struct node *n, FILE *f, const char *path, struct firn_diag *d)
 {
     char address[FRAME_ADDRESS_MAX + 1] = "", log[8] = "";
-    int found = fscanf(f, "firn cluster member id %16" SCNx64 " address %255s log %7s", &n->self.id,
-                       address, log);
-    n->self.log_begun = found == 3;
+    int found = fscanf(f,
+                       "firn cluster member id %16" SCNx64 " address %255s log %7s cluster "
+                       "%16" SCNx64,
+                       &n->self.id, address, log, &n->self.cluster);
+    n->self.log_begun = found >= 3;
+    n->self.newcomer = found == 4 && n->self.cluster == 0; /* earlier versions wrote no 0 */
     if (found < 2 || n->self.id == 0)
         return firn__diag(d, FIRN_EFORMAT, 0,
                           "%.100s is damaged: remove this member from the cluster, delete its "
@@ -102,7 +109,7 @@ void identity_note_restore(struct node *n)
     snprintf(path, sizeof path, "%s/restored", n->self.dir);
     bool before = n->self.restored; /* the disk is full: at the next tick again */
     n->self.restored = write_self(n, self, &d) != 0 || /* the id is new, the address may be */
-                       write_file(n, path, &d, "%s", folder) != 0;
+                       write_file(n->self.dir, path, &d, "%s", folder) != 0;
     if (n->self.restored && !before)
         node_say(n, NODE_WARN, "restore_not_noted",
                  "cause=%s cure=free disk space before the next start: this member goes on trying, "
@@ -130,6 +137,53 @@ static void ignore_restore(struct node *n)
         fclose(f);
 }
 
+/* ---- a folder that was there, and is not ---- */
+
+/* Beside the folder: "DIR.begun" says that DIR had a cluster's data. */
+static void note_path(const struct node *n, char out[4200])
+{
+    size_t len = strlen(n->self.dir);
+    while (len > 1 && n->self.dir[len - 1] == '/')
+        len--;
+    snprintf(out, 4200, "%.*s.begun", (int)len, n->self.dir);
+}
+
+/* It is evidence, and not needed: the folder may be all of a disk, and its parent read-only. */
+static void note_begun(const struct node *n)
+{
+    char path[4200], parent[4200];
+    struct firn_diag d;
+    note_path(n, path);
+    if (access(path, F_OK) == 0)
+        return;
+    snprintf(parent, sizeof parent, "%s/..", n->self.dir);
+    (void)write_file(parent, path, &d,
+                     "%s had the data of a member of a cluster: %016" PRIx64 " at %s.\n"
+                     "Where it has none, cluster.init begins no other cluster while this file is "
+                     "here.\n",
+                     n->self.dir, n->self.id, n->self.address);
+}
+
+/* The folder has no data: may this process begin a cluster? */
+static int check_begun(struct node *n, struct firn_diag *d)
+{
+    char path[4200];
+    note_path(n, path);
+    if (!n->opts.init || access(path, F_OK) != 0)
+        return 0;
+    if (n->opts.join_n == 0)
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "%.90s says that the folder has lost a cluster's data: set cluster.join, "
+                          "not cluster.init; if no member is left, delete that file",
+                          path);
+    n->opts.init = false;
+    node_say(n, NODE_WARN, "init_ignored",
+             "cause=cluster.init is set, this folder has lost its data, and %s says that it had "
+             "some: this member joins cure=remove cluster.init from the settings",
+             path);
+    return 0;
+}
+
 /* ---- a log that was there, and is not ---- */
 
 /* A member without its log would vote against what it has promised. */
@@ -142,6 +196,17 @@ int identity_check_log(const struct node *n, struct firn_diag *d)
                              : 0;
 }
 
+void identity_note_cluster(struct node *n, uint64_t name)
+{
+    char path[4200];
+    struct firn_diag d;
+    uint64_t before = n->self.cluster;
+    snprintf(path, sizeof path, "%s/member", n->self.dir);
+    n->self.cluster = name;
+    if (write_self(n, path, &d) != 0)
+        n->self.cluster = before; /* the disk is full: at the next tick again */
+}
+
 void identity_note_log(struct node *n)
 {
     char path[4200];
@@ -150,6 +215,8 @@ void identity_note_log(struct node *n)
     n->self.log_begun = true;
     if (write_self(n, path, &d) != 0)
         n->self.log_begun = false; /* the disk is full: at the next tick again */
+    else
+        note_begun(n);
 }
 
 int identity_open(struct node *n, struct firn_diag *d)
@@ -181,12 +248,14 @@ int identity_open(struct node *n, struct firn_diag *d)
          * what they send to that is dropped. identity_note_restore() keeps the new one. */
         if (r == 0 && n->opts.restore)
             r = node_random(&n->self.id, d);
+        if (n->self.log_begun)
+            note_begun(n); /* by an earlier version it was not */
         if (r == 0 && n->opts.init && n->opts.join_n == 0)
             node_say(
                 n, NODE_WARN, "init_still_set",
                 "cause=cluster.init is set, and this folder has data: if they are ever lost, this "
-                "member starts a second cluster that issues the same tickets again cure=replace "
-                "it by cluster.join with the other members");
+                "member knows nobody to ask for the cluster cure=replace it by "
+                "cluster.join with the other members");
         return r;
     }
     if (n->opts.restore)
@@ -197,7 +266,9 @@ int identity_open(struct node *n, struct firn_diag *d)
                           "%.80s has no cluster's data: set cluster.init on the first member, "
                           "cluster.join on every other",
                           n->self.dir);
-    r = node_random(&n->self.id, d);
+    r = check_begun(n, d);
+    if (r == 0)
+        r = node_random(&n->self.id, d);
     n->self.newcomer = true;
     return r ? r : write_self(n, path, d);
 }

@@ -11,7 +11,13 @@ static void on_connection(uv_stream_t *listener, int status)
 {
     struct node *n = listener->data;
     if (status == 0 && n->member)
-        (void)wire_accept(&n->wires, listener, &member_events, n->member);
+        (void)wire_accept(&n->wires, listener, &member_events, n->member, &n->unaccepted);
+}
+
+void listen_tick(struct node *n)
+{
+    if (n->unaccepted)
+        on_connection((uv_stream_t *)&n->listener, 0);
 }
 
 int node_listen(struct node *n, const char *address, struct firn_diag *d)

@@ -57,6 +57,9 @@ static void apply_entry(struct member *m, const struct core_entry *e)
                               : "remove this member, delete its folder, join again");
         return;
     }
+    struct core_config c;
+    if (e->type == ENTRY_CONFIG && config_read(e->bytes, e->len, &c) == 0)
+        membership_committed(m, &c);
     if (m->fsm.check.term)
         check_applied(m);
     proposals_applied(m, e);
@@ -72,6 +75,7 @@ static void apply_snapshot(struct member *m, const struct core_snapshot *s)
         return;
     }
     firn_assert(m->fsm.requests == 0 || m->fsm.dedup.row, "requests without their results");
+    membership_committed(m, &s->config);
     m->applied.snapshots++;
     m->check.differs = 0; /* these registers are the leader's */
     m->dirty = true;
@@ -208,10 +212,12 @@ static void in_frame(struct wire *w, const struct frame *f)
     struct frame_greeting g;
     char room[FRAME_HEAD];
     struct frame_out o = { .p = room, .cap = sizeof room };
-    if (frame_get_hello(f, &g) != 0 || (g.kind == FRAME_MEMBER && !peers_greet(m, w, g.member))) {
+    if (frame_get_hello(f, &g) != 0 || (g.kind == FRAME_MEMBER && !peers_greet(m, w, &g))) {
         wire_close(w);
         return;
     }
+    if (g.kind == FRAME_MEMBER)
+        membership_met(m, &g);
     frame_begin(&o, FRAME_WELCOME, 0, 0, 0);
     frame_end(&o);
     wire_send(w, o.p, o.len);
@@ -295,6 +301,11 @@ const struct node_view *member_view(const struct member *m)
     return &m->view;
 }
 
+uint64_t member_cluster(const struct member *m)
+{
+    return m->cluster;
+}
+
 const struct core *member_core(const struct member *m)
 {
     return m->core;
@@ -329,6 +340,7 @@ static struct member *member_new(const struct member_opts *o)
     m->opts.loaded = NULL;
     m->self.id = o->id;
     m->self.newcomer = o->newcomer;
+    m->cluster = o->cluster;
     m->proposals.last = &m->proposals.first;
     m->self.address = strdup(o->address);
     m->requests.room = malloc(FRAME_RAFT_MAX);
@@ -374,9 +386,14 @@ int member_start(const struct member_opts *o, uint64_t now_ms, uint64_t wall_ms,
     watch_begin(m, election);
     struct core_opts c = { .id = o->id, .election_ms = election, .seed = o->random };
     int r = core_new(&c, &o->loaded->state, core_ms(m), &m->core);
-    if (r == 0 && (o->restore || (o->init && !o->loaded->any && o->join_n == 0)))
+    if (r == 0 && o->restore)
         r = begin_cluster(m);
-    m->join.founding = o->init && !o->loaded->any && o->join_n > 0;
+    bool founds = o->init && !o->restore && !o->loaded->any;
+    m->join.founding = founds && o->join_n > 0;
+    if (founds && o->join_n == 0)
+        m->join.found_ms = now_ms + (o->fresh ? FOUND_FRESH_MS : FOUND_MS);
+    if (r == 0)
+        membership_begin(m);
     if (r != 0) {
         member_free(m);
         return firn__diag(d, r, 0,

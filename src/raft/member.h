@@ -28,13 +28,16 @@ struct fsm;
 
 enum { MEMBER_TICK_MS = 10 };
 
-struct member_opts { /* texts are copied */
-    uint64_t id;     /* never 0 */
-    uint64_t random; /* new with each start, and different on each member */
+struct member_opts {  /* texts are copied */
+    uint64_t id;      /* never 0 */
+    uint64_t random;  /* new with each start, and different on each member */
+    uint64_t cluster; /* member_cluster() of its last life; 0: not known */
     const char *address;
-    bool newcomer; /* it was never a member: a log that arrives may be for another process */
+    bool newcomer; /* it was never told that it is a member: a log that arrives may be for another
+                      process, or make it one by an entry that is undone */
     bool init;     /* make a new cluster of this one member, if the disk has no log. With members
                       to join: only if none of them knows a cluster */
+    bool fresh;    /* with init: no cluster was here lately, so wait less for its members */
     bool restore;  /* recover as a single-member cluster, as a new incarnation */
     const char *const *join; /* members to ask for admission, if the disk has no log */
     size_t join_n;
@@ -70,8 +73,15 @@ extern const struct wire_events member_events;
 void member_take(struct member *m, const char *frame, size_t len,
                  void (*done)(void *user, const char *reply, size_t len), void *user);
 
+/* May this member go on alone, as a new incarnation of the cluster, since the majority is lost? The
+ * caller then ends it and starts it again with `restore`. `lost`: the ids of all other members,
+ * with commas between them. FIRN_EAGAIN: not yet; FIRN_EINVAL, FIRN_ECONFLICT; `d` says why. */
+FIRN_MUSTUSE int member_may_force(const struct member *m, const char *lost, struct firn_diag *d);
+
 bool address_loopback(const char *address); /* "host:port" of this machine alone */
 
+/* The name of its cluster, once it is a member of it; 0: not known. Keep it for the next life. */
+uint64_t member_cluster(const struct member *m);
 const struct node_view *member_view(const struct member *m); /* as of the last tick */
 const struct core *member_core(const struct member *m);
 const struct fsm *member_fsm(const struct member *m);

@@ -20,6 +20,11 @@ enum {
     SNAPSHOT_KEEP = 2048,
     ELECTION_MS = 150,
     PEERS_MAX = 2 * CORE_MEMBERS_MAX, /* members, and processes that speak as one */
+    /* Before a cluster is begun, so that members of an old one that know this address can connect:
+     * they try every RECONNECT_MS, or after WIRE_SILENT_MS where the machine was off. */
+    FOUND_MS = 3000,
+    FOUND_FRESH_MS = 300,
+    GONE_MAX = 64, /* removed members that are remembered */
 };
 
 enum request_state {
@@ -58,7 +63,7 @@ struct state_check {  /* comparison of register digests (state_check.c) */
 struct member_identity {
     uint64_t id;
     char *address; /* under which the other members reach it */
-    bool newcomer; /* it was never a member: a log that arrives may be for another process */
+    bool newcomer; /* see member.h; until it applies an entry that has it */
 };
 
 struct member_health {
@@ -152,6 +157,13 @@ struct member_join { /* asking to become a member */
     bool founding;     /* asks first whether there is a cluster; see cluster.init */
     uint64_t none;     /* a bit for each of `members` that has answered that it knows none */
     bool waits;        /* was logged */
+    uint64_t found_ms; /* of now_ms: begins a cluster then, unless a member connects; 0: does not */
+};
+
+struct member_history { /* of committed configurations */
+    struct core_config last;
+    uint64_t gone[GONE_MAX]; /* a ring: members before, and not in `last`; 0: none */
+    unsigned next;
 };
 
 struct member_removal { /* asking whether this member was removed */
@@ -165,6 +177,7 @@ struct peer {          /* another process that speaks Raft */
     struct wire *out;  /* the connection that this member made; NULL: none */
     struct wire *in;   /* the one that the peer made; NULL: none */
     bool up;           /* of `out`: the peer has welcomed this member */
+    uint64_t cluster;  /* of `in`: the name that the peer gave; 0: none */
     uint64_t retry_ms; /* of now_ms: when to connect again */
 };
 
@@ -185,8 +198,11 @@ struct member {
     struct member_election election;
     struct member_forward forward;
     struct member_join join;
+    struct member_history history;
     struct member_removal removal;
     struct peer peer[PEERS_MAX];
+    uint64_t cluster;    /* the last membership_cluster(), as the peers were told it */
+    uint64_t foreign;    /* the peer of another cluster that was logged last */
     uint64_t impossible; /* core_impossible(), as it was logged last */
     struct core_message_room message_room;
     struct node_view view;
@@ -222,7 +238,9 @@ void peers_tick(struct member *m); /* connect to the members of the configuratio
 void peers_send(struct member *m, const struct core_message *msg);
 void peers_forget(struct member *m, const struct wire *w);
 uint64_t peers_id(const struct member *m, const struct wire *w); /* that came in; 0: none */
-bool peers_greet(struct member *m, struct wire *w, uint64_t id); /* false: not to be let in */
+/* False: not to be let in. */
+bool peers_greet(struct member *m, struct wire *w, const struct frame_greeting *g);
+bool peers_up(const struct member *m, uint64_t id); /* it answers on this member's connection */
 void peers_close(struct member *m);
 
 /* ---- request.c ---- */
@@ -292,9 +310,15 @@ void proposals_free(struct member *m);
 /* ---- membership.c ---- */
 
 void membership_change(struct member *m, struct request *q);
+/* Committed configurations in their order: who was a member once? */
+void membership_begin(struct member *m); /* those that the log has before its snapshot */
+void membership_committed(struct member *m, const struct core_config *c);
 void membership_stepped(struct member *m, const struct proposal *p, bool applied);
 void membership_watch(struct member *m); /* after each input to the core: a transfer may be over */
-void membership_join(struct member *m);  /* at each tick, until this process is a member */
+/* The name of the cluster, from its committed entries; 0: not known, or not one of its members. */
+uint64_t membership_cluster(const struct member *m);
+void membership_met(struct member *m, const struct frame_greeting *g); /* a member has connected */
+void membership_join(struct member *m);      /* at each tick, until this process is a member */
 bool membership_hand_over(struct member *m); /* the lead, to any voter; for no request */
 
 static inline const struct core_member *membership_self(const struct member *m)

@@ -7,13 +7,20 @@
  * time. A request names the state to reach, and every attempt looks at what is left to do: so it
  * may be repeated, and another leader can go on with it.
  *
+ * A removal of a member that is gone already is the same request again, and done: members remember
+ * whom the cluster removed, as far as their logs go back and while they run. An id that never was a
+ * member's is a mistake of the operator, and is refused.
+ *
  * A process whose folder was lost joins with a new id and its old address: the member that had this
  * address, if the leader does not hear it, is removed before the new one is added.
  *
  * cluster.init together with cluster.join: the process asks the members to join first, and begins a
- * cluster only if none of them knows one; else it joins.
+ * cluster only if none of them knows one; else it joins. With cluster.init alone it waits first
+ * whether a member of a cluster connects that knows its address: then its data were lost.
  */
 #include "raft/member_in.h"
+#include "raft/mutant.h"
+#include "id/diag.h"
 #include "wire/url.h"
 
 #include <inttypes.h>
@@ -28,6 +35,7 @@ enum {
     PATIENCE_MS = 2000, /* before a change is refused because members are not heard */
     CAUGHT_UP = 64,     /* entries that a member may lack when it is made a voter */
     FOUND_BUDGET_MS = 1000,
+    FORCE_AFTER_MS = 5000, /* without a leader: connections to lost members have ended by then */
 };
 
 struct change { /* what a request asks for */
@@ -41,6 +49,47 @@ bool address_loopback(const char *address)
     struct host_port h;
     enum host_error e = host_port_read((struct slice){ address, strlen(address) }, &h);
     return (e == HOST_OK || e == HOST_COLONS) && host_is_loopback(h.host);
+}
+
+/* ---- who was a member ---- */
+
+static uint64_t *find_gone(struct member *m, uint64_t id)
+{
+    for (unsigned i = 0; i < GONE_MAX; i++)
+        if (m->history.gone[i] == id)
+            return &m->history.gone[i];
+    return NULL;
+}
+
+void membership_committed(struct member *m, const struct core_config *c)
+{
+    struct member_history *h = &m->history;
+    for (unsigned i = 0; i < c->count; i++) {
+        uint64_t *back = find_gone(m, c->member[i].id); /* added again */
+        if (back)
+            *back = 0;
+    }
+    for (unsigned i = 0; i < h->last.count; i++)
+        if (!config_member(c, h->last.member[i].id))
+            h->gone[h->next++ % GONE_MAX] = h->last.member[i].id;
+    h->last = *c;
+}
+
+/* A process that replays the log of a restored cluster passes through names that the cluster no
+ * longer has; the entry that makes it a member is behind the last one. */
+uint64_t membership_cluster(const struct member *m)
+{
+    return config_member(&m->history.last, m->self.id) ? m->fsm.incarnation : 0;
+}
+
+void membership_begin(struct member *m)
+{
+    struct core_config c;
+    struct core_entry e;
+    for (uint64_t i = core_first(m->core); i <= core_snapshot_index(m->core); i++)
+        if (core_entry_at(m->core, i, &e) && e.type == ENTRY_CONFIG &&
+            config_read(e.bytes, e.len, &c) == 0)
+            membership_committed(m, &c);
 }
 
 /* ---- one step ---- */
@@ -84,7 +133,10 @@ static void begin_step(struct member *m, struct request *q, const struct core_co
         p->count = 1;
         p->entry = changed;
         p->part[0].number = q->number;
-        request_move(q, REQUEST_PROPOSED);
+        if (MEMBER_MUTANT(rm_change_at_once))
+            done(m, q);
+        else
+            request_move(q, REQUEST_PROPOSED);
         m->change.under_way = true;
         proposal_begun(m, p, index);
         return;
@@ -135,7 +187,8 @@ static void transfer(struct member *m, struct request *q, uint64_t to, bool remo
     if (r == FIRN_EAGAIN) {
         wait_for(m, q, "the lead is being handed over already: retry when that is done");
     } else if (r != 0) {
-        member_refuse(m, q, r,
+        /* FIRN_ENOENT of a removal would say that it is done. */
+        member_refuse(m, q, removes && !MEMBER_MUTANT(rm_last_is_gone) ? FIRN_EINVAL : r,
                       to == 0 ? "there is no other voter to hand over to"
                               : "that member is no voter, or is the leader already");
     } else {
@@ -158,7 +211,7 @@ bool membership_hand_over(struct member *m)
 
 void membership_watch(struct member *m)
 {
-    if (!m->change.transferring || core_transferring(m->core))
+    if (!m->change.transferring || core_transferring(m->core) || MEMBER_MUTANT(rm_transfer_unended))
         return;
     struct member_change was = m->change;
     struct request *q = was.number ? member_request(m, was.number) : NULL;
@@ -252,9 +305,9 @@ static void remove_member(struct member *m, struct request *q, uint64_t id)
 
 static void refuse_unknown(struct member *m, struct request *q, const struct change *c)
 {
-    char why[128];
+    char why[160];
     snprintf(why, sizeof why, "no member has the id %016" PRIx64 "%s: see firn cluster status",
-             c->id, c->what == CHANGE_REMOVE ? "; it may have been removed already" : "");
+             c->id, c->what == CHANGE_REMOVE ? ", and no removed one is known that had it" : "");
     member_refuse(m, q, FIRN_ENOENT, why);
 }
 
@@ -268,7 +321,7 @@ static void step(struct member *m, struct request *q, const struct change *c)
         done(m, q);
     else if (c->what == CHANGE_TRANSFER)
         transfer(m, q, c->id, false);
-    else if (!s && c->what == CHANGE_REMOVE && (q->begun || q->maybe))
+    else if (!s && c->what == CHANGE_REMOVE && (q->begun || q->maybe || find_gone(m, c->id)))
         done(m, q);
     else if (!s && !adds)
         refuse_unknown(m, q, c);
@@ -308,6 +361,68 @@ void membership_change(struct member *m, struct request *q)
         step(m, q, &c);
 }
 
+/* ---- without a majority ---- */
+
+static bool names(const char *ids, uint64_t id)
+{
+    char *end = NULL;
+    for (const char *p = ids; *p; p = *end ? end + 1 : end)
+        if (strtoull(p, &end, 16) == id)
+            return true;
+    return false;
+}
+
+/* The first of `ids` that is no other member's; 0: all are. */
+static uint64_t stranger(const struct member *m, const char *ids)
+{
+    char *end = NULL;
+    for (const char *p = ids; *p; p = *end ? end + 1 : end) {
+        uint64_t id = strtoull(p, &end, 16);
+        if (id == m->self.id || !config_member(core_config(m->core), id))
+            return id;
+    }
+    return 0;
+}
+
+/* Every other member is named, and none answers: a wrong address of --url, or a partition that is
+ * taken for a disaster, should not make a second cluster. */
+int member_may_force(const struct member *m, const char *lost, struct firn_diag *d)
+{
+    const struct core_config *c = core_config(m->core);
+    uint64_t since = m->election.leaderless_ms, wrong = stranger(m, lost);
+    if (m->health.stopped || m->removal.removed || c->count == 0)
+        return firn__diag(d, FIRN_ECONFLICT, 0, "this member cannot go on alone: it %s",
+                          m->health.stopped    ? "has stopped, see its log"
+                          : m->removal.removed ? "was removed from a cluster that has a leader"
+                                               : "has no data of a cluster");
+    if (since == 0)
+        return firn__diag(d, FIRN_ECONFLICT, 0,
+                          "there is a leader, so the majority is not lost: remove without --force");
+    if (wrong)
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "%016" PRIx64 " is not another member: see firn cluster status", wrong);
+    for (unsigned i = 0; i < c->count; i++) {
+        const struct core_member *s = &c->member[i];
+        if (strcmp(s->address, m->self.address) == 0) /* itself, or what it was to become */
+            continue;
+        if (peers_up(m, s->id))
+            return firn__diag(d, FIRN_ECONFLICT, 0,
+                              "member %016" PRIx64 " (%.60s) answers: it is not lost. Stop it "
+                              "first; it can join again with an empty folder",
+                              s->id, s->address);
+        if (!names(lost, s->id))
+            return firn__diag(d, FIRN_EINVAL, 0,
+                              "member %016" PRIx64 " (%.60s) would be removed as well: name every "
+                              "other member",
+                              s->id, s->address);
+    }
+    if (m->now_ms - since < FORCE_AFTER_MS)
+        return firn__diag(d, FIRN_EAGAIN, 0,
+                          "there is no leader since less than %d seconds: try again after that",
+                          FORCE_AFTER_MS / 1000);
+    return 0;
+}
+
 /* ---- joining, and founding ---- */
 
 static uint64_t all_of(size_t members)
@@ -321,6 +436,8 @@ static void join_end(struct member *m)
     m->join.wire = NULL;
     m->join.next++; /* wraps around the list */
     m->join.retry_ms = m->now_ms + JOIN_EVERY_MS;
+    if (MEMBER_MUTANT(rm_join_once) && !m->join.founding)
+        m->join.retry_ms = UINT64_MAX;
     if (!m->join.founding || m->join.next < m->opts.join_n)
         return;
     if (m->join.none == all_of(m->opts.join_n)) {
@@ -334,6 +451,20 @@ static void join_end(struct member *m)
                    "know no cluster cure=start them; if there never was a cluster, this member may "
                    "also begin it with cluster.init alone");
     }
+}
+
+/* A process connects as a member only to addresses that its configuration has: a cluster knows this
+ * one. */
+void membership_met(struct member *m, const struct frame_greeting *g)
+{
+    if (m->join.found_ms == 0)
+        return;
+    m->join.found_ms = 0;
+    member_say(m, NODE_ERROR, "cluster_not_begun",
+               "cause=cluster.init is set, this folder has no data, and %s is a member of a "
+               "cluster that has this address: this member's data were lost cure=replace "
+               "cluster.init by cluster.join %.*s",
+               g->address, (int)strcspn(g->address, " "), g->address);
 }
 
 static void join_ask(struct member *m, struct wire *w)
@@ -355,7 +486,7 @@ static void join_answered(struct member *m, const struct frame *f)
     struct frame_answer a;
     struct status_seen s;
     bool read = m->join.founding && status_read(m, f, &s);
-    if (read && !s.cluster_known) {
+    if (read && (!s.cluster_known || MEMBER_MUTANT(rm_found_anyway))) {
         m->join.none |= UINT64_C(1) << m->join.next % m->opts.join_n % 64;
     } else if (read) {
         m->join.founding = false;
@@ -398,10 +529,19 @@ static const struct wire_events join_events = { member_greet, join_frame, join_g
 void membership_join(struct member *m)
 {
     const struct core_member *me = membership_self(m);
-    m->self.newcomer &= me == NULL;
+    if (m->join.found_ms && m->now_ms >= m->join.found_ms) {
+        m->join.found_ms = 0;
+        member_found(m);
+        return;
+    }
+    /* An entry that makes it a member may be undone, and the leader no longer sends it anything:
+     * then it has to ask again. */
+    m->self.newcomer &= MEMBER_MUTANT(rm_joined_early)
+                            ? me == NULL
+                            : !config_member(&m->history.last, m->self.id);
     /* A process that the configuration lacks was removed, and must not join again by itself; a
      * newcomer never was in it. */
-    bool in = me ? me->role == CORE_VOTER || m->opts.standby
+    bool in = me ? me->role == CORE_VOTER || (m->opts.standby && !m->self.newcomer)
                  : core_config(m->core)->count > 0 && !m->self.newcomer;
     if (in || m->opts.join_n == 0 || m->join.wire || m->now_ms < m->join.retry_ms)
         return;

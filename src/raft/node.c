@@ -81,6 +81,7 @@ static void on_after(uv_check_t *c)
 
 static void close_handles(struct node *n)
 {
+    force_end(n);
     member_end(n->member); /* first, since it uses wires and disk */
     n->member = NULL;
     wire_close_all(&n->wires);
@@ -106,6 +107,10 @@ static void on_wake(uv_async_t *a)
     enter(n);
     while (h) {
         struct hand_in *next = h->next;
+        if (n->member && !stop && force_take(n, h)) {
+            h = next;
+            continue;
+        }
         if (!n->member || stop)
             h->done(h->user, NULL, 0);
         else
@@ -113,7 +118,7 @@ static void on_wake(uv_async_t *a)
         free(h);
         h = next;
     }
-    if (stop && n->member)
+    if (stop) /* once: it closes what calls this */
         close_handles(n);
 }
 
@@ -124,6 +129,13 @@ static void on_tick(uv_timer_t *t)
     if (!n->member)
         return;
     member_tick(n->member);
+    force_tick(n);
+    if (!n->member)
+        return;
+    listen_tick(n);
+    uint64_t name = member_cluster(n->member);
+    if (name && name != n->self.cluster && n->self.log_begun)
+        identity_note_cluster(n, name);
     if (!n->self.log_begun && disk_saved(n->disk) > 0)
         identity_note_log(n);
     if (n->self.restored)
@@ -161,10 +173,12 @@ static void on_say(void *user, enum node_level level, const char *event, const c
 
 static void on_restored(void *user)
 {
-    identity_note_restore(user);
+    struct node *n = user;
+    identity_note_restore(n);
+    n->force.named = n->force.begun;
 }
 
-static int open_member(struct node *n, struct firn_diag *d)
+int node_open_member(struct node *n, struct firn_diag *d)
 {
     char log[4200];
     struct disk_loaded loaded;
@@ -174,10 +188,14 @@ static int open_member(struct node *n, struct firn_diag *d)
     if (r != 0)
         return r;
     const struct node_opts *o = &n->opts;
+    if (o->restore)
+        n->self.cluster = 0; /* it gets another name */
     struct member_opts m = { .id = n->self.id,
+                             .cluster = n->self.cluster,
                              .address = n->self.address,
-                             .newcomer = n->self.newcomer,
+                             .newcomer = n->self.newcomer || !loaded.any,
                              .init = o->init,
+                             .fresh = o->fresh,
                              .restore = o->restore,
                              .join = o->join,
                              .join_n = o->join_n,
@@ -199,7 +217,8 @@ static int open_member(struct node *n, struct firn_diag *d)
     if (r == 0)
         r = member_start(&m, uv_now(&n->loop), wall_ms(), &n->member, d);
     disk_loaded_done(&loaded);
-    n->opts.join = NULL; /* the caller's */
+    n->opts.join = NULL; /* the caller's, and done with */
+    n->opts.join_n = 0;
     return r;
 }
 
@@ -286,7 +305,7 @@ int node_start(const struct node_opts *o, struct node **out, struct firn_diag *d
     if (r == 0)
         r = node_listen(n, o->listen, d);
     if (r == 0)
-        r = open_member(n, d);
+        r = node_open_member(n, d);
     if (r == 0) {
         n->published.view = *member_view(n->member);
         uv_timer_start(&n->tick, on_tick, MEMBER_TICK_MS, MEMBER_TICK_MS);
@@ -315,6 +334,11 @@ void node_stop(struct node *n)
     pthread_mutex_unlock(&n->inbox.mutex);
     uv_async_send(&n->wake);
     pthread_join(n->thread, NULL);
+    for (struct hand_in *h = n->inbox.first, *next; h; h = next) { /* too late for the thread */
+        next = h->next;
+        h->done(h->user, NULL, 0);
+        free(h);
+    }
     uv_loop_close(&n->loop);
     node_free(n);
 }

@@ -12,13 +12,14 @@
 
 struct node;
 
-struct node_opts {           /* texts are copied, or used during node_start() alone */
-    const char *dir;         /* its folder; made if it does not exist */
-    const char *listen;      /* "host:port" of the peer port */
-    const char *address;     /* under which the other members reach it; NULL: as listen */
-    bool init;               /* make a new cluster of this one member, if the folder has no data
+struct node_opts {       /* texts are copied, or used during node_start() alone */
+    const char *dir;     /* its folder; made if it does not exist */
+    const char *listen;  /* "host:port" of the peer port */
+    const char *address; /* under which the other members reach it; NULL: as listen */
+    bool init;           /* make a new cluster of this one member, if the folder has no data
                                 and none of `join` knows a cluster */
-    bool restore;            /* recover as a single-member cluster, as a new incarnation */
+    bool fresh;          /* with init: no cluster was here lately, so wait less for its members */
+    bool restore;        /* recover as a single-member cluster, as a new incarnation */
     const char *const *join; /* members to ask for admission, if the folder has no data */
     size_t join_n;
     bool standby;            /* join without a vote, until it is promoted */

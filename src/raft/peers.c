@@ -9,10 +9,14 @@
  */
 #include "raft/member_in.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     RECONNECT_MS = 100,
+    NAME_BYTES = 17,            /* of a cluster, and the space before it */
     UNSENT_BYTES_MAX = 4 << 20, /* more than a few messages: the peer is slow, or partitioned off */
 };
 _Static_assert(FRAME_RAFT_MAX >= FRAME_HEAD + CORE_MESSAGE_BYTES_MAX, "a message fits a frame");
@@ -26,12 +30,30 @@ static struct peer *find(struct member *m, uint64_t id)
     return NULL;
 }
 
-/* NULL: there are too many. */
+static void out_close(struct peer *p)
+{
+    if (p->out)
+        wire_close(p->out);
+    p->out = NULL;
+    p->up = false;
+}
+
+/* Where there are too many, one that is no member has to go: it may connect again. */
 static struct peer *find_or_add(struct member *m, uint64_t id)
 {
     struct peer *p = find(m, id);
-    if (!p && (p = find(m, 0)))
-        *p = (struct peer){ .id = id };
+    if (p)
+        return p;
+    p = find(m, 0);
+    for (unsigned i = 0; !p; i++) {
+        firn_assert(i < PEERS_MAX, "more members than a configuration has");
+        if (!config_member(core_config(m->core), m->peer[i].id))
+            p = &m->peer[i];
+    }
+    out_close(p);
+    if (p->in)
+        wire_close(p->in);
+    *p = (struct peer){ .id = id };
     return p;
 }
 
@@ -50,9 +72,12 @@ static struct peer *of_out(struct wire *w)
 static void on_up(struct wire *w)
 {
     const struct member *m = wire_user(w);
-    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32];
+    char room[FRAME_HEAD + FRAME_ADDRESS_MAX + 32], address[FRAME_ADDRESS_MAX + 1];
     struct frame_out o = { .p = room, .cap = sizeof room };
-    frame_hello(&o, FRAME_MEMBER, m->self.id, m->self.address);
+    int len = snprintf(address, sizeof address, "%s", m->self.address);
+    if (m->cluster && len + NAME_BYTES < (int)sizeof address)
+        snprintf(address + len, sizeof address - (size_t)len, " %016" PRIx64, m->cluster);
+    frame_hello(&o, FRAME_MEMBER, m->self.id, address);
     firn_assert(!o.full && m->self.id != 0, "len=%zu", o.len);
     wire_send(w, o.p, o.len);
 }
@@ -85,8 +110,32 @@ static void on_gone(struct wire *w, const char *why)
 
 static const struct wire_events events = { on_up, on_frame, on_gone };
 
+static bool foreign(const struct member *m, uint64_t cluster)
+{
+    return cluster && m->cluster && cluster != m->cluster;
+}
+
+/* Its own name is another one now, mostly once in its life: peers hear it with a new connection,
+ * and those of another cluster have to go. */
+static void renamed(struct member *m)
+{
+    for (unsigned i = 0; i < PEERS_MAX; i++) {
+        struct peer *p = &m->peer[i];
+        out_close(p);
+        if (p->in && foreign(m, p->cluster)) {
+            wire_close(p->in);
+            p->in = NULL;
+        }
+    }
+}
+
 void peers_tick(struct member *m)
 {
+    uint64_t name = membership_cluster(m);
+    if (name && name != m->cluster) {
+        m->cluster = name;
+        renamed(m);
+    }
     const struct core_config *c = core_config(m->core);
     for (unsigned i = 0; i < c->count; i++) {
         const struct core_member *to = &c->member[i];
@@ -101,13 +150,18 @@ void peers_tick(struct member *m)
         struct peer *p = &m->peer[i];
         if (p->id == 0 || config_member(c, p->id))
             continue;
-        if (p->out)
-            wire_close(p->out);
-        p->out = NULL;
-        p->up = false;
+        out_close(p);
         if (!p->in)
             p->id = 0;
     }
+}
+
+bool peers_up(const struct member *m, uint64_t id)
+{
+    for (unsigned i = 0; i < PEERS_MAX; i++)
+        if (m->peer[i].id == id)
+            return m->peer[i].up || m->peer[i].in;
+    return false;
 }
 
 void peers_close(struct member *m)
@@ -129,14 +183,35 @@ uint64_t peers_id(const struct member *m, const struct wire *w)
     return 0;
 }
 
-bool peers_greet(struct member *m, struct wire *w, uint64_t id)
+/* Two clusters meet where one has added a member of the other, or has an old address: messages of
+ * the other one would depose the leader here, or replace the log. */
+static void refuse_foreign(struct member *m, const struct frame_greeting *g, uint64_t cluster)
 {
+    if (m->foreign == g->member)
+        return;
+    m->foreign = g->member;
+    member_say(m, NODE_ERROR, "foreign_member",
+               "member=%016" PRIx64 " address=%s cause=it is a member of the cluster %016" PRIx64
+               ", and this one of %016" PRIx64 " cure=remove this member's address from that "
+               "cluster (firn cluster remove)",
+               g->member, g->address, cluster, m->cluster);
+}
+
+bool peers_greet(struct member *m, struct wire *w, const struct frame_greeting *g)
+{
+    const char *name = strchr(g->address, ' ');
+    uint64_t id = g->member, cluster = name ? strtoull(name + 1, NULL, 16) : 0;
+    if (foreign(m, cluster)) {
+        refuse_foreign(m, g, cluster);
+        return false;
+    }
     struct peer *p = id != 0 && id != m->self.id ? find_or_add(m, id) : NULL;
     if (!p)
         return false;
     if (p->in) /* the peer has made another one, since this one is broken */
         wire_close(p->in);
     p->in = w;
+    p->cluster = cluster;
     return true;
 }
 

@@ -4,6 +4,7 @@
  * (write_turn.h).
  */
 #include "raft/member_in.h"
+#include "raft/mutant.h"
 #include "id/bytes.h"
 #include "id/fnv.h"
 
@@ -126,6 +127,8 @@ static void writes_done(struct member *m, const struct proposal *p, bool applied
                     "request %u of %u lacks its result", i, p->count);
         if (q && applied)
             answer_write(m, q, p->index, at, p->part[i].writes);
+        else if (q && MEMBER_MUTANT(rm_proposed_forgotten))
+            request_wait(m, q, RETRY_MS);
         else if (q)
             member_ask_again(m, q, "the lead was lost while the write was under way");
         at = applied ? at + 1 + p->part[i].writes : at;

@@ -14,6 +14,7 @@
  * reply is FIRN_EUNKNOWN.
  */
 #include "raft/member_in.h"
+#include "raft/mutant.h"
 #include "id/bytes.h"
 
 #include <stdio.h>
@@ -70,6 +71,8 @@ static uint64_t index_now(struct member *m)
 void member_refuse(struct member *m, struct request *q, int result, const char *why)
 {
     struct frame_out o = { .p = m->requests.room, .cap = FRAME_MAX };
+    if (MEMBER_MUTANT(rm_unknown_is_no) && result == FIRN_EUNKNOWN)
+        result = FIRN_EIO;
     frame_refuse(&o, q->frame.number, result, result == FIRN_ENOENT ? index_now(m) : 0, why);
     member_answer(m, q, o.p, o.len);
 }
@@ -207,7 +210,7 @@ void member_ask_again(struct member *m, struct request *q, const char *why)
         return;
     }
     q->maybe = true;
-    q->bytes[FRAME_HEAD + CAS_AGAIN] = 1;
+    q->bytes[FRAME_HEAD + CAS_AGAIN] = !MEMBER_MUTANT(rm_again_as_new);
     request_wait(m, q, RETRY_MS);
 }
 
@@ -325,7 +328,7 @@ void member_leader_lost(struct member *m)
         next = q->next;
         if (q->state != REQUEST_FORWARDED)
             continue;
-        if (q->frame.type == FRAME_CAS) {
+        if (q->frame.type == FRAME_CAS && !MEMBER_MUTANT(rm_lost_forgotten)) {
             member_ask_again(m, q, "the leader was lost before it answered");
         } else { /* a read, or a change that may be made twice */
             q->maybe = q->frame.type == FRAME_CHANGE;
@@ -370,7 +373,8 @@ static void forward(struct member *m, const char *address)
     firn_assert(m->forward.wire || !m->forward.up);
     for (struct request *q = m->requests.first, *next; q && m->forward.up; q = next) {
         next = q->next;
-        if (!request_due(m, q) || (q->frame.flags & FRAME_FORWARDED))
+        if (!request_due(m, q) || (q->frame.flags & FRAME_FORWARDED) ||
+            MEMBER_MUTANT(rm_not_forwarded))
             continue;
         firn_assert(q->len >= FRAME_HEAD && q->len <= FRAME_MAX, "len=%zu", q->len);
         request_move(q, REQUEST_FORWARDED);
@@ -393,8 +397,9 @@ static void answer_local(struct member *m)
                    !m->health.stopped;
     for (struct request *q = m->requests.first, *next; q; q = next) {
         next = q->next;
-        if (request_due(m, q) && q->frame.type == FRAME_READ && current && !q->frame.body[8] &&
-            load_be64(q->frame.body) <= index_now(m))
+        if (request_due(m, q) && q->frame.type == FRAME_READ && current &&
+            (!q->frame.body[8] || MEMBER_MUTANT(rm_read_local)) &&
+            (load_be64(q->frame.body) <= index_now(m) || MEMBER_MUTANT(rm_seen_ignored)))
             answer_read(m, q);
         else if (request_due(m, q) && q->frame.type == FRAME_STATUS &&
                  (leads(m) || q->frame.body[0] == STATUS_OWN))
@@ -428,7 +433,7 @@ static void change_members(struct member *m)
 {
     for (struct request *q = m->requests.first; q && !m->change.under_way; q = q->next)
         if (request_due(m, q) && q->frame.type == FRAME_CHANGE &&
-            (check_passed(m) || q->frame.body[0] == CHANGE_TRANSFER)) {
+            ((check_passed(m) && !m->opts.restore) || q->frame.body[0] == CHANGE_TRANSFER)) {
             membership_change(m, q);
             m->dirty = true; /* the list may have changed: the next one in another pass */
             return;
@@ -548,7 +553,7 @@ void request_take(struct member *m, const char *bytes, size_t len, struct wire *
     q->done = done;
     q->user = user;
     q->number = ++m->requests.last_number;
-    if (f.type == FRAME_CAS && f.flags == 0) {
+    if (f.type == FRAME_CAS && (f.flags == 0 || MEMBER_MUTANT(rm_new_nonce))) {
         store_be64(q->bytes + FRAME_HEAD + CAS_NONCE, m->opts.random);
         store_be64(q->bytes + FRAME_HEAD + CAS_NONCE + 8, q->number);
         store_be64(q->bytes + FRAME_HEAD + CAS_SINCE, m->fsm.requests);
@@ -595,6 +600,9 @@ static const char *late(struct member *m, const struct request *q)
     if (m->removal.removed)
         return "this member was removed from the cluster: stop it, or delete its folder and let it "
                "join again";
+    if (!leads(m) && q->frame.type == FRAME_CHANGE)
+        return "no leader: fewer than half of the voters reach each other; where all other members "
+               "are lost for good: firn cluster remove --force";
     if (!leads(m))
         return "no leader: fewer than half of the voters reach each other";
     if (q->waiting)

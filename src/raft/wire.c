@@ -340,9 +340,10 @@ static struct wire *wire_new(struct wire_host *h, const struct wire_events *e, v
 }
 
 struct wire *wire_accept(struct wire_host *h, uv_stream_t *listener, const struct wire_events *e,
-                         void *user)
+                         void *user, bool *out_waits)
 {
     struct wire *w = wire_new(h, e, user);
+    *out_waits = !w;
     if (!w)
         return NULL;
     if (uv_accept(listener, (uv_stream_t *)&w->tcp) != 0 || start(w) != 0) {
@@ -387,6 +388,20 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
     uv_freeaddrinfo(found);
 }
 
+/* Without asking a resolver: that has threads, which all loops and names share. FIRN_ENOENT: the
+ * host is a name. */
+static int connect_numeric(struct wire *w, int port)
+{
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    bool four = uv_ip4_addr(w->host, port, &v4) == 0;
+    if (!four && uv_ip6_addr(w->host, port, &v6) != 0)
+        return FIRN_ENOENT;
+    const struct sockaddr *to = four ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
+    w->connect.data = w;
+    return uv_tcp_connect(&w->connect, &w->tcp, to, on_connected) == 0 ? 0 : FIRN_EIO;
+}
+
 struct wire *wire_connect(struct wire_host *h, const char *address, const struct wire_events *e,
                           void *user)
 {
@@ -401,11 +416,15 @@ struct wire *wire_connect(struct wire_host *h, const char *address, const struct
     char port[8];
     snprintf(port, sizeof port, "%u", to.port);
     memcpy(w->host, to.host, sizeof w->host);
-    if (!named || uv_getaddrinfo(h->loop, &w->resolve, on_resolved, w->host, port, &want) != 0) {
+    int r = named ? connect_numeric(w, to.port) : FIRN_EINVAL;
+    if (r == FIRN_ENOENT) {
+        r = uv_getaddrinfo(h->loop, &w->resolve, on_resolved, w->host, port, &want);
+        w->resolving = r == 0;
+    }
+    if (r != 0) {
         wire_close(w);
         return NULL;
     }
-    w->resolving = true;
     uv_timer_start(&w->timer, on_silent, WIRE_SILENT_MS, 0);
     return w;
 }

@@ -19,9 +19,10 @@ struct wire_host {
 };
 
 /* Accept the next connection of a listening handle; its first frame must arrive within
- * WIRE_GREETING_MS. NULL: it could not be accepted. */
+ * WIRE_GREETING_MS. NULL: it could not be accepted. *out_waits: for want of memory; it must be
+ * tried again, since the handle takes no other connection before. */
 struct wire *wire_accept(struct wire_host *h, uv_stream_t *listener, const struct wire_events *e,
-                         void *user);
+                         void *user, bool *out_waits);
 
 /* Close all wires of the loop, which has to run until they are closed. */
 void wire_close_all(struct wire_host *h);

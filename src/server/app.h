@@ -17,6 +17,7 @@
 #include "server/config.h"
 #include "server/coordinator.h"
 #include "server/guard.h"
+#include "server/history.h"
 #include "server/minter.h"
 
 /* Which port a connection came in by (peer->tag). Every port serves everything; they differ in the
@@ -39,6 +40,10 @@ struct app {
     size_t loops;
     uint64_t started_ms; /* Unix ms */
     struct places places;
+    struct span_export *spans;            /* NULL: none are recorded */
+    double sample;                        /* tracing.sample */
+    char service[CONFIG_SERVICE_MAX + 1]; /* tracing.service: settings may be freed by a reload */
+    struct history *history;              /* the last hour, one row per second */
     _Atomic bool draining;
     char address[PORTS][PEER_ADDRESS_BUF]; /* the first of each port, as bound */
     char store_text[256];    /* which store, for people: settings may be freed by a reload */
@@ -50,12 +55,19 @@ struct peers;
 struct resp_wait;
 struct http_wait;
 struct rate_table;
+struct span_export;
+struct trace;
 
 enum { HTTP_ROUTES_MAX = 32 };
 
 struct http_counter { /* of one route on one loop; read by any thread */
     _Atomic uint64_t requests, errors;
 };
+
+/* What the time of a request counts as (reply.timed_as), by protocol. */
+enum { HTTP_IDS, HTTP_TICKETS, HTTP_SEQUENCES, HTTP_LEASES, HTTP_OTHER, HTTP_KINDS };
+enum { RESP_TICKETS, RESP_IDS, RESP_OTHER, RESP_KINDS };
+_Static_assert((int)HTTP_KINDS <= (int)LATENCY_KINDS, "");
 
 enum { RUN_MAX = 1023 }; /* requests that are answered together with the first of them */
 
@@ -74,6 +86,9 @@ struct service_ctx {
     struct resp_wait *resp_idle;            /* resp_commands.c's pool */
     struct http_wait *http_idle, *http_all; /* http_wait.c's pool, and all that it ever made */
     uint32_t http_waits;
+    uint64_t unsampled; /* requests without a traceparent before the next one that is recorded */
+    struct trace *trace_idle, *trace_all; /* tracing.c's pool, and all that there are */
+    uint32_t traces, traces_idle;
     size_t host_len; /* of the Host header that was found good last */
     char host[64];
     struct http_counter
@@ -98,8 +113,12 @@ bool http_vital(const struct http_request *req);
 /* "GET /v1/ids/{kind}" for the counters; NULL behind the last. */
 const char *http_route_name(size_t i);
 
-/* metrics.c: all metrics in the Prometheus text format. */
-void metrics_write(struct app *app, struct buf *out);
+/* metrics.c: all metrics. */
+struct metrics;
+void metrics_write(struct app *app, struct metrics *m);
+
+/* http_events.c: one more row of the history; by the main thread. */
+void history_sample(struct app *app);
 
 /* What the node says of itself, for others to compare (coord/clash.h). */
 void app_face(struct app *app, struct node_face *out);

@@ -36,6 +36,7 @@ static struct node_opts opts_of(const struct config *c)
                                .listen = c->cluster.listen,
                                .address = c->cluster.address,
                                .init = c->cluster.init,
+                               .fresh = c->cluster.fresh,
                                .restore = c->cluster.restore,
                                .join_n = c->cluster.join.n,
                                .standby = c->cluster.standby,
@@ -59,12 +60,18 @@ int cluster_start(const struct config *c, struct node **out, struct firn_diag *d
 {
     char address[CONFIG_SETTINGS_MAX][HOST_PORT_BUF];
     const char *join[CONFIG_SETTINGS_MAX];
-    size_t n = 0;
-    for (; n < c->cluster.join.n && n < CONFIG_SETTINGS_MAX; n++) {
-        const struct config_addr *a = &c->cluster.join.v[n];
-        join[n] = host_port_write(a->host, a->port, address[n]);
-    }
     struct node_opts o = opts_of(c);
+    const char *self = o.address ? o.address : o.listen;
+    size_t n = 0;
+    for (size_t i = 0; i < c->cluster.join.n && i < CONFIG_SETTINGS_MAX; i++) {
+        const struct config_addr *a = &c->cluster.join.v[i];
+        join[n] = host_port_write(a->host, a->port, address[n]);
+        /* All members may have one list and cluster.init: the first of the list begins. */
+        if (strcmp(join[n], self) == 0)
+            o.init &= i == 0;
+        else
+            n++;
+    }
     o.join = join;
     o.join_n = n;
     int r = node_start(&o, out, d);

@@ -6,6 +6,8 @@
 
 #include "daemon/config.h"
 
+enum { CONFIG_SERVICE_MAX = 63 }; /* bytes of tracing.service */
+
 struct config_token {
     char *name;                             /* for logs and metrics, never secret */
     uint8_t sha256[32];                     /* of the token's bytes */
@@ -53,7 +55,7 @@ struct config {
     struct config_addrs peers;             /* firnds with other stores, asked for their slots */
     struct {
         uint64_t connections, connections_per_address, ids_per_request, sequences;
-        uint64_t header_ms, idle_ms, notice_ms, drain_ms;
+        uint64_t header_ms, idle_ms, write_ms, notice_ms, drain_ms;
     } limits;
     struct {
         struct config_strings hosts, origins; /* for browsers */
@@ -62,6 +64,12 @@ struct config {
         int level;  /* enum log_level */
         int format; /* enum config_log_format */
     } log;
+    struct {
+        char *endpoint; /* of the collector, or NULL: no spans */
+        char *sample;   /* 0 to 1: config_sample() */
+        char *service, *tls_ca;
+        uint64_t queue, timeout_ms;
+    } tracing;
     struct {
         char *cert, *key, *client_ca; /* paths, or NULL */
     } tls;
@@ -83,6 +91,9 @@ extern const struct setting_entries config_tokens_type;
 
 /* Which setting makes firnd a member of a cluster of firnds; NULL: none. */
 const char *config_cluster_asked(const struct config *c);
+
+/* tracing.sample as a number; below 0: it is none from 0 to 1. */
+double config_sample(const char *text);
 
 /* The danger in being reachable from other machines as configured, in a sentence, or NULL. */
 const char *config_exposed(const struct config *c);

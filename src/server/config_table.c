@@ -6,6 +6,7 @@
  */
 #include "server/config.h"
 #include "server/browser.h"
+#include "daemon/span_export.h"
 #include "firn/layout.h"
 #include "id/diag.h"
 #include "store/store.h"
@@ -95,6 +96,25 @@ static int check_admin(const char *value, struct firn_diag *why)
                ? 0
                : firn__diag(why, FIRN_EFORMAT, 0, "'%s' is no name of a certificate: 1 to 64 bytes",
                             config_shown(value, text));
+}
+
+static int check_sample(const char *value, struct firn_diag *why)
+{
+    char text[CONFIG_SHOWN_BUF];
+    return config_sample(value) >= 0
+               ? 0
+               : firn__diag(why, FIRN_EFORMAT, 0,
+                            "'%s' is no ratio; give a number from 0 (none) to 1 (all), as in 0.01",
+                            config_shown(value, text));
+}
+
+static int check_service(const char *value, struct firn_diag *why)
+{
+    char text[CONFIG_SHOWN_BUF];
+    return strlen(value) <= CONFIG_SERVICE_MAX
+               ? 0
+               : firn__diag(why, FIRN_ERANGE, 0, "'%s' is too long a name; give up to %d bytes",
+                            config_shown(value, text), CONFIG_SERVICE_MAX);
 }
 
 /* systemd names the directory that it made for us; of several, ours is the first. */
@@ -240,6 +260,8 @@ static const struct setting settings[] = {
       .help = "time for a request to arrive, from its first byte on" },
     { "limits.idle_ms", SETTING_UINT, 0, AT(limits.idle_ms), "60000", RANGE(10, YEAR_MS),
       .help = "time between requests before a connection is closed (HTTP, and Redis before AUTH)" },
+    { "limits.write_ms", SETTING_UINT, 0, AT(limits.write_ms), "30000", RANGE(10, YEAR_MS),
+      .help = "time in which a client that has answers waiting must read some of them" },
     { "limits.notice_ms", SETTING_UINT, 0, AT(limits.notice_ms), "0", RANGE(0, YEAR_MS),
       .help = "time after SIGTERM in which /readyz says no and requests are still served" },
     { "limits.drain_ms", SETTING_UINT, 0, AT(limits.drain_ms), "10000", RANGE(1, YEAR_MS),
@@ -255,6 +277,20 @@ static const struct setting settings[] = {
       .choices = "error|warn|info|debug", .help = "the least important level that is logged" },
     { "log.format", SETTING_CHOICE, SETTING_RELOAD, AT(log.format), "text", .choices = "text|json",
       .help = "lines for people, or one JSON object per line" },
+
+    { "tracing.endpoint", SETTING_STRING, 0, AT(tracing.endpoint), .check = span_export_check,
+      .help = "collector that spans are sent to (OTLP over HTTP), such as http://127.0.0.1:4318" },
+    { "tracing.sample", SETTING_STRING, 0, AT(tracing.sample), "0", .check = check_sample,
+      .help = "share of the requests without a traceparent whose spans are recorded: 0 to 1" },
+    { "tracing.service", SETTING_STRING, 0, AT(tracing.service), "firnd", .check = check_service,
+      .help = "service.name of the spans" },
+    { "tracing.queue", SETTING_UINT, 0, AT(tracing.queue), "2048", RANGE(16, 1000000),
+      .help = "spans that may wait for the collector, about 2 KiB each; more are dropped" },
+    { "tracing.timeout_ms", SETTING_UINT, 0, AT(tracing.timeout_ms), "3000", RANGE(10, 60000),
+      .help =
+          "time for one request to the collector, and for the last spans when the server stops" },
+    { "tracing.tls_ca", SETTING_FILE, 0, AT(tracing.tls_ca),
+      .help = "PEM file: the CA of a collector with https; otherwise the system's are trusted" },
 
     { "tls.cert", SETTING_FILE, SETTING_RELOAD, AT(tls.cert),
       .help = "PEM file: our certificate and its chain; turns TLS on" },

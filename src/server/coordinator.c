@@ -161,6 +161,9 @@ bool coordinator_run_other(struct coordinator *c, struct job *j)
         run_list(c, j);
     else if (j->what == JOB_NODES)
         j->result = nodes_list(c->nodes, c->store, &j->nodes, &j->list_n, &j->diag);
+    else if (j->what == JOB_SLOTS)
+        j->result = slots_list(&c->slot_list, c->store, c->lease, mono_ms(), &j->slots, &j->list_n,
+                               &j->diag);
     else if (j->what == JOB_CREATE)
         j->result = coordinator_create(c, j->name, j->name_len, &j->spec, &j->record, &j->diag);
     else
@@ -172,11 +175,12 @@ bool coordinator_run_other(struct coordinator *c, struct job *j)
 
 void coordinator_submit(struct coordinator *c, struct job *first, struct job *last)
 {
-    uint64_t deadline = mono_ms() + c->opts.wait_ms;
+    uint64_t now_ns = mono_ns(), deadline = now_ns / 1000000 + c->opts.wait_ms;
     firn_assert(first && !last->next);
     for (struct job *j = first; j; j = j->next) {
         firn_assert(j->next || j == last); /* the list ends with `last` */
         firn_assert(j->name_len <= RECORD_NAME_MAX, "len=%zu", j->name_len);
+        j->began_ns = now_ns;
         j->deadline_ms = deadline;
         j->taken = j->tried = false;
         j->spec.note = j->note;
@@ -331,6 +335,8 @@ static int open_store(struct coordinator *c, struct firn_diag *d)
     const struct coordinator_opts *o = &c->opts;
     int r = o->open_store ? o->open_store(o->open_user, o->store_timeout_ms, &c->store, d)
                           : firn_store_open(o->store, o->store_timeout_ms, &c->store, d);
+    if (r == 0)
+        r = store_counted_new(c->store, &c->store_counts, &c->store);
     if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
         r = slot_lock_open(c->opts.store + 7, o->lease.layout, o->lease.slots, &c->slots, d);
     if (r == 0 && strncmp(c->opts.store, "sqlite:", 7) == 0)
@@ -388,6 +394,7 @@ static void *run(void *arg)
     c->serve.publish = publish;
     group_commit_turn(c, NULL); /* jobs find the gate as it is */
     uint64_t nodes_ms = mono_ms(), leases_ms = nodes_ms, census_ms = nodes_ms;
+    uint64_t slots_ms = nodes_ms;
     uint64_t watch_ms = UINT64_MAX;
     do {
         group_commit_turn(c, jobs);
@@ -397,11 +404,14 @@ static void *run(void *arg)
             nodes_ms = nodes_step(c->nodes, c->store, c->lease);
         if (mono_ms() >= census_ms)
             census_ms = census_step(&c->census, &c->tickets, mono_ms(), &c->stats.sequences);
+        if (mono_ms() >= slots_ms)
+            slots_ms = slots_step(&c->slot_list, c->store, c->lease, mono_ms());
         watch_ms = ticket_gate_watch(c, !jobs && c->serve.retry_ms <= mono_ms());
-    } while (wait_for_work(c,
-                           earliest(earliest(c->serve.due_ms, leases_ms),
-                                    earliest(earliest(watch_ms, nodes_ms), census_ms)),
-                           &jobs));
+    } while (wait_for_work(
+        c,
+        earliest(earliest(c->serve.due_ms, leases_ms),
+                 earliest(earliest(watch_ms, nodes_ms), earliest(census_ms, slots_ms))),
+        &jobs));
 stop:
     while (jobs) { /* the loops have ended: their requests get no answer */
         struct job *next = jobs->next;
@@ -481,6 +491,17 @@ const struct coordinator_stats *coordinator_stats(const struct coordinator *c)
 _Atomic uint64_t *coordinator_note(struct coordinator *c)
 {
     return c->note ? &c->note->tick : NULL;
+}
+
+const struct store_counts *coordinator_store_counts(const struct coordinator *c)
+{
+    return &c->store_counts;
+}
+
+uint32_t coordinator_slots_used(const struct coordinator *c, uint32_t *out_total)
+{
+    *out_total = atomic_load_explicit(&c->slot_list.total, memory_order_relaxed);
+    return atomic_load_explicit(&c->slot_list.used, memory_order_relaxed);
 }
 
 const struct leases_stats *coordinator_leases(const struct coordinator *c)

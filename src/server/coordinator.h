@@ -16,6 +16,7 @@
 #include "net/loop.h"
 #include "drive/board.h"
 #include "server/leases.h"
+#include "store/counted.h"
 #include "server/nodes.h"
 #include "server/ranges.h"
 
@@ -64,6 +65,13 @@ const struct coordinator_stats *coordinator_stats(const struct coordinator *c);
 /* Whether tickets fail now, by any thread: true, and why. */
 bool coordinator_failing(struct coordinator *c, struct firn_diag *out);
 
+/* Calls of the store; any thread. */
+const struct store_counts *coordinator_store_counts(const struct coordinator *c);
+
+/* Slots of the store that nobody else can take, at the last count; *out_total 0: not counted yet.
+ * Any thread. */
+uint32_t coordinator_slots_used(const struct coordinator *c, uint32_t *out_total);
+
 const struct leases_stats *coordinator_leases(const struct coordinator *c);
 
 /* The numbers in hand of range sequences; any thread. */
@@ -72,6 +80,9 @@ struct ranges *coordinator_ranges(struct coordinator *c);
 /* The way back to one loop. Free it after coordinator_stop(). */
 FIRN_MUSTUSE int outbox_new(struct loop *loop, struct outbox **out);
 void outbox_free(struct outbox *o);
+
+/* How long tickets of that loop waited for the store; any thread. */
+const struct latency *outbox_waits(const struct outbox *o);
 
 /* Where the loops note up to which tick they stamped (numbers_set_note()), or NULL; it lives until
  * coordinator_stop() returns. */

@@ -10,6 +10,7 @@
 #include "server/census.h"
 #include "drive/serve.h"
 #include "server/coordinator.h"
+#include "server/slots.h"
 
 struct coordinator {
     struct coordinator_opts opts;
@@ -23,12 +24,14 @@ struct coordinator {
     struct nodes *nodes;
     struct leases *leases;
     struct census census;
+    struct slots slot_list; /* for /v1/slots */
     struct lease_world world;
     struct slot_lock slots;
     struct note_page *note;  /* of an SQLite file, or NULL */
     struct slot_avoid avoid; /* under the mutex, with the two flags */
     bool avoid_new, yield;
     struct coordinator_stats stats;
+    struct store_counts store_counts;
     pthread_t thread;
     pthread_mutex_t mutex; /* guards the inbox and `stop` */
     pthread_cond_t wake;
@@ -42,6 +45,7 @@ struct coordinator {
     int error_logged;
     bool held_logged;
     uint64_t fences_logged;
+    uint64_t turn_ns;  /* when this turn of the group commit began */
     uint64_t probe_ms; /* when ticket_gate.c may try the store again */
     char failing_why[sizeof((struct firn_diag *)0)->text]; /* guarded by `mutex` */
 };

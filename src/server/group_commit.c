@@ -41,9 +41,11 @@ static void publish_counts(struct coordinator *c)
 
 static void hand_back_all(void *user, struct job *j)
 {
+    const struct coordinator *c = user;
     publish_counts(user);
     while (j) {
         struct job *next = j->next;
+        j->served_ns = c->turn_ns;
         job_hand_back(j);
         j = next;
     }
@@ -51,6 +53,7 @@ static void hand_back_all(void *user, struct job *j)
 
 static void other(void *user, struct job *j)
 {
+    j->served_ns = ((struct coordinator *)user)->turn_ns;
     if (coordinator_run_other(user, j))
         job_hand_back(j);
 }
@@ -99,6 +102,7 @@ void group_commit_init(struct coordinator *c)
 
 void group_commit_turn(struct coordinator *c, struct job *jobs)
 {
+    c->turn_ns = mono_ns();
     struct job *again = serve_turn(&c->serve, jobs);
     publish_counts(c);
     if (!again)

@@ -1,7 +1,8 @@
-/* HTTP: inspection, layouts, kinds, the node, health, the start page. Tested in
+/* HTTP: inspection, layouts, kinds, the node, health, the start page, the lab. Tested in
  * tests/unit/server/http.c. */
 #include "server/http_call.h"
 #include "daemon/about.h"
+#include "daemon/metrics.h"
 #include "server/web.h"
 
 #include <stdio.h>
@@ -316,8 +317,9 @@ void route_readyz(struct call *c)
 
 void route_metrics(struct call *c)
 {
-    reply_begin(c->r, 200, ABOUT_METRICS_FIELDS);
-    metrics_write(c->ctx->app, c->r->out);
+    struct metrics m = { c->r->out, http_names_type(c->req->accept, ABOUT_OPENMETRICS_TYPE) };
+    reply_begin(c->r, 200, m.open ? ABOUT_OPENMETRICS_FIELDS : ABOUT_METRICS_FIELDS);
+    metrics_write(c->ctx->app, &m);
     reply_end(c->r);
 }
 
@@ -326,4 +328,39 @@ void route_metrics(struct call *c)
 void route_home(struct call *c)
 {
     reply_http(c->r, 200, ABOUT_PAGE_FIELDS, web_index_html, web_index_html_len);
+}
+
+void route_lab(struct call *c)
+{
+    reply_http(c->r, 200, ABOUT_PAGE_FIELDS, web_lab_html, web_lab_html_len);
+}
+
+/* Two megabytes of JSON, stored by gzip alone: every browser takes it; curl needs --compressed. */
+#define LAB_FIELDS "Content-Type: application/json\r\nContent-Encoding: gzip\r\n" ABOUT_CACHED
+
+/* The pages' own files, as their policy allows no script or style inside them; and the
+ * documentation that the dashboard shows. */
+void route_web(struct call *c)
+{
+    static const struct {
+        const char *name, *fields;
+        const unsigned char *p;
+        const size_t *len;
+    } files[] = {
+        { "dashboard.css", ABOUT_STYLE_FIELDS, web_dashboard_css, &web_dashboard_css_len },
+        { "lab.css", ABOUT_STYLE_FIELDS, web_lab_css, &web_lab_css_len },
+        { "lab.json", LAB_FIELDS, web_lab_json_gz, &web_lab_json_gz_len },
+#define X(name) { #name ".js", ABOUT_SCRIPT_FIELDS, web_##name##_js, &web_##name##_js_len },
+        WEB_SCRIPTS(X)
+#undef X
+#define X(name) { #name ".md", ABOUT_TEXT_FIELDS, web_##name##_md, &web_##name##_md_len },
+            WEB_DOCS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (slice_is((struct slice){ c->arg, c->arg_len }, files[i].name)) {
+            reply_http(c->r, 200, files[i].fields, files[i].p, *files[i].len);
+            return;
+        }
+    call_fail(c, PROBLEM_ROUTE, "no page has a file of this name: open / or /lab");
 }

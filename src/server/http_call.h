@@ -7,6 +7,7 @@
 
 #include "server/answer.h"
 #include "server/app.h"
+#include "server/audit.h"
 #include "server/problem.h"
 
 /* Every parameter of a query, once: name, JSON schema, help. */
@@ -148,14 +149,20 @@ void route_cluster_change(struct call *c);
 
 /* http_about.c */
 void route_home(struct call *c);
+void route_lab(struct call *c);
 void route_inspect(struct call *c);
 void route_layouts(struct call *c);
 void route_kinds(struct call *c);
 void route_node(struct call *c);
 void route_nodes(struct call *c); /* http_nodes.c */
+void route_slots(struct call *c);
 void route_healthz(struct call *c);
 void route_readyz(struct call *c);
 void route_metrics(struct call *c);
+void route_web(struct call *c);
+
+/* http_events.c */
+void route_events(struct call *c);
 
 /* openapi.c */
 void route_openapi(struct call *c);
@@ -173,6 +180,7 @@ struct http_wait {
     struct seq_record want;       /* create: what the sequence should be like */
     const struct firn_kind *kind; /* keyed IDs */
     struct lease_job lease;       /* JOB_LEASE */
+    struct audit audit;           /* create, delete, the cluster's members */
     char *text;                   /* the cluster's answer; malloc'd */
     size_t text_len;
     char prefix[64];
@@ -193,6 +201,9 @@ void http_wait_list(struct call *c, enum job_what what, const char *name,
 
 /* Answers an error of the coordinator. */
 void http_wait_fail(struct http_wait *w, struct reply *r);
+
+/* `w` is an administrative action: its end is to be logged with audit_end(). */
+void http_wait_audit(struct call *c, struct http_wait *w, const char *action, struct slice target);
 
 /* The reply is complete. */
 void http_wait_done(struct http_wait *w);

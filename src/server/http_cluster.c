@@ -76,6 +76,7 @@ static void described(struct job *j)
 static void changed(struct job *j)
 {
     struct http_wait *w = (struct http_wait *)(void *)j;
+    audit_end(&w->audit, j->result, j->diag.text);
     if (j->result) {
         refuse(w);
     } else {
@@ -131,14 +132,15 @@ void route_cluster(struct call *c)
 /* ---- changes ---- */
 
 struct wanted {
-    char action[16], id[32], address[FRAME_ADDRESS_MAX + 1];
+    char action[16], id[FRAME_ADDRESS_MAX + 1], address[FRAME_ADDRESS_MAX + 1];
+    bool force;
 };
 
 static int read_wanted(struct slice body, struct wanted *w, struct firn_diag *d)
 {
     struct json_reader j;
     char name[16];
-    *w = (struct wanted){ "", "", "" };
+    *w = (struct wanted){ "", "", "", false };
     json_start(&j, body.p, body.len, d);
     int r = json_object(&j);
     while (r == 0 && (r = json_member(&j, name, sizeof name)) > 0) {
@@ -148,10 +150,25 @@ static int read_wanted(struct slice body, struct wanted *w, struct firn_diag *d)
             r = json_string(&j, w->id, sizeof w->id, NULL);
         else if (strcmp(name, "address") == 0)
             r = json_string(&j, w->address, sizeof w->address, NULL);
+        else if (strcmp(name, "force") == 0)
+            r = json_boolean(&j, &w->force);
         else
             r = FIRN_EINVAL;
     }
     return r < 0 ? r : json_finish(&j);
+}
+
+#define HEX "0123456789abcdefABCDEF"
+
+static bool ids_only(const char *p)
+{
+    for (size_t n;; p += n + 1) {
+        n = strspn(p, HEX);
+        if (n == 0 || n > 16 || (p[n] != ',' && p[n] != '\0'))
+            return false;
+        if (p[n] == '\0')
+            return true;
+    }
 }
 
 void route_cluster_change(struct call *c)
@@ -172,23 +189,34 @@ void route_cluster_change(struct call *c)
             action = i;
     unsigned long long id = strtoull(want.id, NULL, 16);
     size_t len = strlen(want.id);
-    bool whole = len <= 16 && strspn(want.id, "0123456789abcdefABCDEF") == len;
+    bool whole = len <= 16 && strspn(want.id, HEX) == len;
+    if (want.force) { /* all that are lost */
+        whole = action == CHANGE_REMOVE && ids_only(want.id);
+        action = CHANGE_FORCE;
+    }
     if (r != 0 || !action || !whole || (id == 0 && action != CHANGE_TRANSFER) ||
         (action == CHANGE_ADD) != (want.address[0] != '\0')) {
         call_fail(
             c, PROBLEM_BODY,
             "%s; send {\"action\":\"remove\",\"id\":\"0123456789abcdef\"}: add (with address), "
-            "remove, promote, transfer (the id may be left out)",
+            "remove, promote, transfer (the id may be left out); remove with \"force\":true and "
+            "the ids of all other members, with commas between them, where they are lost",
             d.text[0] ? d.text : "not understood");
         return;
     }
     struct http_wait *w = http_wait_new(c, want.action, strlen(want.action));
     if (!w)
         return;
+    char target[AUDIT_TARGET_BUF]; /* a member's id, and where it is if it comes in */
+    snprintf(target, sizeof target, "%.32s%s%.120s", want.id, want.address[0] ? "@" : "",
+             want.address);
+    http_wait_audit(c, w, action == CHANGE_FORCE ? "force" : actions[action],
+                    (struct slice){ target, strlen(target) });
     frame_begin(&o, FRAME_CHANGE, 0, CHANGE_MS, 0);
     frame_u8(&o, (uint8_t)action);
     frame_u64(&o, id);
-    frame_text(&o, firn_slice(want.address, strlen(want.address)));
+    const char *text = want.force ? want.id : want.address;
+    frame_text(&o, firn_slice(text, strlen(text)));
     submit(c, w, &o, changed);
 }
 

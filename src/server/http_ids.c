@@ -9,6 +9,7 @@
 #include "firn/tsid.h"
 #include "server/draw.h"
 #include "server/request_key.h"
+#include "server/tracing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -516,8 +517,10 @@ static void ticket_came(struct ticket_wait *t)
 {
     struct http_wait *w = (struct http_wait *)(void *)t;
     if (w->reply) {
+        tracing_resume(w->ctx, w->reply, &w->ticket.job);
         answer_ticket(w, w->reply);
         reply_done(w->reply);
+        tracing_pause();
     }
     http_wait_free(w);
 }
@@ -556,11 +559,13 @@ static uint32_t run_of(const struct call *c, const struct order *o, const struct
     if (o->n != 1 || k || o->answer.format == ANSWER_OCTETS || o->answer.codec ||
         guard_on(&c->ctx->guard))
         return 0;
-    return (uint32_t)http_repeats(c->req, RUN_MAX);
+    uint64_t max = c->ctx->unsampled < RUN_MAX ? c->ctx->unsampled : RUN_MAX;
+    return c->r->user ? 0 : (uint32_t)http_repeats(c->req, max); /* a trace has one request */
 }
 
 static void take(struct call *c, const struct order *o)
 {
+    c->r->timed_as = HTTP_TICKETS;
     if (!record_user_name_ok(o->seq, o->seq_len)) {
         call_fail(c, PROBLEM_PARAMETER, "a sequence's name has 1 to %d of A-Z a-z 0-9 . _ : -",
                   RECORD_NAME_MAX);

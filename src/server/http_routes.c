@@ -5,6 +5,7 @@
  * or in the handler, as a problem that says what to do. Tested in tests/unit/server/http.c.
  */
 #include "server/http_call.h"
+#include "server/tracing.h"
 #include "wire/distance.h"
 #include "wire/json_write.h"
 #include "wire/url.h"
@@ -58,6 +59,8 @@ static const struct route routes[] = {
     { ALLOW_GET, ROUTE_READY | ROUTE_GUARDED, 0, "/v1/nodes", route_nodes, 0, "listNodes",
       "Operation", "All that share this server's store: servers, and commands such as firn elect",
       "Nodes" },
+    { ALLOW_GET, ROUTE_READY | ROUTE_GUARDED, 0, "/v1/slots", route_slots, 0, "listSlots",
+      "Operation", "The slots of the store that are not free, as of a few seconds ago", "Slots" },
     { ALLOW_GET, ROUTE_READY | ROUTE_FINDS | ROUTE_GUARDED, 0, "/v1/cluster", route_cluster, 0,
       "describeCluster", "Operation",
       "The members of the Raft cluster that this server belongs to: roles, leader, lag",
@@ -70,11 +73,18 @@ static const struct route routes[] = {
     { ALLOW_GET, ROUTE_READY, 0, "/readyz", route_readyz, 0, "ready", "Operation",
       "200 while IDs can be made, else 503 with the reason", "Health" },
     { ALLOW_GET, 0, 0, "/metrics", route_metrics, 0, "metrics", "Operation",
-      "Metrics in the Prometheus text format", "text/plain" },
+      "Metrics in the text format of Prometheus, or OpenMetrics if Accept names it", "text/plain" },
+    { ALLOW_GET, 0, 0, "/v1/events", route_events, PARAM(AFTER), "events", "Operation",
+      "The last hour, a row per second, as server-sent events; ask again with Last-Event-ID",
+      "text/event-stream" },
     { ALLOW_GET, 0, 0, "/openapi.json", route_openapi, 0, "openapi", "Operation",
       "This description", "application/json" },
     { ALLOW_GET, ROUTE_HOME, 0, "/", route_home, 0, "home", "Operation",
-      "The start page, on the home port", "text/html" },
+      "The dashboard, on the home port", "text/html" },
+    { ALLOW_GET, ROUTE_HOME, 0, "/lab", route_lab, 0, "lab", "Operation",
+      "The lab, consensus step by step, on the home port", "text/html" },
+    { ALLOW_GET, ROUTE_HOME | ROUTE_FINDS, 0, "/web/{file}", route_web, 0, "web", "Operation",
+      "A script, style, data or documentation file of the pages, on the home port", "text/plain" },
 };
 
 enum { ROUTES_N = sizeof routes / sizeof routes[0] };
@@ -129,6 +139,7 @@ void call_count_error(struct service_ctx *ctx, const struct route *route)
 void call_repeats(struct call *c, uint32_t n)
 {
     c->r->repeats = n;
+    tracing_passed(c->ctx, n);
     add(&counter(c->ctx, c->route)->requests, n);
 }
 
@@ -471,6 +482,20 @@ static bool preflight(struct call *c)
     return true;
 }
 
+static uint8_t timed_as(const struct route *route)
+{
+    switch (route ? route->tag[0] : 0) {
+    case 'I': /* IDs, but for tickets: take() */
+        return HTTP_IDS;
+    case 'S':
+        return HTTP_SEQUENCES;
+    case 'L':
+        return HTTP_LEASES;
+    default:
+        return HTTP_OTHER;
+    }
+}
+
 static void dispatch(struct call *c)
 {
     unsigned allow;
@@ -480,8 +505,13 @@ static void dispatch(struct call *c)
     const char *fields = browser_allowed(b, c->req->origin);
     c->r->fields = fields ? fields : browser_others(b);
     c->route = http_route_find(c->req->method, c->req->path, port, &arg, &allow);
+    c->r->timed_as = timed_as(c->route);
     if (c->r->waited_ms == 0)
         add(&counter(c->ctx, c->route)->requests, 1);
+    if (tracing_wanted(c->ctx, c->req))
+        tracing_begin(c);
+    else if (c->r->waited_ms == 0)
+        tracing_passed(c->ctx, 1);
     if (wrong_host(c) || preflight(c))
         return;
     if (!c->route) {
@@ -527,6 +557,8 @@ static bool short_cut(struct service_ctx *ctx, const struct http_request *req, s
         minter_number(ctx->minter, LEASED_SNOWFLAKE, &id) != 0)
         return false;
     uint32_t repeats = (uint32_t)http_repeats(req, RUN_MAX);
+    if (repeats >= ctx->unsampled)
+        repeats = (uint32_t)(ctx->unsampled - 1);
     do { /* a number for this one, and for those that follow as long as there are numbers */
         if (at == have) {
             have = next_block(ctx, ids, repeats - n);
@@ -540,12 +572,13 @@ static bool short_cut(struct service_ctx *ctx, const struct http_request *req, s
     r->repeats = n - 1;
     minter_count(ctx->minter, ctx->snowflake_kind, n);
     add(&ctx->http[0].requests, n);
+    tracing_passed(ctx, n);
     return true;
 }
 
 void http_handle(struct service_ctx *ctx, const struct http_request *req, struct reply *r)
 {
-    if (usual(ctx, req, r->peer) && short_cut(ctx, req, r))
+    if (!tracing_wanted(ctx, req) && usual(ctx, req, r->peer) && short_cut(ctx, req, r))
         return;
     struct call c; /* large: what is used of it is set in dispatch() */
     c.ctx = ctx;
@@ -553,6 +586,8 @@ void http_handle(struct service_ctx *ctx, const struct http_request *req, struct
     c.r = r;
     c.route = NULL;
     dispatch(&c);
+    if (r->user)
+        tracing_leave(ctx, r);
 }
 
 bool http_vital(const struct http_request *req)
@@ -567,5 +602,6 @@ bool http_vital(const struct http_request *req)
 void http_init(struct service_ctx *ctx)
 {
     name_routes();
+    tracing_init(ctx);
     ctx->snowflake_kind = firn_kind_find("snowflake", 9);
 }

@@ -162,6 +162,7 @@ void route_sequence(struct call *c)
 static void deleted(struct http_wait *w)
 {
     const struct job *j = &w->ticket.job;
+    audit_end(&w->audit, j->result, j->diag.text);
     if (j->result) {
         http_wait_fail(w, w->reply);
     } else {
@@ -186,6 +187,7 @@ void route_sequence_delete(struct call *c)
     if (!w)
         return;
     w->ticket.job.what = JOB_DELETE;
+    http_wait_audit(c, w, "delete", (struct slice){ c->arg, c->arg_len });
     http_wait_submit(c, w, deleted);
 }
 
@@ -303,6 +305,10 @@ static bool same_settings(const struct seq_record *a, const struct seq_record *b
 static void created(struct http_wait *w)
 {
     const struct job *j = &w->ticket.job;
+    bool same = j->result == FIRN_ECONFLICT && !seq_deleted(&j->record) &&
+                same_settings(&j->record, &w->want);
+    if (!same) /* else nothing was done */
+        audit_end(&w->audit, j->result, j->diag.text);
     if (j->result == 0) {
         reply_sequence(w, 201);
     } else if (j->result != FIRN_ECONFLICT) {
@@ -310,7 +316,7 @@ static void created(struct http_wait *w)
     } else if (seq_deleted(&j->record)) {
         call_count_error(w->ctx, w->route);
         problem_reply(w->reply, PROBLEM_DELETED, "", "%s: %s", j->name, j->diag.text);
-    } else if (same_settings(&j->record, &w->want)) {
+    } else if (same) {
         reply_sequence(w, 200);
     } else {
         call_count_error(w->ctx, w->route);
@@ -365,6 +371,7 @@ void route_sequence_create(struct call *c)
         return;
     w->want = record;
     w->ticket.job.what = JOB_CREATE;
+    http_wait_audit(c, w, "create", (struct slice){ want.name, want.name_len });
     w->ticket.job.spec = want.spec;
     char scope[GUARD_SCOPE_BUF] = "";
     uint64_t most = guard_scope(c->ctx, c->r->peer, c->req->authorization,

@@ -4,6 +4,7 @@
  * because the server ended first. Tested in tests/unit/server/http.c.
  */
 #include "server/http_call.h"
+#include "server/tracing.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,7 @@ void http_wait_free(struct http_wait *w)
 
 void http_done(struct service_ctx *ctx)
 {
+    tracing_done(ctx);
     while (ctx->http_all) {
         struct http_wait *w = ctx->http_all;
         ctx->http_all = w->all;
@@ -67,7 +69,9 @@ void http_done(struct service_ctx *ctx)
 static void job_came(struct job *j)
 {
     struct http_wait *w = (struct http_wait *)(void *)j;
+    tracing_resume(w->ctx, w->reply, j);
     w->done(w);
+    tracing_pause();
 }
 
 bool http_wait_submit(struct call *c, struct http_wait *w, void (*done)(struct http_wait *w))
@@ -107,6 +111,11 @@ void http_wait_fail(struct http_wait *w, struct reply *r)
     call_count_error(w->ctx, w->route);
     problem_reply(r, p, "", "%s%s", text,
                   p == PROBLEM_STORE ? "; no number was lost, ask again in a moment" : "");
+}
+
+void http_wait_audit(struct call *c, struct http_wait *w, const char *action, struct slice target)
+{
+    audit_begin(&w->audit, c->ctx, c->r->peer, c->req->authorization, action, target);
 }
 
 void http_wait_done(struct http_wait *w)

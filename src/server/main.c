@@ -9,8 +9,10 @@
 #include "server/peers.h"
 #include "id/diag.h"
 #include "server/draw.h"
+#include "server/tracing.h"
 #include "daemon/log.h"
 #include "daemon/signals.h"
+#include "daemon/span_export.h"
 #include "daemon/systemd.h"
 #include "platform/mono.h"
 #include "store/url.h"
@@ -43,6 +45,7 @@ struct runner { /* one loop's thread */
 
 static struct app app; /* large, and as old as the process */
 static struct runner runners[LOOPS_MAX];
+static struct history history;
 
 static void on_turn(struct service_ctx *ctx)
 {
@@ -140,6 +143,24 @@ static int start_browser(void)
     return browser_init(&app.browser, own, &app.config.http.hosts, &app.config.http.origins);
 }
 
+static int start_tracing(struct firn_diag *d)
+{
+    const struct config *c = &app.config;
+    snprintf(app.service, sizeof app.service, "%s", c->tracing.service);
+    snprintf(app.name, sizeof app.name, "%s", c->name);
+    app.sample = config_sample(c->tracing.sample);
+    if (!c->tracing.endpoint)
+        return 0;
+    struct span_export_opts o = { .endpoint = c->tracing.endpoint,
+                                  .tls_ca = c->tracing.tls_ca,
+                                  .queue = (uint32_t)c->tracing.queue,
+                                  .timeout_ms = (uint32_t)c->tracing.timeout_ms };
+    o.resource = (struct span_resource){
+        .service = app.service, .version = FIRN_VERSION, .instance = app.start, .node = app.name
+    };
+    return span_export_start(&o, &app.spans, d);
+}
+
 /* As many places as the settings say, or as the system allows descriptors for. */
 static int make_places(void)
 {
@@ -167,10 +188,10 @@ static int start_loops(struct firn_diag *d)
     const struct config *c = &app.config;
     struct loop_opts o = { .header_ms = (uint32_t)c->limits.header_ms,
                            .idle_http_ms = (uint32_t)c->limits.idle_ms,
+                           .write_ms = (uint32_t)c->limits.write_ms,
                            .drain_ms = (uint32_t)c->limits.drain_ms,
                            .tls = app.tls };
     store_url_redact(c->store, app.store_text, sizeof app.store_text);
-    snprintf(app.name, sizeof app.name, "%s", c->name);
     app.ctx = calloc(app.loops, sizeof *app.ctx);
     if (!app.ctx)
         return FIRN_ENOMEM;
@@ -185,6 +206,7 @@ static int start_loops(struct firn_diag *d)
                                                .http = http_handle,
                                                .resp = resp_handle,
                                                .turn = on_turn,
+                                               .answered = tracing_answered,
                                                .closed = on_closed,
                                                .command = resp_is_command,
                                                .vital = http_vital,
@@ -446,10 +468,11 @@ static void reload(void)
 static int wait_for_end(void)
 {
     bool was_ready = false;
-    uint64_t version = 0, fed_ms = 0;
-    const uint64_t feed_ms = systemd_watchdog_ms(), nap_ms = 1000;
+    uint64_t version = 0, fed_ms = 0, row_ms = mono_ms();
+    const uint64_t feed_ms = systemd_watchdog_ms(), nap_ms = HISTORY_EVERY_MS;
     for (;;) {
-        int sig = signals_wait((uint32_t)(feed_ms && feed_ms < nap_ms ? feed_ms : nap_ms));
+        uint64_t left = row_ms + nap_ms > mono_ms() ? row_ms + nap_ms - mono_ms() : 1;
+        int sig = signals_wait((uint32_t)(feed_ms && feed_ms < left ? feed_ms : left));
         if (sig == SIGTERM || sig == SIGINT)
             return sig;
         if (sig == SIGHUP)
@@ -462,6 +485,10 @@ static int wait_for_end(void)
             systemd_status("%s", why);
         was_ready |= ready;
         uint64_t now = atomic_load(&app.board.version), ms = mono_ms();
+        if (ms - row_ms >= nap_ms) { /* after a pause of the process: one row, then on from here */
+            history_sample(&app);
+            row_ms = ms - row_ms < 2 * nap_ms ? row_ms + nap_ms : ms;
+        }
         if (feed_ms && now != version && ms - fed_ms >= feed_ms) {
             systemd_watchdog();
             version = now;
@@ -496,6 +523,7 @@ static void stop(int sig)
     app.peers = NULL;
     coordinator_stop(app.coordinator, numbers_close(app.numbers));
     cluster_stop(app.cluster);
+    span_export_stop(app.spans);
     for (size_t i = 0; i < app.loops; i++) {
         loop_free(app.ctx[i].loop);
         ticket_desk_free(app.ctx[i].desk);
@@ -513,6 +541,7 @@ static void stop(int sig)
     tls_context_free(app.tls);
     browser_done(&app.browser);
     board_done(&app.board);
+    history_done(&history);
     config_free(&app.config.base);
     log_info("ended", "clean=yes");
     log_flush();
@@ -533,6 +562,8 @@ static int run(void)
         log_info("service_links_ignored", "variables=%zu cause=%s", links,
                  "Kubernetes sets them for a service whose name begins with firn");
     board_init(&app.board);
+    history_init(&history);
+    app.history = &history;
     signals_block();
     umask(077); /* what we write names sequences and stores: it is for our user alone */
 
@@ -543,6 +574,8 @@ static int run(void)
         return fail("security", r, &d);
     if ((r = start_browser()))
         return fail("http", r, &d);
+    if ((r = start_tracing(&d)))
+        return fail("tracing", r, &d);
     if ((r = make_places()))
         return fail("places for connections", r, &d);
     if ((r = start_loops(&d)) || (r = listen_all(&d)))

@@ -6,6 +6,6 @@
 #include "server/app.h"
 
 /* metrics_cluster.c; nothing without a cluster. */
-void metrics_cluster(struct node *n, struct buf *out);
+void metrics_cluster(struct node *n, struct metrics *m);
 
 #endif

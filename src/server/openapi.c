@@ -37,6 +37,8 @@
 #define LEASE_EXAMPLES "\"take\":{\"value\":{\"lease\":\"5f0c3a9e7b1d4c8290ab6ef1d2c3b4a5\"}}"
 #define CHANGE_EXAMPLES                                                           \
     "\"remove\":{\"value\":{\"action\":\"remove\",\"id\":\"9c0f3d1e5a7b2468\"}}," \
+    "\"lost\":{\"value\":{\"action\":\"remove\",\"force\":true,"                  \
+    "\"id\":\"9c0f3d1e5a7b2468,5b81d07e2c94f36a\"}},"                             \
     "\"transfer\":{\"value\":{\"action\":\"transfer\"}}"
 
 static const struct {
@@ -93,6 +95,13 @@ static const struct {
                           ",\"slots\":" STRING ",\"version\":" STRING ",\"kind\":" STRING
                           ",\"state\":{\"enum\":[\"up\",\"silent\",\"dead\"]},\"self\":" BOOLEAN
                           ",\"beat\":" INTEGER ",\"ttl_ms\":" INTEGER ",\"age_ms\":" INTEGER))) },
+    { "Slots", OBJECT("\"slots\",\"first\",\"total\",\"free\"",
+                      "\"slots\":" LIST(OBJECT(
+                          "\"slot\",\"state\"",
+                          "\"slot\":" INTEGER ",\"state\":{\"enum\":[\"mine\",\"held\",\"lapsed\","
+                          "\"retired\",\"poisoned\",\"broken\"]},\"name\":" STRING ",\"from\":" TIME
+                          ",\"until\":" TIME)) ",\"first\":" INTEGER ",\"total\":" INTEGER
+                                               ",\"free\":" INTEGER) },
     { "Node",
       OBJECT(
           "\"name\",\"version\",\"ready\",\"slot\",\"window\",\"clock\"",
@@ -138,7 +147,7 @@ static const struct {
     { "ClusterChange",
       "{\"type\":\"object\",\"required\":[\"action\"],\"additionalProperties\":false,"
       "\"properties\":{\"action\":{\"enum\":[\"add\",\"remove\",\"promote\",\"transfer\"]},"
-      "\"id\":" STRING ",\"address\":" STRING "}}" },
+      "\"id\":" STRING ",\"address\":" STRING ",\"force\":" BOOLEAN "}}" },
     { "ClusterChanged", OBJECT("\"done\"", "\"done\":" STRING) },
     { "Health", OBJECT("\"status\"", "\"status\":" STRING ",\"reason\":" STRING) },
     { "Problem",
@@ -181,6 +190,7 @@ static void write_params(struct buf *b, const struct route *t)
         const char *about = strcmp(name, "kind") == 0    ? "The kind of ID; /v1/kinds lists them."
                             : strcmp(name, "id") == 0    ? "The text to read."
                             : strcmp(name, "lease") == 0 ? "The lease's name."
+                            : strcmp(name, "file") == 0  ? "The file's name."
                                                          : "The sequence's name.";
         write_param(b, "path", name, about, STRING);
     }

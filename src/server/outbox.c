@@ -9,6 +9,7 @@ struct outbox {
     pthread_mutex_t mutex;
     struct job_list jobs;
     bool scheduled;
+    struct latency waits;  /* of JOB_TAKE, from its submission to here */
     struct loop_task task; /* the address leads back to the outbox */
 };
 
@@ -21,8 +22,11 @@ static void outbox_run(struct loop_task *t)
     struct job *j = job_take_all(&o->jobs);
     o->scheduled = false;
     pthread_mutex_unlock(&o->mutex);
+    uint64_t now_ns = mono_ns();
     while (j) {
         struct job *next = j->next; /* done() may free the job */
+        if (j->what == JOB_TAKE)
+            latency_add(&o->waits, now_ns - j->began_ns, 1);
         j->done(j);
         j = next;
     }
@@ -48,6 +52,11 @@ void outbox_free(struct outbox *o)
     firn_assert(!o->jobs.first && !o->scheduled); /* the loop has had its last job */
     pthread_mutex_destroy(&o->mutex);
     free(o);
+}
+
+const struct latency *outbox_waits(const struct outbox *o)
+{
+    return &o->waits;
 }
 
 void job_hand_back(struct job *j)

@@ -7,9 +7,9 @@
 #include "daemon/log.h"
 #include "id/diag.h"
 #include "platform/mono.h"
-#include "store/link.h"
 #include "wire/http_response.h"
 #include "wire/json_read.h"
+#include "wire/link.h"
 #include "wire/tls_context.h"
 #include "wire/url.h"
 

@@ -1,6 +1,7 @@
 /* The errors of firnd's HTTP API (problem.h) as answers. Tested in tests/unit/server/http.c. */
 #include "server/problem.h"
 #include "daemon/problem.h"
+#include "server/tracing.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,4 +25,6 @@ void problem_reply(struct reply *r, enum problem p, const char *fields, const ch
     reply_begin(r, kinds[p].status, head);
     problem_write(r->out, &kinds[p], detail);
     reply_end(r);
+    if (kinds[p].status >= 500)
+        tracing_failed(r, kinds[p].status, kinds[p].type, detail);
 }

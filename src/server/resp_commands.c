@@ -336,9 +336,18 @@ void resp_run(struct service_ctx *ctx, const struct resp_request *q, struct repl
         c->run(ctx, q, r);
 }
 
+static uint8_t timed_as(const struct command *c)
+{
+    if (c && c->run == run_next)
+        return RESP_IDS;
+    return c && strcmp(c->group, "string") == 0 ? RESP_TICKETS : RESP_OTHER;
+}
+
 void resp_handle(struct service_ctx *ctx, const struct resp_request *q, struct reply *r)
 {
     const struct command *c = known(q, r);
+    if (c != commands) /* INCR is the usual one */
+        r->timed_as = timed_as(c);
     if (!c)
         return;
     if (resp_in_multi(r->peer) && c->when != AT_ONCE)

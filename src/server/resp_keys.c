@@ -3,8 +3,10 @@
  * name is asked for when the answer about the one before has come, so that a command with many
  * names waits with one job. Tested in tests/integration/clients.py.
  */
+#include "server/audit.h"
 #include "server/resp_call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ struct walk {
     struct service_ctx *ctx;
     struct reply *reply;
     enum walk_kind kind;
+    struct audit audit; /* WALK_DELETE */
     int64_t count;
     char *next;   /* of the names in `names`, each with a NUL; an empty one is the last */
     char names[]; /* those that a sequence may have */
@@ -26,6 +29,10 @@ static void walked(struct job *j)
 {
     struct walk *w = j->user;
     struct service_ctx *ctx = w->ctx;
+    if (w->kind == WALK_DELETE && j->result != FIRN_ENOENT) {
+        snprintf(w->audit.target, sizeof w->audit.target, "%s", j->name);
+        audit_end(&w->audit, j->result, j->diag.text);
+    }
     if (j->result == 0) {
         w->count++;
     } else if (j->result != FIRN_ENOENT) { /* the names before this one are done: as in Redis */
@@ -76,6 +83,8 @@ static void walk(struct service_ctx *ctx, const struct resp_request *q, struct r
     w->ctx = ctx;
     w->kind = kind;
     w->next = w->names;
+    if (kind == WALK_DELETE)
+        audit_begin(&w->audit, ctx, r->peer, (struct slice){ NULL, 0 }, "delete", q->argv[1]);
     char *to = w->names;
     for (size_t i = 1; i <= n; i++)
         if (record_user_name_ok(q->argv[i].p, q->argv[i].len)) {

@@ -189,6 +189,7 @@ void resp_take(struct service_ctx *ctx, struct reply *r, struct slice name, uint
         return;
     }
     struct job *j = &w->ticket.job;
+    r->timed_as = RESP_TICKETS;
     w->ticket.done = ticket_came;
     w->answer = answer;
     w->one = one;

@@ -62,11 +62,11 @@ static int check(const char *url, const struct engine **out, struct store_url *u
             "'raft:' is the member inside a firnd; from elsewhere name members, as in "
             "raft://host:9003");
     const struct engine *e = find(url);
-    if (!e)
+    if (!e) /* a mistyped URL may hold a password all the same: it would stand before an @ */
         return firn__diag(d, FIRN_EFORMAT, 0,
-                          "'%.40s' is no store; give sqlite:FILE, etcd://, zookeeper://, "
+                          "'%.*s' is no store; give sqlite:FILE, etcd://, zookeeper://, "
                           "postgres://, redis://, raft:// and a host, quorum: of them, or memory:",
-                          url);
+                          strchr(url, '@') ? (int)strcspn(url, ":") + 1 : 40, url);
     if (!e->open)
         return firn__diag(d, FIRN_ENOTSUP, 0,
                           "this firn was built without %s://: install %s and build it again",

@@ -10,11 +10,11 @@
  */
 #include "store/check.h"
 #include "store/engines.h"
-#include "store/link.h"
 #include "store/raft.h"
 #include "platform/assert.h"
 #include "id/diag.h"
 #include "platform/mono.h"
+#include "wire/link.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,8 @@
  *   frame    u32 length of what follows, u8 type, u8 flags, u16 0, u32 budget_ms, u64 number, body
  *   text     u16 length (0xffff: absent), bytes
  *
- *   HELLO    "firn", u8 version, u8 kind, u64 member, text address    first frame of a connection
+ *   HELLO    "firn", u8 version, u8 kind, u64 member, text address    first frame of a connection;
+ *            behind a member's address a space and the name of its cluster, if it knows that
  *   WELCOME  (empty)                                                    the answer to it
  *   READ     u64 seen, u8 fresh, text key
  *   CAS      u64 seen, u64 incarnation, u64 nonce, u64 nonce, u64 since, u8 again, u32 count,
@@ -13,7 +14,7 @@
  *   SCAN     u64 seen, text prefix, text behind     registers after that key; absent: all
  *   IDENTITY (empty)
  *   STATUS   u8 of frame_status
- *   CHANGE   u8 what, u64 member, text address
+ *   CHANGE   u8 what, u64 member, text address    FORCE: text of ids with commas between them
  *   RAFT     a message of raft/core/core.h, between members
  *   REPLY    i32 result, u64 index, u64 now_ms; then where result is 0
  *     READ     text value
@@ -78,7 +79,14 @@ enum frame_status {
     STATUS_OWN,   /* JSON of the member that is asked */
 };
 
-enum frame_change { CHANGE_JOIN = 1, CHANGE_ADD, CHANGE_REMOVE, CHANGE_PROMOTE, CHANGE_TRANSFER };
+enum frame_change {
+    CHANGE_JOIN = 1,
+    CHANGE_ADD,
+    CHANGE_REMOVE,
+    CHANGE_PROMOTE,
+    CHANGE_TRANSFER,
+    CHANGE_FORCE, /* of this process alone: remove all others, which are lost (force.c) */
+};
 
 struct frame {
     enum frame_type type;

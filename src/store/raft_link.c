@@ -3,11 +3,11 @@
  * answer itself. After a failure the next member of the URL's list is used. Tested by
  * tests/conformance and tests/integration/cluster.py.
  */
-#include "store/link.h"
 #include "store/raft.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "platform/mono.h"
+#include "wire/link.h"
 #include "wire/tls_context.h"
 
 #include <stdlib.h>
@@ -89,6 +89,14 @@ static int connected(struct raft_link *c, char *room, int64_t until, struct firn
     return 0;
 }
 
+/* "Nothing was done": a member that finds no leader, or was removed, may be the only one. */
+static bool refuses(const struct frame *f)
+{
+    struct frame_in in = { f->body, f->len, false };
+    struct frame_answer a;
+    return f->type == FRAME_REPLY && frame_get_reply(&in, &a) == 0 && a.result == FIRN_EIO;
+}
+
 /* A request that changes nothing may meet a silent member: then there is half of the time left. */
 static int link_call(struct raft_channel *base, const char *frame, size_t len, bool again,
                      int64_t until, char *reply, size_t *out_len, struct firn_diag *d)
@@ -106,9 +114,11 @@ static int link_call(struct raft_channel *base, const char *frame, size_t len, b
         r = link_send(c->link, frame, len, end, d);
         if (r == 0)
             r = receive(c, reply, out_len, &f, end, d);
+        if (r == 0 && !refuses(&f))
+            return 0;
+        drop(c); /* the next call asks another member */
         if (r == 0)
             return 0;
-        drop(c);
         if (last)
             return FIRN_EUNKNOWN;
     }

@@ -27,10 +27,10 @@
  */
 #include "store/check.h"
 #include "store/engines.h"
-#include "store/link.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "platform/mono.h"
+#include "wire/link.h"
 #include "wire/tls_context.h"
 
 #include <ctype.h>

@@ -279,6 +279,10 @@ static int dial(struct zk *s, struct firn_diag *d)
     if (!s->zh)
         return firn__diag(d, FIRN_EIO, 0, "no address for ZooKeeper at %.100s: %s", s->hosts,
                           strerror(errno));
+    /* Else its thread asks for the addresses at each turn, and a fork() finds it in getaddrinfo()
+     * with a lock of the C library that nobody gives back in the child. A lost connection and a
+     * new handle ask anyway. */
+    (void)zoo_set_servers_resolution_delay(s->zh, -1);
     if (s->auth)
         (void)zoo_add_auth(s->zh, "digest", s->auth, (int)strlen(s->auth), NULL, NULL);
     return 0;

@@ -103,14 +103,15 @@ static int refuse(struct http_error *err, uint16_t status, const char *reason)
     return FIRN_EFORMAT;
 }
 
-/* The headers that are used. llhttp checks those with FRAMING too; all but REPEATS may come
- * once. */
-enum { FRAMING = 1, REPEATS = 2, IN_HEAD = 4 };
+/* The headers that are used. llhttp checks those with FRAMING too; all but REPEATS may come once.
+ * TRACES are hints from whoever passed the request on: a second one makes the first void, not the
+ * request. */
+enum { FRAMING = 1, REPEATS = 2, IN_HEAD = 4, TRACES = 8 };
 struct known {
     const char *name; /* lower case */
     uint8_t len;
     uint8_t flags;
-    uint8_t at; /* where the value goes: offset in struct head (IN_HEAD) or struct http_request */
+    uint16_t at; /* where the value goes: offset in struct head (IN_HEAD) or struct http_request */
 };
 #define NAME(text)  text, sizeof text - 1
 #define REQ(field)  offsetof(struct http_request, field)
@@ -121,9 +122,13 @@ static const struct known known[] = {
     { NAME("content-type"), 0, REQ(content_type) },
     { NAME("authorization"), 0, REQ(authorization) },
     { NAME("idempotency-key"), 0, REQ(idempotency_key) },
+    { NAME("last-event-id"), 0, REQ(last_event_id) },
     { NAME("if-none-match"), REPEATS, REQ(if_none_match) },
     { NAME("origin"), 0, REQ(origin) },
     { NAME("sec-fetch-site"), 0, REQ(fetch_site) },
+    { NAME("traceparent"), TRACES, REQ(traceparent) },
+    { NAME("tracestate"), REPEATS, REQ(tracestate) },
+    { NAME("x-request-id"), TRACES, REQ(request_id) },
     { NAME("content-length"), HEAD(content_length) },
     { NAME("transfer-encoding"), HEAD(transfer_encoding) },
     { NAME("expect"), HEAD(expect) },
@@ -134,12 +139,10 @@ static const struct known known[] = {
 #undef NAME
 #undef REQ
 #undef HEAD
-_Static_assert(sizeof(struct http_request) < 256, "known.at is a byte");
-
 /* Which lengths occur in known[]: most other names are ruled out by one bit. */
 #define BIT(n) (1u << (n))
-static const uint32_t known_len = BIT(4) | BIT(6) | BIT(7) | BIT(10) | BIT(12) | BIT(13) | BIT(14) |
-                                  BIT(15) | BIT(16) | BIT(17);
+static const uint32_t known_len = BIT(4) | BIT(6) | BIT(7) | BIT(10) | BIT(11) | BIT(12) | BIT(13) |
+                                  BIT(14) | BIT(15) | BIT(16) | BIT(17);
 
 static int keep_header(struct slice name, struct slice value, struct http_request *req,
                        struct head *h, struct http_error *err)
@@ -150,11 +153,14 @@ static int keep_header(struct slice name, struct slice value, struct http_reques
         if (k->len != name.len || !http_name_is(name.p, k->name, name.len))
             continue;
         h->framing |= (k->flags & FRAMING) != 0;
+        req->traced |= (k->flags & TRACES) != 0;
         if (k->flags == (FRAMING | REPEATS)) /* Connection and the like: read by llhttp alone */
             return 0;
         struct slice *to = (struct slice *)((k->flags & IN_HEAD ? (char *)h : (char *)req) + k->at);
         if (!to->p)
             *to = value;
+        else if (k->flags & TRACES)
+            to->len = 0;
         else if (!(k->flags & REPEATS))
             return refuse(err, 400, "a header that may occur once occurs twice");
         return 0;

@@ -41,11 +41,15 @@ struct http_request {
     bool keep_alive;      /* as the version and Connection say */
     bool expect_continue; /* on FIRN_EAGAIN: the client waits for 100 Continue before its body */
     bool in_body;         /* on FIRN_EAGAIN: the head is complete, the body is not */
+    bool traced;          /* traceparent or X-Request-ID is there: wire/trace.h reads them */
     struct slice path;    /* as sent, percent-encoded; begins with '/', or is "*" for OPTIONS */
     struct slice query;   /* what follows '?'; absent when there is none */
     struct slice host, accept, content_type, authorization, idempotency_key, if_none_match;
-    struct slice origin, fetch_site; /* what a browser says about the page that asks */
-    struct slice body;               /* chunks joined; length 0 when there is none */
+    struct slice last_event_id;           /* what an EventSource had before it asks again */
+    struct slice origin, fetch_site;      /* what a browser says about the page that asks */
+    struct slice body;                    /* chunks joined; length 0 when there is none */
+    struct slice traceparent, request_id; /* empty when it was there twice */
+    struct slice tracestate;              /* of several the first, which is the end that counts */
 };
 
 struct http_error {

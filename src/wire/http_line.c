@@ -70,6 +70,22 @@ bool http_word_is(struct slice s, const char *word)
     return true;
 }
 
+bool http_lists(struct slice list, const char *word)
+{
+    for (const char *p = list.p, *end = p + list.len; p < end;) {
+        const char *comma = memchr(p, ',', (size_t)(end - p));
+        const char *last = comma ? comma : end, *next = comma ? comma + 1 : end;
+        while (p < last && (*p == ' ' || *p == '\t'))
+            p++;
+        while (last > p && (last[-1] == ' ' || last[-1] == '\t'))
+            last--;
+        if (http_word_is((struct slice){ p, (size_t)(last - p) }, word))
+            return true;
+        p = next;
+    }
+    return false;
+}
+
 int http_u64(struct slice s, uint64_t max, uint64_t *out)
 {
     uint64_t v = 0;
@@ -242,4 +258,20 @@ ssize_t http_chunks(char *p, size_t len, const struct http_chunk_limits *limits,
     r = walk_chunks(&w, limits, p, out_len);
     firn_assert(r == 0 && *out_len == n && n <= used, "joined=%zu of %zu", *out_len, n);
     return (ssize_t)used;
+}
+
+ssize_t http_chunk_line(const char *p, size_t len, uint64_t *size, const char **why)
+{
+    struct walk w = { .q = p, .end = p + len };
+    int r = size_line(&w, INT64_MAX, size);
+    *why = w.why;
+    return r < 0 ? r : w.q - p;
+}
+
+ssize_t http_trailers(const char *p, size_t len, const char **why)
+{
+    struct walk w = { .q = p, .end = p + len };
+    int r = trailers(&w);
+    *why = w.why;
+    return r < 0 ? r : w.q - p;
 }

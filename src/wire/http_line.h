@@ -95,8 +95,17 @@ static inline bool http_name_is(const char *p, const char *word, size_t len)
 /* Equality with lower-case `word`, of any bytes. */
 bool http_word_is(struct slice s, const char *word);
 
+/* Whether a comma-separated list, as in Connection, has the lower-case word. */
+bool http_lists(struct slice list, const char *word);
+
 /* Decimal digits only, no sign, no space. FIRN_EFORMAT, or FIRN_ERANGE above `max`. */
 FIRN_MUSTUSE int http_u64(struct slice s, uint64_t max, uint64_t *out);
+
+enum http_framing { FRAMED_BY_LENGTH, FRAMED_BY_CHUNKS, FRAMED_BY_CLOSE };
+
+struct http_header {
+    struct slice name, value; /* the value without the space around it */
+};
 
 enum {
     HTTP_FIELDS_MAX = 100,           /* lines of one head, or trailers of one body */
@@ -116,5 +125,12 @@ enum http_chunk_error { HTTP_CHUNK_BAD, HTTP_CHUNK_LONG, HTTP_CHUNK_TRAILERS };
  * framing; they are not used. */
 FIRN_MUSTUSE ssize_t http_chunks(char *p, size_t len, const struct http_chunk_limits *limits,
                                  size_t *out_len, const char **why, enum http_chunk_error *error);
+
+/* For bodies that are read piece by piece (http_body.h). The line that begins a chunk, at the start
+ * of p: how many bytes it takes, FIRN_EAGAIN or FIRN_EFORMAT (then *why). */
+FIRN_MUSTUSE ssize_t http_chunk_line(const char *p, size_t len, uint64_t *size, const char **why);
+
+/* The trailers behind the last chunk with the empty line that ends them; the same results. */
+FIRN_MUSTUSE ssize_t http_trailers(const char *p, size_t len, const char **why);
 
 #endif

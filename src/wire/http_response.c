@@ -39,23 +39,6 @@ static const char *status_line(const char *q, const char *end, struct http_respo
     return q + 2;
 }
 
-/* Whether a comma-separated list has the word. */
-static bool lists(struct slice list, const char *word)
-{
-    for (const char *p = list.p, *end = p + list.len; p < end;) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        const char *last = comma ? comma : end, *next = comma ? comma + 1 : end;
-        while (p < last && (*p == ' ' || *p == '\t'))
-            p++;
-        while (last > p && (last[-1] == ' ' || last[-1] == '\t'))
-            last--;
-        if (http_word_is((struct slice){ p, (size_t)(last - p) }, word))
-            return true;
-        p = next;
-    }
-    return false;
-}
-
 /* How the body is framed, by all headers together. Two framings, or one of them twice, are refused:
  * readers would disagree about where the next response begins. */
 static int frame(struct http_response *out)
@@ -72,8 +55,8 @@ static int frame(struct http_response *out)
                 return FIRN_EFORMAT; /* no other coding was asked for */
             chunked = true;
         } else if (http_word_is(name, "connection")) {
-            out->close |= lists(value, "close");
-            keep |= lists(value, "keep-alive");
+            out->close |= http_lists(value, "close");
+            keep |= http_lists(value, "keep-alive");
         }
     }
     if (chunked && (length || out->minor == 0))
@@ -131,6 +114,17 @@ ssize_t http_response_head(const char *p, size_t len, struct http_response *out)
             return FIRN_EFORMAT;
         out->interim = at;
     }
+}
+
+ssize_t http_response_next(const char *p, size_t len, struct http_response *out)
+{
+    size_t most = len < HTTP_RESPONSE_HEAD_MAX ? len : HTTP_RESPONSE_HEAD_MAX;
+    ssize_t n = one_head(p, most, out);
+    out->interim = 0;
+    out->body = (struct slice){ NULL, 0 };
+    if (n < 0)
+        out->status = 0;
+    return n == FIRN_EAGAIN && len >= HTTP_RESPONSE_HEAD_MAX ? FIRN_EFORMAT : n;
 }
 
 ssize_t http_response_read(char *p, size_t len, bool eof, struct http_response *out)

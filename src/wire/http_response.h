@@ -13,15 +13,9 @@ enum {
     HTTP_RESPONSE_BODY_MAX = 64 * 1024 * 1024, /* of a body in memory: 100,000 IDs of any kind */
 };
 
-enum http_framing { FRAMED_BY_LENGTH, FRAMED_BY_CHUNKS, FRAMED_BY_CLOSE };
-
-struct http_header {
-    struct slice name, value; /* the value without the space around it */
-};
-
 /* All slices borrow from the bytes that were read. */
 struct http_response {
-    unsigned status; /* 200..999 */
+    unsigned status; /* 200..999; 100..999 with http_response_next() */
     uint8_t minor;   /* HTTP/1.minor: 0 or 1 */
     bool close;      /* the connection ends with this response */
     enum http_framing framing;
@@ -37,6 +31,10 @@ struct http_response {
 /* The head at the start of `p`: its length, FIRN_EAGAIN when it is not whole yet, or FIRN_EFORMAT
  * when it never can be. 101 is refused: no caller asks to switch protocols. */
 FIRN_MUSTUSE ssize_t http_response_head(const char *p, size_t len, struct http_response *out);
+
+/* The same for a proxy, which passes interim responses on or over itself: the first head, whatever
+ * its status is (100..999). */
+FIRN_MUSTUSE ssize_t http_response_next(const char *p, size_t len, struct http_response *out);
 
 /* A whole response: its length, FIRN_EAGAIN or FIRN_EFORMAT. `eof`: no more bytes will come, which
  * ends a body that the connection's end frames. Chunks are joined in place in the call that

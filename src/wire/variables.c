@@ -21,8 +21,9 @@ static const char *const of_firnd[] = {
     "FIRN_LAYOUT",       "FIRN_LOOPS", "FIRN_WORKER_ID",
     "FIRN_ACCEPT_CLOCK", "FIRN_PEERS",
 };
-static const char *const sections[] = { "LISTEN_", "TICKETS_", "LEASES_", "CLUSTER_", "LIMITS_",
-                                        "LOG_",    "TLS_",     "AUTH_",   "RATE_",    "HTTP_" };
+static const char *const sections[] = { "LISTEN_", "TICKETS_", "LEASES_", "CLUSTER_",
+                                        "LIMITS_", "LOG_",     "TLS_",    "AUTH_",
+                                        "RATE_",   "HTTP_",    "TRACING_" };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -91,7 +91,7 @@ try {
     for (const width of [1100, 480]) {
       const page = await open(browser, file, { viewport: { width, height: 900 }, colorScheme });
       const seen = await shown(page), name = `${colorScheme}, ${width} px`;
-      check(seen.plots.length === 5, `${name}: five plots without PostgreSQL: ${seen.plots.map((p) => p.title)}`);
+      check(seen.plots.length === 6, `${name}: six plots without PostgreSQL: ${seen.plots.map((p) => p.title)}`);
       compareWith(seen, data, name);
       check(!seen.wide, `${name}: the page is no wider than the window`);
       check(page.trouble.length === 0, `${name}: ${page.trouble.join('; ')}`);
@@ -107,7 +107,7 @@ try {
   writeFileSync(other, html.replace(/(id="data">).*?(<\/script>)/s, (_, a, b) => a + JSON.stringify(data).replaceAll('<', '\\u003c') + b));
   const page = await open(browser, other, { viewport: { width: 1100, height: 900 } });
   const seen = await shown(page);
-  check(seen.plots.length === 7, 'seven plots with PostgreSQL');
+  check(seen.plots.length === 8, 'eight plots with PostgreSQL');
   compareWith(seen, data, 'made up');
   check(await page.locator('#figures tr:first-child td.bad').textContent() === 'no', 'an ID that came twice is marked');
   check(await page.locator('#figures b').count() === 0, 'texts are no markup');

@@ -1,13 +1,14 @@
-// firnd in Chromium: its start page, pages of other origins, origins that are allowed, a name that points to 127.0.0.1.
-// Usage: node firnd.mjs BINDIR
+// firnd in Chromium: its dashboard (every view, two themes, a phone, four languages, axe-core, a cluster of three, a token, a server that stops), pages of other origins, origins that are allowed, a name that points to 127.0.0.1.
+// Usage: node firnd.mjs BINDIR [SCREENSHOTS]
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
-const [bin] = process.argv.slice(2);
+const [bin, shots] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'firn-browser-'));
 let passed = 0, failed = 0;
 
@@ -29,17 +30,256 @@ async function until(what, ask) {
 
 /* A firnd of its own: its ports, and how to end it. */
 async function serve(name, ...args) {
-  const p = spawn(join(bin, 'firnd'), ['--no-config', '--state-dir', join(folder, name), '--listen-home=127.0.0.1:0',
-    '--listen-snowflake=127.0.0.1:0', '--listen-ticket=127.0.0.1:0', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ports = ['home', 'snowflake', 'ticket'].map((n) => `--listen-${n}`).filter((n) => !args.some((a) => a.startsWith(n))).map((n) => `${n}=127.0.0.1:0`);
+  const p = spawn(join(bin, 'firnd'), [...(args.includes('--config') ? [] : ['--no-config']), '--state-dir', join(folder, name), ...ports, ...args],
+    { stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '', found;
   p.stderr.on('data', (d) => { log += d; });
   const ended = new Promise((r) => p.on('exit', r));
   await until(`firnd to serve: ${log}`, () => (found = log.match(/serving home=\S+:(\d+) snowflake=\S+:(\d+) ticket=\S+:(\d+)/)));
   const [home, snowflake, ticket] = found.slice(1).map(Number);
   await until('firnd to be ready', async () => (await fetch(`http://127.0.0.1:${home}/readyz`)).ok);
-  return { home, snowflake, ticket, end: () => { p.kill('SIGTERM'); return ended; } };
+  return { home, snowflake, ticket, end: (signal = 'SIGTERM') => { p.kill(signal); return ended; } };
 }
 const take = async (f) => +(await (await fetch(`http://127.0.0.1:${f.ticket}/generate`)).json()).id;
+
+/* The dashboard. What each view shows when it is complete, and what a visitor does there. */
+const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
+const VIEWS = {
+  overview: async (p) => {
+    await p.waitForFunction(() => document.querySelectorAll('#tiles .tile').length >= 9);
+    await p.check('input[name=range][value="3600"]');
+    for (const name of ['ids', 'took-ids', 'took-tickets', 'requests', 'errors', 'store', 'window', 'clock', 'connections']) /* a flat line has no height */
+      await p.waitForSelector(`#chart-${name} polyline`, { state: 'attached' });
+    const tiles = await p.locator('#tiles .tile').allTextContents();
+    for (const what of ['IDs', 'tickets'])
+      check(tiles.some((one) => /^([\d.]+ (µs|ms|s)( · |latency)){3}/.test(one) && one.includes(`of ${what}`)), `the latency of ${what}: ${tiles.join('; ')}`);
+    check(tiles.some((one) => /^6\d\.\d yearsrunway/.test(one)), `the runway: ${tiles.join('; ')}`);
+    equal(await p.locator('#snowflake-bits b').count(), 64, 'bits of the last ID');
+    await p.fill('#inspect-text', '01ARZ3NDEKTSV4RRFFQ69G5FAV');
+    await p.press('#inspect-text', 'Enter');
+    await p.waitForFunction(() => document.querySelector('#readings h4')?.textContent.startsWith('ulid'));
+    await p.goBack();
+    await p.waitForSelector('#overview:not([hidden])');
+  },
+  cluster: async (p) => {
+    await p.waitForSelector('.slots i.mine');
+    equal(await p.locator('.slots i').count(), 1024, 'slots');
+    await p.waitForSelector('.windows rect.mine', { state: 'attached' });
+    await p.waitForFunction(() => document.querySelectorAll('#cluster table tbody tr').length >= 1);
+  },
+  playground: async (p, first) => {
+    await p.selectOption('#kind', 'uuidv7');
+    await p.click('#generate');
+    await p.waitForFunction(() => document.querySelectorAll('#readings .bits b').length >= 128);
+    await p.fill('#pasted', '777378526356570112');
+    await p.click('#explain');
+    await p.waitForFunction(() => document.querySelector('#readings .bits')?.querySelectorAll('b').length === 64);
+    /* A layout: by keyboard, by dragging a border, by name. */
+    const design = () => p.textContent('#design'), before = await design();
+    await p.focus('#bits-time');
+    await p.keyboard.press('ArrowLeft');
+    check((await design()).includes('time 40 · node 10 · sequence 13'), `the lifetime follows the width: ${await design()}`);
+    await p.locator('.widths .grip').first().scrollIntoViewIfNeeded();
+    const grip = await p.locator('.widths .grip').last().boundingBox();
+    await p.mouse.move(grip.x + grip.width / 2, grip.y + 5);
+    await p.mouse.down();
+    await p.mouse.move(grip.x - grip.x / 8, grip.y + 5, { steps: 4 });
+    await p.mouse.up();
+    check(/time 40 · node \d · /.test(await design()), `dragging takes bits of the node: ${await design()}`);
+    await p.selectOption('#preset', 'js53');
+    check((await p.textContent('#layout-text')).includes('time:41@1ms,node:5,'), 'a layout by its name');
+    await p.selectOption('#preset', 'firn');
+    equal(await design(), before, 'the layout that it began with');
+    /* 600 ms at 2,000 IDs per second come twice, or are refused, or neither. */
+    await p.fill('#step-back', '600');
+    const told = await p.locator('.sim').allTextContents();
+    check(told[0].includes('duplicates: 1,200') && told[1].includes('duplicates: 0') && /refused: 1,19[89]/.test(told[1])
+      && told[2].includes('duplicates: 0') && told[2].includes('refused: 0'), `the clock step: ${told.join('; ')}`);
+    if (first) await p.click('#measure');
+    await p.waitForFunction(() => !document.querySelector('#measure').disabled);
+    if (first) check(!(await p.textContent('#side-by-side tbody')).includes('—'), 'kinds side by side are measured');
+    await p.waitForFunction(() => document.querySelectorAll('#playground a.mono').length > 12);
+    await p.locator('#playground a.mono', { hasText: /^user_/ }).click();
+    await p.waitForFunction(() => document.querySelector('#readings h4')?.textContent.startsWith('typeid'));
+  },
+  sequences: async (p) => {
+    await p.waitForSelector('#sequence-list *');
+    const name = `page-${Date.now()}`;
+    await p.fill('#sequence-name', name);
+    await p.selectOption('#sequence-mode', 'range');
+    await p.click('#create');
+    const row = p.locator('#sequence-list tr', { hasText: name });
+    await row.getByRole('button').click();
+    await p.waitForFunction((n) => [...document.querySelectorAll('#sequence-list tr')].some((r) =>
+      r.textContent.includes(n) && r.querySelector('output').textContent.trim() === '1'), name);
+    check((await row.textContent()).includes('after a crash'), 'gaps of a range');
+    await p.fill('#sequence-name', name);
+    await p.selectOption('#sequence-mode', 'gapless');
+    await p.click('#create');
+    await p.waitForSelector('#sequences .note.bad');
+    await p.fill('#sequence-name', `${name}-dated`);
+    await p.selectOption('#sequence-dated', 'day');
+    await p.click('#create');
+    const dated = p.locator('#sequence-list tr', { hasText: `${name}-dated` });
+    await dated.getByRole('button').click();
+    await p.waitForFunction((n) => [...document.querySelectorAll('#sequence-list tr')].some((r) =>
+      r.textContent.includes(n) && /^\d{8}-0*1$/.test(r.querySelector('output').textContent)), `${name}-dated`);
+  },
+  api: async (p) => {
+    await p.waitForSelector('#api details');
+    await p.locator('#api summary', { hasText: '/v1/node' }).first().click();
+    await p.locator('#api details[open] button:not(.plain)').first().click();
+    await p.waitForFunction(() => [...document.querySelectorAll('#api details[open] pre')].some((e) => e.textContent.includes('"uptime_s"')));
+  },
+  docs: async (p) => {
+    await p.waitForSelector('#docs-page pre');
+    await p.click('nav.pages a[href="#docs/http"]');
+    await p.waitForSelector('#docs-page a[href="#docs/http/v1slots"]');
+    await p.click('#docs-page a[href="#docs/http/v1slots"]');
+    await p.waitForFunction(() => document.activeElement.id === 'docs-v1slots');
+  },
+};
+
+/* Every page of the documentation is in the server, and each link between them has its end. */
+async function documentation(f) {
+  const p = await browser.newPage(), links = new Map(), ends = new Set();
+  p.setDefaultTimeout(60000);
+  await p.goto(`http://127.0.0.1:${f.home}/#docs`);
+  await p.waitForSelector('#docs-page h3');
+  const pages = await p.locator('nav.pages a').evaluateAll((all) => all.map((a) => a.hash));
+  check(pages.length > 15, `pages: ${pages.length}`);
+  for (const page of pages) {
+    await p.click(`nav.pages a[href="${page}"]`);
+    await p.waitForSelector(`nav.pages a[href="${page}"][aria-current=page]`);
+    equal(await p.locator('#docs-page .bad').count(), 0, page);
+    for (const to of await p.locator('#docs-page a[href^="#docs/"]').evaluateAll((all) => all.map((a) => a.hash))) links.set(to, page);
+    ends.add(page);
+    for (const id of await p.locator('#docs-page [id]').evaluateAll((all) => all.map((e) => e.id))) ends.add(`${page}/${id.slice(5)}`);
+    const raw = await p.locator('#docs-page p, #docs-page li, #docs-page td').evaluateAll((all) => all.map((e) => {
+      const copy = e.cloneNode(true);
+      for (const code of copy.querySelectorAll('code, pre')) code.remove();
+      return copy.textContent;
+    }).filter((text) => /\]\(|\*\*|`/.test(text)));
+    check(raw.length === 0, `${page} shows Markdown: ${raw[0]}`);
+  }
+  for (const [to, from] of links) check(ends.has(to), `${from} links to ${to}`);
+  await p.close();
+}
+
+/* What still shows English in another language: formats, values and the program's own words do. */
+async function translated(p, language) {
+  for (const name of ['overview', 'cluster', 'playground', 'sequences', 'api', 'docs']) {
+    await p.click(`a[href="#${name}"]`);
+    await p.waitForFunction((n) => document.getElementById(n).children.length > 1, name);
+    const left = await p.evaluate(() => [...document.querySelectorAll('[data-t]')].map((e) => e.dataset.t).filter((text) => /[a-z]{3}/.test(text)
+      && !(text in WORDS) && !['firn'].includes(text)));
+    check(left.length === 0, `${name} in ${language} lacks: ${[...new Set(left)].join('; ')}`);
+  }
+}
+
+async function dashboard(f) {
+  for (const [width, colorScheme] of [[1200, 'light'], [1200, 'dark'], [375, 'light']]) {
+    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, locale: 'en' });
+    const p = await context.newPage(), bad = [], at = `${width} px ${colorScheme}`;
+    p.setDefaultTimeout(60000);
+    p.on('console', (m) => { if (!m.text().includes('409 (Conflict)')) bad.push(m.text()); }); /* a sequence that is made twice */
+    p.on('pageerror', (e) => bad.push(e.message));
+    p.on('request', (r) => { if (!r.url().startsWith(`http://127.0.0.1:${f.home}/`) && !r.url().startsWith('data:')) bad.push(r.url()); });
+    await p.goto(`http://127.0.0.1:${f.home}/`);
+    await p.evaluate(axe);
+    for (const [name, use] of Object.entries(VIEWS)) {
+      await p.locator(`header a[href="#${name}"]`).focus();
+      await p.keyboard.press('Enter');
+      await use(p, width === 1200 && colorScheme === 'light');
+      check(await p.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} at ${at} is wider than the screen`);
+      const { violations } = await p.evaluate(() => axe.run());
+      check(violations.length === 0, `${name} at ${at}: ${violations.map((v) => `${v.id} ${v.nodes[0].html}`).join('; ')}`);
+      if (shots) await p.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: width < 400 });
+    }
+    if (colorScheme === 'dark') {
+      const paper = () => p.evaluate(() => getComputedStyle(document.body).backgroundColor), dark = await paper();
+      await p.selectOption('#theme', 'light');
+      check(await paper() !== dark, 'the switch of themes');
+      for (const [language, text] of [['ja', '概要'], ['zh', '概览'], ['ko', '개요']]) {
+        await p.selectOption('#language', language);
+        equal(await p.textContent('nav a[href="#overview"]'), text, language);
+        equal(await p.getAttribute('html', 'lang'), language, 'lang');
+        await translated(p, language);
+      }
+    }
+    check(bad.length === 0, `the dashboard at ${at}: ${bad.join('; ')}`);
+    await context.close();
+  }
+}
+
+/* Three members: nodes, leader, slots and windows; then the one that the page shows stops and comes back. */
+async function clustered() {
+  const port = () => new Promise((r) => { const s = createServer().listen(0, '127.0.0.1', () => { const { port: n } = s.address(); s.close(() => r(n)); }); });
+  const peers = [await port(), await port(), await port()], members = [];
+  const begin = (i, ...args) => serve(`member-${i}`, `--name=node-${i}`, `--cluster-listen=127.0.0.1:${peers[i]}`, '--cluster-window-ms=5000',
+    ...(i ? [`--cluster-join=127.0.0.1:${peers[0]}`] : ['--cluster-init', '--cluster-fresh']), ...args);
+  for (const i of [0, 1, 2]) members.push(await begin(i));
+  const p = await browser.newPage(), at = members[2].home;
+  p.setDefaultTimeout(60000);
+  await p.goto(`http://127.0.0.1:${at}/#cluster`);
+  await p.waitForFunction(() => document.querySelectorAll('.slots i.held').length === 2 && document.querySelectorAll('.slots i.mine').length === 1
+    && document.querySelectorAll('.windows rect').length === 3);
+  await p.waitForFunction((n) => /leader[0-9a-f]{16} · 127/.test(document.getElementById('leader').textContent) && document.querySelectorAll('#cluster td b.good').length === 1
+    && [0, 1, 2].every((i) => document.getElementById('cluster').textContent.includes(`node-${i}`)), 0);
+  equal(await p.locator(`#cluster a[href="http://127.0.0.1:${members[0].home}/"]`).count(), 1, "a link to another node's dashboard");
+  if (shots) await p.screenshot({ path: join(shots, 'cluster-of-three.png'), fullPage: true });
+
+  await members[1].end('SIGKILL'); /* its slot is nobody's until a quarantine is over */
+  await p.waitForSelector('.slots i.lapsed');
+  await p.waitForSelector('.windows rect.lapsed', { state: 'attached' });
+  await members[2].end();
+  await p.waitForSelector('#alarm:not([hidden])');
+  check((await p.textContent('#alarm')).startsWith('The server has not answered since'), 'a server that stopped');
+  equal(await p.textContent('#state'), 'no answer', 'the state of a server that stopped');
+  equal(await p.locator('.slots i').count(), 1024, 'what was shown stays');
+  await p.click('nav a[href="#sequences"]');
+  await p.waitForSelector('#sequences [role=alert]');
+  members[2] = await begin(2, `--listen-home=127.0.0.1:${at}`);
+  await p.waitForSelector('#alarm', { state: 'hidden' });
+  await p.waitForSelector('#sequence-list .note, #sequence-list table');
+  await p.click('nav a[href="#overview"]');
+  const rows = await p.evaluate(() => history_.length);
+  await p.waitForFunction((n) => history_.length > n, rows);
+  await p.close();
+  for (const m of [members[0], members[2]]) await m.end();
+}
+
+/* A server with a token: the page asks for it, and goes on with it. */
+async function guarded() {
+  const file = join(folder, 'token.yaml');
+  writeFileSync(file, `auth:\n  tokens:\n    - name: root\n      token_sha256: ${createHash('sha256').update('secret').digest('hex')}\n      kinds: ["*"]\n      sequences: ["*"]\n`);
+  const f = await serve('token', '--config', file), p = await browser.newPage();
+  p.setDefaultTimeout(60000);
+  await p.goto(`http://127.0.0.1:${f.home}/#sequences`);
+  await p.waitForSelector('#token-form:not([hidden])');
+  await p.fill('#sequence-name', 'guarded');
+  await p.click('#create');
+  await p.waitForSelector('#sequences .note.bad');
+  equal((await fetch(`http://127.0.0.1:${f.home}/v1/sequences`)).status, 401, 'without a token');
+  await p.click('nav a[href="#playground"]');
+  await p.click('#measure');
+  await p.waitForFunction(() => /token/i.test([...document.querySelectorAll('#playground .note')].map((e) => e.textContent).join()));
+  await p.click('nav a[href="#sequences"]');
+  await p.fill('#token', 'wrong');
+  await p.click('#token-form button');
+  await p.waitForSelector('#token-form:not([hidden])');
+  await p.fill('#token', 'secret');
+  await p.click('#token-form button');
+  await p.waitForSelector('#sequence-list .note, #sequence-list table');
+  check(await p.isHidden('#token-form'), 'the token is accepted');
+  await p.fill('#sequence-name', 'guarded');
+  await p.click('#create');
+  await p.locator('#sequence-list tr', { hasText: 'guarded' }).getByRole('button').click();
+  await p.waitForFunction(() => [...document.querySelectorAll('#sequence-list output')].some((o) => o.textContent === '1'));
+  await p.close();
+  await f.end();
+}
 
 /* The pages of another origin. */
 const site = createServer((_, r) => r.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>elsewhere</title>'));
@@ -72,6 +312,11 @@ try {
       headers: { 'Content-Type': 'application/json' } })).status);
     check(made === 200 || made === 201, `a POST of the start page of ${host}: ${made}`);
   }
+  for (const url of [`http://127.0.0.1:${f.snowflake}/generate?n=9`, `http://127.0.0.1:${f.ticket}/generate`, `${at}/v1/ids/ulid?n=5`]) await fetch(url);
+  await dashboard(f);
+  await documentation(f);
+  await guarded();
+  await clustered();
   equal((await page.goto(`http://127.0.0.1:${f.snowflake}/generate`)).status(), 200, 'an address that its user types');
 
   /* A page from elsewhere burns no number and makes nothing. */

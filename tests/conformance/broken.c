@@ -22,7 +22,11 @@ static const char *const mode_name[] = { "lose-ack", "lazy",  "aba",  "blind", "
                                          "cached",   "short", "calm", "retry", "deaf" };
 const char broken_modes[] = "lose-ack|lazy|aba|blind|split|stale|cached|short|calm|retry|deaf";
 
-enum { PAGE = 1000, SEEN_MAX = 1 << 16 };
+enum {
+    PAGE = 1000,
+    SEEN_MAX = 1 << 16,
+    LOST_EACH = 50, /* CALM, RETRY: of so many changes one loses its answer, fault or no fault */
+};
 
 struct broken {
     struct firn_store base;
@@ -133,6 +137,13 @@ static int split_cas(struct broken *b, const struct firn_cas *want, struct firn_
     return r;
 }
 
+/* A change whose answer is lost now and then, as a connection that breaks loses it. */
+static int unsure_cas(struct broken *b, const struct firn_cas *want, struct firn_diag *d)
+{
+    int r = firn_store_cas(b->inner, want, d);
+    return ++b->writes % LOST_EACH == 0 && r == 0 ? FIRN_EUNKNOWN : r;
+}
+
 static int broken_cas(struct firn_store *s, const struct firn_cas *want, struct firn_diag *d)
 {
     struct broken *b = (struct broken *)s;
@@ -157,11 +168,11 @@ static int broken_cas(struct firn_store *s, const struct firn_cas *want, struct 
         b->before_absent = firn_store_read(b->inner, want->key, true, &b->before, NULL) != 0;
         break;
     case CALM:
-        r = firn_store_cas(b->inner, want, d);
+        r = unsure_cas(b, want, d);
         return r == FIRN_EUNKNOWN ? FIRN_EIO : r;
     case RETRY:
         do
-            r = firn_store_cas(b->inner, want, d);
+            r = unsure_cas(b, want, d);
         while (r == FIRN_EUNKNOWN);
         return r;
     case DEAF:

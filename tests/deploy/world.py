@@ -1,8 +1,8 @@
 """
 Three firnds and a load balancer made of the very files in deploy/, for tests/deploy/run and bench/soak.
 
-The files name fixed addresses, 127.0.0.1:9000 to 9032; here they are moved to a stretch of free ports, and
-nothing else is changed but where nginx keeps its files. Processes are ended by their id.
+The files name fixed addresses, 127.0.0.1:9000 to 9032; here they are moved to a stretch of free ports: HAProxy's by its
+variables, nginx's in a copy in which nothing else is changed but where nginx keeps its files. Processes are ended by their id.
 """
 import ctypes
 import json
@@ -35,11 +35,11 @@ def end_with_parent():
 class Process:
     """Something that runs, with a log."""
 
-    def __init__(self, name, command, log, stdout=None):
+    def __init__(self, name, command, log, stdout=None, env=None):
         self.name, self.log_path = name, log
         with open(log, "ab") as f:
             self.popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or f, stderr=f,
-                                          preexec_fn=end_with_parent)
+                                          env={**os.environ, **(env or {})}, preexec_fn=end_with_parent)
 
     def alive(self):
         return self.popen.poll() is None
@@ -127,23 +127,24 @@ class World:
         return f"{kind} is not there: apt-get install {'haproxy' if kind == 'haproxy' else 'nginx-light libnginx-mod-stream'}"
 
     def start_balancer(self):
-        name = {"haproxy": "haproxy/firn.cfg", "nginx": "nginx/firn.conf"}[self.kind]
-        with open(os.path.join(ROOT, "deploy", name), encoding="utf-8") as f:
+        source = os.path.join(ROOT, "deploy", {"haproxy": "haproxy/firn.cfg", "nginx": "nginx/firn.conf"}[self.kind])
+        with open(source, encoding="utf-8") as f:
             text = f.read()
-        text = re.sub(r"127\.0\.0\.1:90(\d\d)\b", lambda m: self.at(int(m[1])), text)
-        path = os.path.join(self.dir, os.path.basename(name))
+        env = {}
         program = shutil.which(self.kind, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         if self.kind == "haproxy":
-            command = [program, "-db", "-f", path]
+            command = [program, "-db", "-f", source]
+            env = {m[1]: self.at(int(m[2])) for m in re.finditer(r"presetenv (\w+) 127\.0\.0\.1:90(\d\d)", text)}
         else:
             temporary = "".join(f"    {k}_temp_path {self.dir}/nginx-{k};\n"
                                 for k in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-            text = text.replace("http {\n", "http {\n" + temporary, 1)
+            text = re.sub(r"127\.0\.0\.1:90(\d\d)\b", lambda m: self.at(int(m[1])), text)
+            path = os.path.join(self.dir, "nginx.conf")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text.replace("http {\n", "http {\n" + temporary, 1))
             log = os.path.join(self.dir, "nginx-error.log")
             command = [program, "-c", path, "-e", log, "-g", f"daemon off; pid {self.dir}/nginx.pid; error_log {log} error;"]
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        self.balancer = Process(self.kind, command, os.path.join(self.dir, f"{self.kind}.log"))
+        self.balancer = Process(self.kind, command, os.path.join(self.dir, f"{self.kind}.log"), env=env)
 
         def look():
             if not self.balancer.alive():

@@ -45,7 +45,7 @@ def spelled(fields, address):
 
 
 READS = ("/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/node", "/v1/kinds", "/v1/layouts", "/v1/inspect/1",
-         "/v1/sequences", "/v1/nodes")
+         "/v1/sequences", "/v1/nodes", "/v1/slots", "/v1/events", "/web/words.js")
 MINTS = (("GET", "/generate"), ("HEAD", "/generate"), ("GET", "/generate?n=2"), ("POST", "/generate"), ("GET", "/v1/ids/uuidv7"),
          ("GET", "/v1/ids/ticket"), ("GET", "/v1/sequences/default/next"), ("POST", "/v1/sequences/default/next"))
 CHANGES = (("POST", "/v1/sequences", b'{"name":"page"}'), ("POST", "/v1/leases", b"{}"), ("DELETE", "/v1/leases/" + "0" * 32, b""),

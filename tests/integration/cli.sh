@@ -454,14 +454,31 @@ run 0 lab paxos --html page.html; quiet
 check 'the page is not whole' grep -q '</html>' page.html
 check 'the page refers to elsewhere' test -z "$(grep -oE '(src|href)="[^"d#][^"]*"|https?://[^ "<]*' page.html | grep -v 'http://www.w3.org/2000/svg')"
 run 0 lab paxos --html -; check 'differs from the file' cmp -s out page.html
-run 2 lab; says 'firn lab raft or firn lab paxos'
+run 2 lab; says 'write firn lab raft, paxos, multi-paxos, election, queue or all'
 ran='lab without firn-lab'; mkdir alone; cp "$firn" alone/firn
 alone/firn lab paxos >out 2>err; check 'no exit status 2' test $? = 2; says 'firn-lab is missing: install it'
 mkdir -p libexec/firn; cp "$(dirname "$firn")/firn-lab" libexec/firn; alone/firn lab paxos >out 2>err; has 'Prepare(n=1)'; rm -r alone libexec
 ran='ldd'; ldd "$firn" >out 2>err; lacks libraft; ldd "$(dirname "$firn")/firn-lab" >out 2>err; has libraft
-run 2 lab zab; says "no lab 'zab'"
-run 2 lab paxos --kill-leader; says '--kill-leader is a fault of firn lab raft'
-run 2 lab raft --duel; says '--duel is a fault of firn lab paxos'
+run 2 lab zab; says "no lab 'zab': choose raft, paxos, multi-paxos, election, queue or all"
+run 2 lab paxos --kill-leader; says 'no --kill-leader: that is an option of firn lab raft'
+run 2 lab raft --duel; says 'no --duel: that is an option of firn lab paxos'
+run 2 lab paxos --herd; says 'an option of firn lab election'
+run 2 lab election --cut A-B; says 'no links to cut'
+run 2 lab all; says '--html FILE or --json'
+run 2 lab all --json --duel; says 'every combination'
+run 0 lab multi-paxos; has 'Prepare(n=1, slots from 1 on)'; has 'Accept(n=2, slot 1: x=1, 2: y=2, 3: z=3, 4: w=4)'; has 'Multi-Paxos: 36 messages, 6 round trips'; has 'plain Paxos: 60 messages, 10 round trips'; quiet
+check "not plain ASCII in the C locale" test -z "$(LC_ALL=C grep -n '[^ -~]' out)"
+for fault in --duel --lose --plain '--cut P1-A1' '--duel --lose --seed 7'; do
+    # shellcheck disable=SC2086
+    run 0 lab multi-paxos $fault; has 'this run:'; quiet
+done
+run 0 lab multi-paxos --lose --json; json 'd["lab"] == "multi-paxos" and d["faults"] == ["lose"] and any(s.get("state", {}).get("P2", {}).get("slot 3") == "no-op" for s in d["steps"])'
+run 0 lab election; has '/election/0000000001'; has 'leader: /election/0000000002 is the lowest'; has 'all watch the leader: 4 + 0 + 2 notifications, 4 + 0 + 2 reads'; has 'watch the one before: 1 + 1 + 1 notifications, 1 + 1 + 1 reads'; quiet
+check "not plain ASCII in the C locale" test -z "$(LC_ALL=C grep -n '[^ -~]' out)"
+run 0 lab election --herd --json; json 'd["faults"] == ["herd"] and sum(s["event"] == "notified" for s in d["steps"]) == 6'
+run 0 lab queue; has 'member/00000: mine'; has 'leader, fencing token 3'; has 'queue/lab: 2 3 4 5 becomes 2 3 5'; has 'its lease is over: leads no more'; has 'writes, by 1 process'; quiet
+run 2 lab queue --herd; says 'no --herd: that is an option of firn lab election'
+run 0 lab all --json; json 'd["open"] is None and [l["lab"] for l in d["labs"]] == ["raft", "paxos", "multi-paxos", "election", "queue"] and [len(l["traces"]) for l in d["labs"]] == [32, 32, 32, 2, 1]'
 run 2 lab paxos --cut A-B; says 'P1-A1, P1-A2 and P1-A3'
 run 2 lab paxos --html no/such/page; says 'no/such/page: No such file'
 run 2 lab paxos --html /dev/full; says '/dev/full: No space left'
@@ -533,7 +550,7 @@ completes 'B-C' firn lab raft --cut B
 
 # ---- ends that are not ours
 
-for args in 'gen ulid -n 10' 'gen ulid -n 10M' 'gen ulid -n 100k --json' 'gen' 'inspect 17' 'convert --list' 'layout list' 'layout explain firn' 'help' 'gen --help' 'completion zsh' 'version' 'seal --new-key' 'lab raft' 'lab paxos --json' 'lab paxos --html -'; do
+for args in 'gen ulid -n 10' 'gen ulid -n 10M' 'gen ulid -n 100k --json' 'gen' 'inspect 17' 'convert --list' 'layout list' 'layout explain firn' 'help' 'gen --help' 'completion zsh' 'version' 'seal --new-key' 'lab raft' 'lab election' 'lab paxos --json' 'lab paxos --html -'; do
     ran="$args >/dev/full"; : >out
     # shellcheck disable=SC2086
     "$firn" $args >/dev/full 2>err

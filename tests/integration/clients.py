@@ -306,7 +306,8 @@ def openapi(t):
     with open(path, encoding="utf-8") as file:
         doc = json.load(file)
     t.equal(doc["openapi"][:3], "3.1", "the version of OpenAPI")
-    values = {"{kind}": "ulid", "{name}": "default", "{id}": "777380333896075264", "{lease}": "0" * 31 + "1"}
+    values = {"{kind}": "ulid", "{name}": "default", "{id}": "777380333896075264", "{lease}": "0" * 31 + "1",
+              "{file}": "dashboard.js"}
     for route, methods in doc["paths"].items():
         for method in set(methods) & {"get", "post"}:
             url = f"http://{f.home}" + re.sub(r"\{\w+\}", lambda m: values[m[0]], route)
@@ -493,7 +494,53 @@ def prometheus_errors(text):
     return wrong + [f"no samples: {n}" for n in typed if n not in done]
 
 
+def openmetrics_errors(text):
+    """What is wrong with a page of OpenMetrics 1.0: its end, families in one piece, suffixes by type, units, histograms."""
+    suffixes = {"counter": {"_total", "_created"}, "gauge": {""}, "info": {"_info"},
+                "histogram": {"_bucket", "_sum", "_count", "_created"}}
+    wrong, families, name, kind, buckets = [], {}, None, None, {}
+    if not text.endswith("\n# EOF\n") or text.count("# EOF") != 1:
+        wrong.append("it does not end with # EOF")
+    for line in text.removesuffix("# EOF\n").splitlines():
+        meta = re.fullmatch(r"# (HELP|TYPE|UNIT) ([a-zA-Z_:][a-zA-Z0-9_:]*) ([^\n\"\\\\]+)", line)
+        sample = METRIC.fullmatch(line)
+        if meta:
+            if meta[2] != name:
+                if meta[2] in families:
+                    wrong.append(f"the family is not in one piece: {line}")
+                name, kind = meta[2], "unknown"
+            found = families.setdefault(name, {"samples": set()})
+            if meta[1] in found or found["samples"]:
+                wrong.append(f"twice, or behind samples: {line}")
+            found[meta[1]] = meta[3]
+            kind = meta[3] if meta[1] == "TYPE" else kind
+            if meta[1] == "UNIT" and not name.endswith("_" + meta[3]):
+                wrong.append(f"the unit does not end the name: {line}")
+            if meta[1] == "TYPE" and (kind not in suffixes or kind == "counter" and name.endswith("_total")):
+                wrong.append(f"an unknown type, or a counter's family called _total: {line}")
+        elif not sample:
+            wrong.append(f"neither metadata nor a sample: {line}")
+        elif name is None or not sample[1].startswith(name) or sample[1][len(name):] not in suffixes.get(kind, ()):
+            wrong.append(f"no sample of {name}, a {kind}: {line}")
+        elif (sample[1], sample[2]) in families[name]["samples"]:
+            wrong.append(f"the series twice: {line}")
+        else:
+            families[name]["samples"].add((sample[1], sample[2]))
+            labels, value = dict(LABEL.findall(sample[2] or "")), float(sample[3])
+            if sample[1] == name + "_bucket":
+                edge = float(labels.pop("le"))
+                buckets.setdefault((name, *labels.items()), []).append((edge, value))
+            elif kind == "histogram" and sample[1] == name + "_count":
+                seen = buckets.get((name, *labels.items())) or [(0, -1)]
+                if seen != sorted(seen) or [n for _, n in seen] != sorted(n for _, n in seen) or seen[-1] != (float("inf"), value):
+                    wrong.append(f"buckets do not rise to the count: {line}")
+    return wrong + [f"no type or no sample: {n}" for n, m in families.items() if "TYPE" not in m or not m["samples"]]
+
+
 def prometheus(t):
+    for bad in ("# TYPE a counter\na_total 1\n", "# TYPE a_total counter\na_total 1\n# EOF\n",
+                "# TYPE a gauge\n# UNIT a seconds\na 1\n# EOF\n", "# TYPE a counter\na 1\n# EOF\n"):
+        t.check(openmetrics_errors(bad), f"the reader of OpenMetrics sees what is wrong with {bad!r}")
     bad = "# HELP a x\n# TYPE a counter\na 1\na 1\nb{c=\"d} 2\n"
     t.check(len(prometheus_errors(bad)) >= 3, "the reader sees what is wrong")
     f = Firnd(t, t.steady("prometheus")).wait_ready()
@@ -506,6 +553,16 @@ def prometheus(t):
     text = curl(f"http://{f.home}/metrics")[0].decode()
     t.equal(prometheus_errors(text), [], "what is wrong with /metrics")
     t.check('firn_ids_total{kind="ticket"} 21\n' in text, "21 tickets are counted")
+    out, _ = curl("-i", "-H", "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5", f"http://{f.home}/metrics")
+    head, text = out.decode().split("\r\n\r\n", 1)
+    t.equal(head_of(head + "\r\n\r\n")[1]["content-type"], "application/openmetrics-text; version=1.0.0; charset=utf-8", "its type")
+    t.equal(openmetrics_errors(text), [], "what is wrong with /metrics as OpenMetrics")
+    t.check('# TYPE firn_ids counter\nfirn_ids_total{kind="' in text, "a counter's family has no _total")
+    if shutil.which("promtool"):
+        checked = subprocess.run(["promtool", "check", "metrics"], input=curl(f"http://{f.home}/metrics")[0],
+                                 capture_output=True, check=False, timeout=LIMIT)
+        t.equal((checked.returncode, checked.stdout + checked.stderr), (0, b""), "promtool check metrics")
+    t.check(re.search(r'firn_store_operations_total\{op="write",result="ok"\} [1-9]', text), "writes to the store are counted")
     t.check("firn_raft_" not in text, "no cluster, no numbers of one")
     end(t, f)
 

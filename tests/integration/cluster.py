@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
 A cluster of firnds: it grows and shrinks while it serves, its leaders are killed, most of it stands still, a member
-loses its disk, all of it is restored. Gapless tickets stay without a gap and a repeat, IDs without a duplicate.
+loses its disk, all of it is restored, one goes on without the others. Gapless tickets stay without a gap and a repeat, IDs
+without a duplicate.
 
 FIRN_TEST_KILLS sets how many leaders are killed (10; a long run takes 60).
 """
@@ -303,6 +304,63 @@ def restored(t):
         t.check(c.status(first)["cluster"] not in (before, anew), "it is yet another one")
 
 
+def forced(t):
+    """The majority is lost for good: the survivor goes on alone while it runs, as another incarnation, fenced."""
+    with Cluster(t, "forced", 3, "--cluster-window-ms=4000") as c:
+        c.start()
+        c.sequence()
+        ids, tickets = [], []
+
+        def take(which):
+            for i in which:
+                ids.extend(int(x) for x in f.minted(c.snowflake[i], "/generate?n=3000")["ids"])
+                tickets.append(f.minted(c.ticket[i], f"/generate?seq={SEQ}")["id"])
+
+        def refused(words, *lost):
+            code, said = c.firn(0, "remove", *lost)
+            t.check(code == 2 and words in said, f"remove {lost}: {code} {said}")
+        take(range(3))
+        if c.leader() != 0:
+            c.firn(0, "transfer", c.id_of(0))
+        own, *others = (c.id_of(i) for i in range(3))
+        before = c.status(0)["cluster"]
+        refused("there is a leader", "--force", *others)
+        f.wait_for("member 0 to have all", lambda: c.own(0)["applied_index"] >= c.status(1)["last_index"])
+        c.pause(1)
+        c.kill(2)
+        f.wait_for("no leader to be known", lambda: c.own(0)["leader"] is None)
+        refused("answers: it is not lost", "--force", *others)
+        c.resume(1)
+        c.kill(1)
+        f.wait_for("no leader to be known", lambda: c.own(0)["leader"] is None)
+        f.wait_for("it to be refused", lambda: "remove --force" in c.firn(0, "remove", others[0])[1])
+        f.wait_for("its connections to end", lambda: "answers" not in c.firn(0, "remove", "--force", "5")[1])
+        refused("0000000000000005 is not another member", "--force", "5", *others)
+        refused(f"{own} is not another member", "--force", own, *others)
+        refused("name every other member", "--force", others[0])
+        refused("'zz' is not a member ID", "--force", "zz")
+        t.equal(c.status(0)["cluster"], before, "the cluster after all that")
+
+        code, said = c.firn(0, "remove", "--force", *others)
+        t.equal(code, 0, f"remove --force: {said}")
+        now = c.status(0)
+        t.equal((len(now["members"]), now["state"]), (1, "leader"), "the members, and who leads")
+        t.check(now["cluster"] != before and now["members"][0]["id"] not in (own, *others), "it is another incarnation, and member")
+        take([0, 0])
+        for i in (1, 2):
+            shutil.rmtree(c.data(i))
+            c.spawn(i, "--cluster-join", c.endpoints[0])
+        c.members(3)
+        c.wait(range(3))
+        take(range(3))
+        for i in range(3):
+            c.kill(i)
+        c.restart()
+        t.equal((c.status(0)["cluster"], c.id_of(0)), (now["cluster"], now["members"][0]["id"]), "after a restart")
+        take(range(3))
+        t.equal((len(set(ids)), len(set(tickets))), (len(ids), len(tickets)), "IDs and tickets are distinct; how many")
+
+
 def init_left(t):
     """cluster.init on a member that has data does nothing, but to warn."""
     with Cluster(t, "init", 1) as c:
@@ -333,5 +391,5 @@ def refused(t):
 
 with f.Test("cluster") as test:
     for part in (refused, grows_and_shrinks, leaders_killed, numbers_to_watch, a_lost_lead, minority_alone,
-                 a_wiped_member, told_of_its_removal, restored, init_left):
+                 a_wiped_member, told_of_its_removal, restored, forced, init_left):
         test.section(part)

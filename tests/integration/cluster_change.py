@@ -7,6 +7,7 @@ import os
 import shutil
 import struct
 import sys
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -159,6 +160,52 @@ def no_second_cluster(t):
         t.check("init_ignored" in c.log(0) and c.id_of(0) != old, "it has joined, under a new id")
 
 
+def same_settings(t):
+    """All members have cluster.init and one list of all: the first of it begins, also when it starts last and after it lost its folder."""
+    with Cluster(t, "same", 3) as c:
+        same = ("--cluster-init", "--cluster-fresh", "--cluster-join", ",".join(c.endpoints))
+        for i in (2, 1, 0):
+            c.spawn(i, *same)
+        c.members(3)
+        c.wait(range(3))
+        t.equal([i for i in range(3) if "cluster_begun" in c.log(i)], [0], "who began the cluster")
+        before = c.status(1)["cluster"]
+        c.kill(0)
+        shutil.rmtree(c.data(0))
+        c.spawn(0, *same)
+        c.members(3, 1)
+        c.wait(range(3))
+        t.equal(mine(c, 0)["cluster"], before, "the cluster")
+
+
+def no_second_cluster_by_init(t):
+    """The same with cluster.init alone: a note beside the folder says that it had data; and where the whole disk is lost, the
+    other members connect before a cluster is begun."""
+    with Cluster(t, "init", 3) as c:
+        c.start()
+        before, old, home = c.status(1)["cluster"], c.id_of(0), os.path.join(c.folder, "n0")
+        c.kill(0)
+        shutil.rmtree(c.data(0))
+        c.spawn(0, "--cluster-init")
+        t.check(c.process[0].wait(f.LIMIT) != 0, "it does not start")
+        t.check("raft.begun says that the folder has lost" in c.log(0) and "set cluster.join" in c.log(0), f"the cause and the cure: {c.log(0)}")
+        c.process[0] = None
+        shutil.rmtree(home)
+        c.spawn(0, "--cluster-init")
+        f.wait_for("a word on why it does not begin", lambda: "cluster_not_begun" in c.log(0))
+        t.check("cluster.join 127.0.0.1:" in c.log(0), f"the cure: {c.log(0)}")
+        time.sleep(4)  # in which it would begin one, if it did
+        t.equal(c.own(0)["members"], [], "the members that it knows")
+        c.kill(0)
+        shutil.rmtree(home)
+        c.spawn(0, "--cluster-join", c.endpoints[1])
+        c.members(3, 1)
+        c.wait(range(3))
+        t.equal(mine(c, 0)["cluster"], before, "the cluster")
+        t.check(c.id_of(0) != old, "it has joined, under a new id")
+
+
 with f.Test("cluster_change") as test:
-    for part in (undone_after_a_crash, undone_behind_a_snapshot, refused_without_a_majority, no_second_cluster):
+    for part in (undone_after_a_crash, undone_behind_a_snapshot, refused_without_a_majority, no_second_cluster,
+                 same_settings, no_second_cluster_by_init):
         test.section(part)

@@ -137,12 +137,29 @@ def changed(t):
 
         out = c.id_of((c.leader() + 1) % 3)
         asked = c.leader()
+        members = status(c, asked)["members"]
         code, said = c.firn(asked, "remove", out, "--json")
         t.equal((code, json.loads(said)), (0, {"done": "remove"}), "remove --json")
         t.check(out not in [m["id"] for m in status(c, asked)["members"]], "it is out")
-        code, said = c.firn(asked, "remove", out)
-        t.equal(code, 2, f"exit status of a second removal: {said}")
-        t.check("removed already" in said, f"it may be why: {said}")
+        gone = c.endpoints.index(next(m["address"] for m in members if m["id"] == out))
+        removed_again(t, c, out, [i for i in range(3) if i != gone])
+
+
+def removed_again(t, c, out, stay):
+    """It is the same request, for any member, also after all of them were restarted; what never was an id is a mistake."""
+    wrong = f"{int(out, 16) ^ 1:016x}"
+    for when in ("before", "after"):
+        for i in stay:
+            t.equal(c.firn(i, "remove", out), (0, f"done: remove {out}\n"), f"a removal again, {when} a restart")
+            code, said = c.firn(i, "remove", wrong)
+            t.equal(code, 2, f"exit status of the removal of no member: {said}")
+            t.check(f"no member has the id {wrong}" in said, f"it is named: {said}")
+        if when == "before":
+            for i in stay:
+                c.kill(i)
+            for i in stay:
+                c.spawn(i)
+            c.wait(stay)
 
 
 def votes(t, c, up, down, should):

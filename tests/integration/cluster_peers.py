@@ -144,6 +144,53 @@ def renewed(t):
         load.check(t)
 
 
+def foreign_members(t):
+    """A member of one cluster is added to another one by mistake: it does not listen to that one, and its own goes on."""
+    with Cluster(t, "here", 3) as here, Cluster(t, "there", 1) as there:
+        here.start()
+        there.start()
+        here.sequence()
+        for _ in range(3):  # there the term is higher, and the log is another one
+            there.kill(0)
+            there.restart(0)
+        load = Load(here)
+        load.wait(20)
+        victim = (here.leader() + 1) % 3
+        before = here.status(0)
+        code, said = there.firn(0, "add", here.id_of(victim), here.endpoints[victim])
+        t.equal(code, 0, f"it is added as a standby, which needs no answer: {said}")
+        f.wait_for("the member to say so", lambda: "foreign_member" in here.log(victim))
+        load.wait(100)
+        load.end()
+        load.check(t)
+        here.kill(victim)
+        here.restart(victim)
+        f.wait_for("it to say so again", lambda: here.log(victim).count("foreign_member") > 1)
+        now = here.status(victim)
+        t.equal((now["cluster"], len(now["members"])), (before["cluster"], 3), "its cluster, and how many members that has")
+        t.check("impossible_message" not in here.log(victim), f"nothing of the other one reached its core: {here.log(victim)}")
+        t.equal([m.get("lag") == 0 for m in there.status(0)["members"] if m["address"] == here.endpoints[victim]], [False],
+                "there it has nothing of the log")
+        t.equal(there.firn(0, "remove", here.id_of(victim))[0], 0, "the cure")
+
+
+def many_peers(t):
+    """More processes that speak as members than a member has room for: they keep no new member out."""
+    with Cluster(t, "many", 2) as c:
+        c.spawn(0, "--cluster-init", "--cluster-fresh")
+        c.wait([0])
+        held = []
+        for k in range(40):
+            held.append(socket.create_connection(tuple(c.endpoints[0].split(":")), timeout=f.LIMIT))
+            held[-1].sendall(raft.packed(raft.HELLO, b"firn\x02\x01" + (1000 + k).to_bytes(8, "big") + raft.text(b"127.0.0.1:1")))
+            t.equal(len(held[-1].recv(20)), 20, "one that greets as a member is welcomed; bytes")
+        c.spawn(1, "--cluster-join", c.endpoints[0])
+        c.members(2)
+        c.wait([1])
+        for s in held:
+            s.close()
+
+
 def rude_peers(t):
     """What no member says: the member ends that connection, and nothing else."""
     key = raft.text(b"\0k")
@@ -203,5 +250,5 @@ def rude_peers(t):
 
 
 with f.Test("cluster_peers") as test:
-    for part in (sealed, renewed, rude_peers):
+    for part in (sealed, renewed, foreign_members, many_peers, rude_peers):
         test.section(part)

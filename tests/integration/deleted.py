@@ -6,6 +6,7 @@ there may be.
 """
 import hashlib
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -161,8 +162,16 @@ def who_may_delete(t):
     t.equal([c.do("INCR", n) for n in ("shop.b", "shop.c", "one")], [2, 2, 2], "what is there goes on")
     t.equal(send(s.home, "DELETE", "/v1/sequences/shop.b", token=words["boss"])[0], 200, "one is deleted")
     t.equal(c.do("INCR", "shop.d"), 1, "and there is room for another")
+    c.do("AUTH", words["boss"])
+    t.equal(c.do("DEL", "shop.c", "shop.d"), 2, "two by one DEL")
     c.close()
     t.equal(s.stop(), 0, "it ends cleanly")
+    done = re.findall(r" info +admin action=(\w+) target=(\S+) by=(\S+) from=127\.0\.0\.1:\d+ result=(\w+|\".*\")", s.log())
+    t.equal([d[:3] for d in done], [("delete", "shop.a", "token:boss"), ("create", "shop.d", "token:boss"),
+                                    ("delete", "shop.b", "token:boss"), ("delete", "shop.c", "token:boss"),
+                                    ("delete", "shop.d", "token:boss")], "who did what is in the log, each action once")
+    t.check([d[3] == "done" for d in done] == [True, False, True, True, True] and "max_sequences" in done[1][3],
+            f"and how it ended: {done}")
 
 
 def so_many_and_no_more(t):

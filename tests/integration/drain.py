@@ -141,7 +141,24 @@ def backlog(t):
         t.check(not lost, f"connections without an answer in run {i}: {lost}")
 
 
+def first_request(t):
+    """A connection that was made before the end and has sent nothing yet is answered after idle ones are closed."""
+    server = f.Firnd(t, t.steady("first")).wait_ready()
+    asked, new = f.Http(server.snowflake), f.Http(server.snowflake)
+    asked.ask("/generate")
+    Closed.read(asked)
+    server.signal(f.signal.SIGTERM)
+    try:
+        asked.line()
+        t.check(False, "an idle connection is closed")
+    except f.Gone:
+        pass
+    t.check(not Once.one(new), "the first request of a connection is answered, and ends it")
+    t.equal(server.wait(), 0, "it ends")
+
+
 with f.Test("drain") as test:
     test.section(pipelined)
     test.section(closed_loop)
     test.section(backlog)
+    test.section(first_request)

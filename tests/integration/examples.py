@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 The programs in examples/clients, each against three firnds that share a store, of which one is killed and another is
-never there: every line comes, no ID comes twice, and no ticket is missing.
+never there: every line comes, no ID comes twice, and no ticket is missing. Java and Go ask over RESP and over HTTP.
 """
 import fcntl
 import os
@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,7 +42,7 @@ def nobody(w):
     return w.at(9)  # one of the free ports, which nobody uses
 
 
-def takes(t, command, count):
+def takes(t, command, count, schemes=("", "")):
     """`count` lines of each of two at the same time, while the servers come and go."""
     w = World(t.dir, t.bin, None)
     running = []
@@ -55,7 +56,7 @@ def takes(t, command, count):
                 into.append(line.rstrip("\n"))
         threads = []
         for i in range(2):
-            where = [nobody(w)] + addresses[i:] + addresses[:i]
+            where = [schemes[i] + a for a in [nobody(w)] + addresses[i:] + addresses[:i]]
             p = subprocess.Popen([*command, ",".join(where), str(count)], stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True)
             running.append(p)
@@ -117,6 +118,30 @@ def node(t):
     gives_up(t, command)
 
 
+def java(t):
+    if not shutil.which("javac"):
+        t.check(False, "the Java example was NOT run: there is no JDK, apt-get install openjdk-17-jdk-headless")
+        return
+    command = ["java", "-XX:TieredStopAtLevel=1", "-Xshare:auto", os.path.join(EXAMPLES, "java", "FirnIds.java")]
+    takes(t, command, 200, ("", "http://"))
+    gives_up(t, command)
+
+
+def go(t):
+    if not shutil.which("go"):
+        t.check(False, "the Go example was NOT run: there is no Go, apt-get install golang-go")
+        return
+    os.makedirs(MODULES, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "firn_ids")
+        p = subprocess.run(["go", "build", "-o", program, os.path.join(EXAMPLES, "go", "firn_ids.go")], capture_output=True,
+                           text=True, timeout=2 * LIMIT, check=False,
+                           env={**os.environ, "GO111MODULE": "off", "GOCACHE": os.path.join(MODULES, "go")})
+        if t.check(p.returncode == 0, f"go build: {p.stderr}"):
+            takes(t, [program], 500, ("", "http://"))
+            gives_up(t, [program])
+
+
 def shell(t):
     command = ["sh", os.path.join(EXAMPLES, "shell", "firn-ids.sh")]
     takes(t, command, 60)
@@ -125,7 +150,7 @@ def shell(t):
 
 def main():
     with Test("examples") as t:
-        for section in (python, node, shell):
+        for section in (python, node, java, go, shell):
             t.section(section)
 
 

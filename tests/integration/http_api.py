@@ -8,6 +8,7 @@ process id. Standard library only. The last line is "N passed, M failed"."""
 
 import concurrent.futures
 import datetime
+import gzip
 import http.client
 import json
 import os
@@ -480,6 +481,58 @@ def home_page_only_at_home(f):
     check(b"firnd" in page.body and b"http://" not in page.body.split(b"<script>")[0].replace(
         b"http://www.w3.org", b""))
     problem(f, "/", 404, "nearest", port=f.snowflake)
+    check("'unsafe-inline'" not in page.headers["Content-Security-Policy"] and b"<style" not in page.body)
+    for file in re.findall(rb'"/(web/[^"]+)"', page.body):
+        check(len(get(f, "/" + file.decode()).body) > 100, file)
+
+
+@test
+def lab_is_served_at_home(f):
+    page = get(f, "/lab")
+    check("'unsafe-inline'" not in page.headers["Content-Security-Policy"] and b"<style" not in page.body)
+    for file in re.findall(rb'"/(web/[^"]+)"', page.body):
+        check(len(get(f, "/" + file.decode()).body) > 100, file)
+    problem(f, "/lab", 404, "nearest", port=f.ticket)
+    data = get(f, "/web/lab.json")
+    equal((data.headers["Content-Type"], data.headers["Content-Encoding"]), ("application/json", "gzip"))
+    played = json.loads(gzip.decompress(data.body))
+    names = [lab["lab"] for lab in played["labs"]] + [lab["lab"] for lab in played["missing"]]
+    equal(sorted(names), ["election", "multi-paxos", "paxos", "queue", "raft"])
+
+
+@test
+def slots_show_this_server(f):
+    slots, node = js(get(f, "/v1/slots")), js(get(f, "/v1/node"))
+    mine = [s for s in slots["slots"] if s["state"] == "mine"]
+    equal([s["slot"] for s in mine], [node["slot"]])
+    equal((slots["first"], slots["total"], slots["free"]), (0, 1024, 1024 - len(slots["slots"])))
+    check(mine[0]["from"] < mine[0]["until"] and mine[0]["name"] == node["name"], mine)
+
+
+@test
+def events_are_the_seconds_of_this_process(f):
+    def rows(after=""):
+        a = get(f, "/v1/events" + after)
+        check(a.headers["Content-Type"] == "text/event-stream" and a.body.startswith(b"retry: 1000\n\n"))
+        events = [e.split("\nid: ") for e in a.body.decode().split("\n\n")[1:] if e]
+        return [r for d, _ in events for r in json.loads(d[6:])["rows"]], events[-1][1] if events else ""
+
+    get(f, "/generate?n=7")
+    for _ in range(600):
+        all_rows, last = rows()
+        if sum(r["ids"].get("snowflake", 0) for r in all_rows) >= 7:
+            break
+        time.sleep(0.1)
+    check(sum(r["ids"].get("snowflake", 0) for r in all_rows) >= 7, all_rows)
+    check([r["t"] for r in all_rows] == sorted(r["t"] for r in all_rows))
+    took = [n for r in all_rows for n in r["took"].get("ids", {}).values()]
+    check(0 < sum(took) <= sum(r.get("http", 0) + r.get("resp", 0) for r in all_rows), all_rows)
+    bounds = {b for r in all_rows for t in r["took"].values() for b in t}
+    check(bounds <= {str(1 << i) for i in range(4, 25)} | {"inf"}, bounds)
+    calls = sum(r.get("store_calls", 0) for r in all_rows)
+    check(calls > 0 and sum(r.get("store_us", 0) for r in all_rows) > 0, all_rows)
+    new, _ = rows("?after=" + last)
+    check(all(r["t"] > all_rows[-1]["t"] for r in new), new)
 
 
 @test
@@ -493,6 +546,7 @@ def openapi_names_every_route(f):
             get(f, path.replace("{lease}", "0" * 32), 405)
             continue
         path = re.sub(r"\{id\}", "1", re.sub(r"\{kind\}", "ulid", re.sub(r"\{name\}", "default", path)))
+        path = path.replace("{file}", "words.js")
         get(f, path, *((404,) if path == "/v1/cluster" else ()))  # this one's store is no cluster
     refs = set(re.findall(r'#/components/schemas/(\w+)', json.dumps(api)))
     check(refs <= set(api["components"]["schemas"]), refs)

@@ -181,8 +181,9 @@ def slow_loris(t):
         for i in range(300):
             text = (http, post, resp)[i % 3]
             s = connect(f.snowflake)
+            s.sendall(text[:8])  # enough to know the protocol by: who is slow before it is closed without a word
             s.setblocking(False)
-            clients.append([s, text, 0, b"", False])
+            clients.append([s, text, 8, b"", False])
             pick.register(s, selectors.EVENT_READ, clients[-1])
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline and not all(c[4] for c in clients):
@@ -573,7 +574,7 @@ def smuggling(t):
 
 def deaf(t):
     """Clients that ask and never read: they are not read from any more, and cost a bounded amount."""
-    f = start(t, "deaf")
+    f = start(t, "deaf", "--limits-write-ms=600000")
     asks = {  # kinds without a rate of their own: a Snowflake layout has so many IDs per second and no more
         "HTTP": (f.snowflake, b"GET /generate?kind=uuidv4&n=1000 HTTP/1.1\r\nHost: a\r\n\r\n"),
         "tickets": (f.ticket, b"GET /generate?n=1000 HTTP/1.1\r\nHost: a\r\n\r\n"),
@@ -619,6 +620,26 @@ def deaf(t):
         for c in crowd:
             c[1].close()
         wait_for("deaf connections to be gone", lambda: f.metric("firn_connections") <= 3)
+    end(t, f)
+
+
+def deaf_for_long(t):
+    """One that reads no answer for limits.write_ms is closed."""
+    f = start(t, "deaf-for-long", "--limits-write-ms=500")
+    s = connect(f.snowflake, buffer=32768)
+    s.setblocking(False)
+    data = b"GET /generate?kind=uuidv4&n=1000 HTTP/1.1\r\nHost: a\r\n\r\n" * 1000
+
+    def closed():
+        try:
+            s.send(data)
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
+        return False
+    wait_for("the deaf client to be closed", closed)
+    s.close()
     end(t, f)
 
 
@@ -709,8 +730,8 @@ def main():
     with Test("misbehave") as t:
         if sanitized(t):
             t.say("a sanitizer is built in: memory is not asserted")
-        for part in (slow_loris, half_open, pipelines, giants, garbage, resp_bombs, truncated, smuggling, deaf, flood,
-                     locked_store):
+        for part in (slow_loris, half_open, pipelines, giants, garbage, resp_bombs, truncated, smuggling, deaf, deaf_for_long,
+                     flood, locked_store):
             t.section(part)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -365,6 +366,43 @@ def case_no_old_versions():
         done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{s.home}", "-tls1_2"], cwd=WORK,
                               capture_output=True, text=True, input="R\n", timeout=LIMIT)
         assert "no renegotiation" in done.stderr or "handshake failure" in done.stderr, done.stderr
+
+
+def handshake(port, *flags):
+    """What openssl s_client agreed on, or None."""
+    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", *flags], cwd=WORK, capture_output=True, text=True,
+                          input="", timeout=LIMIT)
+    found = re.search(r"^New, .*Cipher is (\S+)$", done.stdout, re.M)
+    return found[1] if found and found[1] != "(NONE)" else None
+
+
+def case_scan():
+    """Every protocol and suite that OpenSSL knows, with a certificate of each kind, without those accepted before until none is
+    left that is: what is accepted is what docs/security.md promises."""
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "rsa.key", "-out", "rsa.csr")
+    openssl("x509", "-req", "-in", "rsa.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1", "-out", "rsa.pem")
+    known = [line.split()[0] for line in openssl("ciphers", "-v", "ALL:COMPLEMENTOFALL:@SECLEVEL=0").splitlines()
+             if not line.startswith("TLS_")]
+    assert len(known) > 60, known
+    good = {f"ECDHE-{kind}-{suite}" for kind in ("ECDSA", "RSA")
+            for suite in ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")}
+    with Server(*tls_flags()) as s, Server("--tls-cert", path("rsa.pem"), "--tls-key", path("rsa.key")) as rsa:
+        for server, kind in ((s, "ECDSA"), (rsa, "RSA")):
+            for old in ("-tls1", "-tls1_1"):
+                expect(f"{kind} {old}", handshake(server.home, old, "-cipher", "ALL:@SECLEVEL=0"), None)
+            taken, rest = set(), list(known)
+            while (one := handshake(server.home, "-tls1_2", "-cipher", ":".join(rest) + ":@SECLEVEL=0")) is not None:
+                taken.add(one)
+                rest.remove(one)
+            expect(f"suites of TLS 1.2 with {kind}", taken, {c for c in good if f"-{kind}-" in c})
+            taken = {c for c in ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+                                 "TLS_AES_128_CCM_SHA256", "TLS_AES_128_CCM_8_SHA256")
+                     if handshake(server.home, "-tls1_3", "-ciphersuites", c)}
+            expect(f"suites of TLS 1.3 with {kind}", {c for c in taken if "_CCM" in c}, set())
+            expect(f"number of suites of TLS 1.3 with {kind}", len(taken), 3)
+        for curve, fine in (("X25519", True), ("P-256", True), ("P-224", False), ("K-163", False)):
+            got = handshake(rsa.home, "-tls1_2", "-curves", curve, "-cipher", "ECDHE+AESGCM:@SECLEVEL=0")
+            expect(f"key exchange over {curve}", bool(got), fine)
 
 
 def case_garbage():

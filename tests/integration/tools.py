@@ -115,11 +115,15 @@ def compare(t):
     page = os.path.join(t.dir, "report.html")
     r = firn(t, 0, "compare", "--start", "--rounds", "3", "--rows", "2000", "--each", "50ms", "--html", page)
     mission_lines(t, r.out.splitlines(), 3)
-    for text in ("Multi-master", "Database sequence", "not measured: give --postgres URL", "WHEN ONE SERVER DIES", "needs no server",
+    for text in ("Multi-master", "Database sequence", "not measured: give --postgres URL", "COMPLEXITY: IT NEEDS", "AVAILABILITY: A SERVER DIES", "needs no server",
                  "firnd's INCR, not Redis"):
         t.check(text in r.out, f"the tables have '{text}': {r.out}")
-    t.equal(len(re.findall(r"0 of \d+ asks failed", r.out)), 4, f"four kinds outlive a server, no ask failed: {r.out}")
+    t.equal(len(re.findall(r"\b0 of \d+ failed", r.out)), 8, f"four kinds outlive a server, and a store that stops for a while: {r.out}")
     look_at_page(t, page)
+    with open(page, encoding="utf-8") as f:
+        kinds = {k["kind"]: k for k in json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])["kinds"]}
+    waited = [k for k, v in kinds.items() if v["when_store_stops"].get("longest_wait_ns", 0) >= 500e6]
+    t.check({"ticket-gapless", "multi-master"} <= set(waited), f"kinds whose clients waited for the store that stood for 1.5 s: {waited}")
     compare_refusals(t)
     if sanitized(t):
         t.say("servers of others, and JSON: in the other builds")
@@ -140,7 +144,10 @@ def compare(t):
         if k["measured"]:
             t.check(k["ids"] == k["distinct"] > 0 and 0 < k["p50_ns"] <= k["p99_ns"] and k["per_second"] > 0, f"{name}: {k}")
             t.equal(k["rising"], name != "uuidv4", f"{name} rises")
+            over = None if name == "uuidv4" else "over all" if k["source"] in ("process", "database") else "per connection"
+            t.equal(k.get("rising_over"), over, f"{name}: of several connections only each one's order was seen")
         t.check(k["sqlite"]["rows"] == 1000 and k["sqlite"]["bytes"] > 100000, f"{name} in an index: {k['sqlite']}")
+        t.equal(k["when_store_stops"]["measured"], False, f"{name}: nobody's store is stopped")
         t.equal(k["when_one_dies"]["measured"], False, f"{name}: nobody's servers are killed")
     left = [n for n in os.listdir(t.dir) if n.startswith(("firn-compare-", "firn-index-"))]
     t.equal(left, [], "nothing is left in TMPDIR")

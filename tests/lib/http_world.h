@@ -11,9 +11,11 @@
 #ifndef HTTP_WORLD_H
 #define HTTP_WORLD_H
 
+#include "daemon/metrics.h"
 #include "firn/dated.h"
 #include "net/conn.h"
 #include "server/app.h"
+#include "server/tracing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,10 +151,10 @@ static void world_settle(void)
 }
 
 /* metrics.c wants a coordinator. */
-void metrics_write(struct app *app, struct buf *out)
+void metrics_write(struct app *app, struct metrics *m)
 {
     (void)app;
-    buf_add_str(out, "firn_up 1\n");
+    buf_add_str(m->out, "firn_up 1\n");
 }
 
 /* --- the world --- */
@@ -197,12 +199,19 @@ static void world_start(void)
     world.app.loops = 1;
     world.app.ctx = &world.ctx;
     board_init(&world.app.board);
+    static struct history history; /* two rows */
+    history_init(&history);
+    for (uint64_t i = 1; i <= 2; i++)
+        history_add(&history, i * 1000, &(uint64_t){ i }, 1, 1);
+    world.app.history = &history;
+    memcpy(world.app.start, "s", 2);
     world.ctx.app = &world.app;
     world.ctx.numbers_max = 100000;
     world.ctx.numbers = calloc(world.ctx.numbers_max, sizeof *world.ctx.numbers);
     world.ctx.ticket_kind = firn_kind_find("ticket", 6);
     http_init(&world.ctx);
     world.service = (struct service){ .ctx = &world.ctx, .http = http_handle, .resp = world_resp };
+    world.service.answered = tracing_answered;
     if (firn_layout_parse("firn", 4, 0, &l, NULL) != 0 ||
         stamp_plan_init(&world.app.plan, &l, NULL) != 0 ||
         numbers_new(&world.app.plan, &world.app.board, 1, &world.app.numbers) != 0 ||
@@ -222,6 +231,7 @@ static inline void world_end(void)
     numbers_free(world.app.numbers);
     free(world.ctx.numbers);
     loop_free(world.loop);
+    history_done(world.app.history);
     board_done(&world.app.board);
     memset(&world, 0, sizeof world);
 }

@@ -108,29 +108,11 @@ static int look(struct firn_store *store, struct survey *v)
     return r ? say_trouble("%s", d.text[0] ? d.text : firn_error_message(r)) : -1;
 }
 
-/* A slot whose window ends beyond anything that a correct clock and a fence could have granted. */
-static bool poisoned(const struct survey *v, const struct slot_record *r)
-{
-    const struct meta_record *m = &v->meta;
-    uint64_t reach = 2 * (m->window + m->max_drift + 2 * m->skew_max);
-    uint64_t now = v->f > v->s ? v->f : v->s;
-    return r->until > (m->floor > now ? m->floor : now) + reach;
-}
-
 static const char *slot_word(const struct survey *v, const struct seen_slot *s)
 {
-    if (!s->present)
-        return "missing";
-    if (!s->readable)
-        return "broken";
-    if (s->r.state == SLOT_RETIRED)
-        return "retired";
-    if (poisoned(v, &s->r))
-        return "poisoned";
-    if (s->r.state == SLOT_FREE)
-        return "free";
-    /* its window is over: the owner is dead or partitioned */
-    return s->r.until > v->f ? "held" : "lapsed";
+    return !s->present    ? "missing"
+           : !s->readable ? "broken"
+                          : survey_word(&v->meta, &s->r, v->f, v->f > v->s ? v->f : v->s);
 }
 
 /* ---- slots ---- */

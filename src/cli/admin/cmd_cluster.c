@@ -13,11 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 6, CHANGE_MS = 35 * 1000, POST_BYTES_MAX = 1024 };
+enum {
+    COLUMNS = 6,
+    CHANGE_MS = 35 * 1000,
+    POST_BYTES_MAX = 1024,
+    LOST_MAX = 15, /* all members that a cluster can have, but one */
+};
 
 struct cluster {
     const char *url, *token;
-    bool json;
+    bool json, force;
 };
 
 static const struct opt opts[] = {
@@ -32,6 +37,10 @@ static const struct opt opts[] = {
       .at = offsetof(struct cluster, token),
       .value = "TEXT",
       .about = "token, if the members require one (default: FIRN_TOKEN)" },
+    { .name = "force",
+      .type = OPT_FLAG,
+      .at = offsetof(struct cluster, force),
+      .about = "remove: the others are lost for good, and the asked member goes on alone" },
     OPT_JSON(struct cluster, json),
     { .name = NULL },
 };
@@ -46,13 +55,16 @@ const struct usage cluster_usage = {
     .synopsis = "firn cluster status [--url URL] [--json]\n"
                 "       firn cluster add ID ADDRESS [--url URL] [--json]\n"
                 "       firn cluster promote | remove ID\n"
+                "       firn cluster remove --force ID...\n"
                 "       firn cluster transfer [ID]",
     .about =
         "A firnd that starts with cluster.join joins and gets a vote; with cluster.standby,\n"
         "too, it receives the log and has no vote until promote gives it one. add does the same\n"
         "for a firnd that waits and cannot reach a member itself: its log shows its ID.\n"
         "transfer moves the leadership to a member, or to any. The exit status of status is 1\n"
-        "while there is no leader.\n",
+        "while there is no leader. remove --force is for a majority that is lost for good: the\n"
+        "member that --url names goes on alone, with another identity and its own data, and IDs\n"
+        "stay unique; name all the others. Numbers that only they had granted may come again.\n",
     .operands = "status add promote remove transfer",
     .opts = opts,
 };
@@ -134,7 +146,15 @@ static bool is_id(const char *text)
            strspn(text, "0") != n;
 }
 
-/* `id` and `address` are NULL where they were not given. */
+static int no_id(const char *id)
+{
+    char shown[SAY_TEXT_BUF];
+    return say_trouble(
+        "'%s' is not a member ID: give 16 hexadecimal digits, as firn cluster status shows them",
+        say_text(id, strlen(id), shown));
+}
+
+/* `id` (with --force: several, joined) and `address` are NULL where they were not given. */
 static int change(const struct cluster *o, struct http_client *c, const char *action,
                   const char *id, const char *address)
 {
@@ -143,11 +163,8 @@ static int change(const struct cluster *o, struct http_client *c, const char *ac
     struct host_port to;
     const char *body;
     size_t len;
-    if (id && !is_id(id))
-        return say_trouble(
-            "'%s' is not a member ID: give 16 hexadecimal digits, as firn cluster status shows "
-            "them",
-            say_text(id, strlen(id), shown));
+    if (id && !o->force && !is_id(id))
+        return no_id(id);
     if (address && !host_port_full(address, &to))
         return say_trouble(
             "'%s' is not an address: give host:port, as in the member's cluster.listen or "
@@ -158,6 +175,8 @@ static int change(const struct cluster *o, struct http_client *c, const char *ac
     json_text(&post, "action", action);
     json_text(&post, "id", id ? id : "");
     json_text(&post, "address", address ? address : "");
+    if (o->force)
+        json_bool(&post, "force", true);
     json_end(&post, '}');
     buf_add(&post, "", 1);
     if (post.failed)
@@ -193,10 +212,19 @@ int cmd_cluster(int argc, char **argv)
     size_t i = 0, count = sizeof actions / sizeof actions[0];
     while (n > 0 && i < count && strcmp(actions[i].name, argv[1]) != 0)
         i++;
-    if (n == 0 || i == count || n - 1 < actions[i].min || n - 1 > actions[i].max)
+    bool force = o.force && i < count && strcmp(actions[i].name, "remove") == 0;
+    if (n == 0 || i == count || n - 1 < actions[i].min ||
+        n - 1 > (force ? LOST_MAX : actions[i].max) || o.force != force)
         return say_trouble(
-            "missing or wrong subcommand: status, add ID ADDRESS, promote ID, remove ID or "
-            "transfer [ID]; see firn cluster --help");
+            "missing or wrong subcommand: status, add ID ADDRESS, promote ID, remove ID, remove "
+            "--force ID... or transfer [ID]; see firn cluster --help");
+    char ids[LOST_MAX * 17 + 1] = "";
+    for (int k = 2, at = 0; force && k <= n; k++) {
+        if (!is_id(argv[k]))
+            return no_id(argv[k]);
+        at += snprintf(ids + at, sizeof ids - (size_t)at, "%s%s", at ? "," : "", argv[k]);
+    }
+    const char *id = force ? ids : n > 1 ? argv[2] : NULL;
     char url[512];
     struct http_client c;
     size_t len = strlen(o.url);
@@ -206,8 +234,7 @@ int cmd_cluster(int argc, char **argv)
         r = say_trouble("--url: %s", c.why);
     } else {
         c.token = o.token;
-        r = i == 0 ? status(&o, &c)
-                   : change(&o, &c, argv[1], n > 1 ? argv[2] : NULL, n > 2 ? argv[3] : NULL);
+        r = i == 0 ? status(&o, &c) : change(&o, &c, argv[1], id, n > 2 && !force ? argv[3] : NULL);
     }
     http_client_done(&c);
     return r;

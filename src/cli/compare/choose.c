@@ -14,6 +14,10 @@ const struct choose_wish choose_wishes[CHOOSE_BITS] = {
                         "Must each be greater than all that were issued before, anywhere?",
                         "rises strictly over all clients",
                         "rises strictly on each connection or machine only, or not at all" },
+    [CHOOSE_AVAILABLE] = { "available", "Must they be issued while the store cannot be reached?",
+                           "is issued while its store is out of reach: for a window or a block, "
+                           "or because it has none",
+                           "stops while its store is out of reach" },
     [CHOOSE_OFFLINE] = { "offline", "Must they be generated without a server request for each?",
                          "is generated in process, without a server request for each",
                          "is issued by a server" },
@@ -43,21 +47,22 @@ const struct choose_wish choose_wishes[CHOOSE_BITS] = {
 };
 
 const struct choose_kind choose_kinds[CHOOSE_KINDS] = {
-    { "snowflake", "Snowflake", BIT(64BIT) | BIT(SORTABLE) | BIT(OFFLINE) | BIT(FAST), 19,
+    { "snowflake", "Snowflake",
+      BIT(64BIT) | BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(FAST), 19,
       "time, worker and counter in 64 bits", "neighbours can be guessed and the time can be read",
       "firnd: GET :9001/generate; in process: libfirn-node; firn gen snowflake --worker N" },
     { "uuidv7", "UUID v7",
-      BIT(SORTABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(STRINGS) | BIT(UUID) |
-          BIT(FAST),
+      BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(STRINGS) |
+          BIT(UUID) | BIT(FAST),
       36, "Unix milliseconds, then random bits", "twice the size of a 64-bit number",
       "firn gen uuidv7; firn_uuid_v7()" },
     { "uuidv4", "UUID v4",
-      BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(HIDE_TIME) | BIT(STRINGS) | BIT(UUID) |
-          BIT(FAST),
+      BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(HIDE_TIME) | BIT(STRINGS) |
+          BIT(UUID) | BIT(FAST),
       36, "122 random bits", "random index positions: slower to insert, larger on disk",
       "firn gen uuidv4; firn_uuid_v4()" },
     { "ticket-range", "Ticket, range",
-      BIT(64BIT) | BIT(HIDE_TIME) | BIT(SHORT) | BIT(JAVASCRIPT) | BIT(FAST), 19,
+      BIT(64BIT) | BIT(AVAILABLE) | BIT(HIDE_TIME) | BIT(SHORT) | BIT(JAVASCRIPT) | BIT(FAST), 19,
       "a counter; servers reserve blocks of it",
       "a crash leaves a gap, and the blocks of servers are out of order",
       "redis-cli INCR name; firnd: GET /v1/sequences/NAME/next, mode range" },
@@ -68,26 +73,32 @@ const struct choose_kind choose_kinds[CHOOSE_KINDS] = {
       "waits for the disk: thousands per second, not millions",
       "firnd: GET :9002/generate, or /v1/sequences/NAME/next, mode gapless" },
     { "sealed", "Snowflake, sealed",
-      BIT(64BIT) | BIT(SORTABLE) | BIT(OFFLINE) | BIT(PUBLIC) | BIT(HIDE_TIME) | BIT(STRINGS), 23,
-      "a 64-bit number internally, 23 encrypted characters externally",
+      BIT(64BIT) | BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(PUBLIC) | BIT(HIDE_TIME) |
+          BIT(STRINGS),
+      23, "a 64-bit number internally, 23 encrypted characters externally",
       "a key to keep secret, and a conversion step", "firn seal; firn_seal()" },
     { "tsid", "TSID",
-      BIT(64BIT) | BIT(SORTABLE) | BIT(OFFLINE) | BIT(STRINGS) | BIT(SHORT) | BIT(FAST), 13,
-      "a Snowflake as 13 characters", "neighbours can be guessed", "firn gen tsid" },
+      BIT(64BIT) | BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(STRINGS) | BIT(SHORT) |
+          BIT(FAST),
+      13, "a Snowflake as 13 characters", "neighbours can be guessed", "firn gen tsid" },
     { "typeid", "TypeID",
-      BIT(SORTABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(STRINGS) | BIT(FAST), 90,
-      "a type and a UUID v7: user_01h4…", "longer than a UUID's 16 bytes unless you split it",
+      BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(STRINGS) |
+          BIT(FAST),
+      90, "a type and a UUID v7: user_01h4…", "longer than a UUID's 16 bytes unless you split it",
       "firn gen typeid --prefix user" },
     { "nanoid", "NanoID",
-      BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(HIDE_TIME) | BIT(STRINGS) | BIT(FAST), 21,
-      "21 random characters for URLs", "random index positions; case-sensitive",
+      BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(HIDE_TIME) | BIT(STRINGS) |
+          BIT(FAST),
+      21, "21 random characters for URLs", "random index positions; case-sensitive",
       "firn gen nanoid" },
-    { "ulid", "ULID", BIT(SORTABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(STRINGS) | BIT(FAST), 26,
+    { "ulid", "ULID",
+      BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(STRINGS) | BIT(FAST), 26,
       "milliseconds and 80 bits that increase within one",
       "the next of the same millisecond can be guessed; UUID v7 has more tools", "firn gen ulid" },
     { "ksuid", "KSUID",
-      BIT(SORTABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(STRINGS) | BIT(FAST), 27,
-      "seconds and 128 random bits", "20 bytes; no order within a second", "firn gen ksuid" },
+      BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(STRINGS) |
+          BIT(FAST),
+      27, "seconds and 128 random bits", "20 bytes; no order within a second", "firn gen ksuid" },
     { "dated", "Dated ticket",
       BIT(GAPLESS) | BIT(SORTABLE) | BIT(STRICT) | BIT(STRINGS) | BIT(DATED), 18,
       "the date and a counter that starts again: 20261115-000042",
@@ -97,17 +108,19 @@ const struct choose_kind choose_kinds[CHOOSE_KINDS] = {
       BIT(64BIT) | BIT(HIDE_TIME) | BIT(SHORT) | BIT(JAVASCRIPT), 19, "two counters, odd and even",
       "gaps and no common order; a third master needs planning",
       "two sequences with \"step\":2 and \"offset\" 0 and 1" },
-    { "sonyflake", "Sonyflake", BIT(64BIT) | BIT(SORTABLE) | BIT(OFFLINE), 19,
+    { "sonyflake", "Sonyflake", BIT(64BIT) | BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE), 19,
       "10 ms ticks, sequence, 65,536 machines", "25,600 per second and machine",
       "firn gen sonyflake --worker N" },
-    { "xid", "XID", BIT(SORTABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(STRINGS) | BIT(FAST), 20,
+    { "xid", "XID",
+      BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(STRINGS) | BIT(FAST), 20,
       "seconds, machine, process, counter in 12 bytes", "neighbours can be guessed",
       "firn gen xid" },
     { "objectid", "ObjectId",
-      BIT(SORTABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(STRINGS) | BIT(FAST), 24,
+      BIT(SORTABLE) | BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(STRINGS) | BIT(FAST), 24,
       "MongoDB's 12 bytes", "neighbours can be guessed; used in MongoDB only",
       "firn gen objectid" },
-    { "cuid2", "CUID2", BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(HIDE_TIME) | BIT(STRINGS),
+    { "cuid2", "CUID2",
+      BIT(AVAILABLE) | BIT(OFFLINE) | BIT(NO_SETUP) | BIT(PUBLIC) | BIT(HIDE_TIME) | BIT(STRINGS),
       24, "24 characters of a hash", "slow to generate, random index positions", "firn gen cuid2" },
 };
 
@@ -166,6 +179,13 @@ const char *choose_why(uint32_t conflict)
         uint32_t wishes;
         const char *why;
     } known[] = {
+        { BIT(GAPLESS) | BIT(AVAILABLE),
+          "without its store nobody knows which number is next: during a partition a gapless "
+          "counter refuses (consistency before availability, see docs/choosing.md)" },
+        { BIT(STRICT) | BIT(AVAILABLE),
+          "during a partition nobody knows what the other side has issued" },
+        { BIT(AVAILABLE) | BIT(DATED),
+          "the number after the date is a counter of that day, kept in the store" },
         { BIT(GAPLESS) | BIT(OFFLINE),
           "a gapless counter exists in one place, which must be asked" },
         { BIT(GAPLESS) | BIT(NO_SETUP), "a gapless counter exists in one place" },

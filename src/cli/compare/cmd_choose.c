@@ -29,6 +29,7 @@ static const struct opt opts[] = {
     WISH("gapless", CHOOSE_GAPLESS, "no number may be missing, as on invoices"),
     WISH("sortable", CHOOSE_SORTABLE, "it sorts by creation time"),
     WISH("strict", CHOOSE_STRICT, "each is greater than all that were issued before, anywhere"),
+    WISH("available", CHOOSE_AVAILABLE, "it is issued while the store cannot be reached"),
     WISH("offline", CHOOSE_OFFLINE,
          "it is generated in process, without a server request for each"),
     WISH("no-setup", CHOOSE_NO_SETUP, "it needs no worker number, no lease and no store"),

@@ -258,7 +258,7 @@ static void put_table(struct side sides[2])
         table_add_in(&t, term_style(s->distinct == s->n ? TERM_GOOD : TERM_BAD), "%s",
                      grouped_text(s->distinct, count));
         table_add_in(&t, term_style(s->rising ? TERM_GOOD : TERM_BAD), "%s",
-                     s->rising ? "yes" : "no");
+                     s->rising ? "per connection" : "no");
     }
     putchar('\n');
     table_print(&t);

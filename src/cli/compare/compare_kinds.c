@@ -37,12 +37,14 @@ enum {
 
 const struct compare_kind compare_kinds[COMPARE_KINDS] = {
     { .key = "snowflake",
+      .needs = "firnd, a store",
       .name = "Snowflake",
       .source = FROM_SERVER,
       .bits = 64,
       .chars = 19,
       .sorts = true },
     { .key = "ticket-gapless",
+      .needs = "firnd, a store for each number",
       .name = "Ticket, gapless",
       .source = FROM_SERVER,
       .bits = 64,
@@ -51,6 +53,7 @@ const struct compare_kind compare_kinds[COMPARE_KINDS] = {
       .spec = { SEQUENCE("firn-compare.gapless", "gapless", "") },
       .sorts = true },
     { .key = "ticket-range",
+      .needs = "firnd, a store",
       .name = "Ticket, range",
       .source = FROM_SERVER,
       .bits = 64,
@@ -59,6 +62,7 @@ const struct compare_kind compare_kinds[COMPARE_KINDS] = {
       .spec = { SEQUENCE("firn-compare.range", "range", "") },
       .sorts = true },
     { .key = "multi-master",
+      .needs = "two servers, a step for each",
       .name = "Multi-master",
       .source = FROM_SERVER,
       .bits = 64,
@@ -68,18 +72,21 @@ const struct compare_kind compare_kinds[COMPARE_KINDS] = {
                 SEQUENCE("firn-compare.even", "gapless", ",\"step\":2,\"offset\":0") },
       .sorts = true },
     { .key = "redis",
+      .needs = "a Redis",
       .name = "Redis counter",
       .source = FROM_COUNTER,
       .bits = 64,
       .chars = 19,
       .sorts = true },
     { .key = "uuidv4",
+      .needs = "nothing",
       .name = "UUID v4",
       .source = FROM_PROCESS,
       .bits = 128,
       .chars = 36,
       .mint = "uuidv4" },
     { .key = "uuidv7",
+      .needs = "nothing",
       .name = "UUID v7",
       .source = FROM_PROCESS,
       .bits = 128,
@@ -87,6 +94,7 @@ const struct compare_kind compare_kinds[COMPARE_KINDS] = {
       .mint = "uuidv7",
       .sorts = true },
     { .key = "ulid",
+      .needs = "nothing",
       .name = "ULID",
       .source = FROM_PROCESS,
       .bits = 128,
@@ -94,6 +102,7 @@ const struct compare_kind compare_kinds[COMPARE_KINDS] = {
       .mint = "ulid",
       .sorts = true },
     { .key = "sonyflake",
+      .needs = "a worker number",
       .name = "Sonyflake",
       .source = FROM_PROCESS,
       .bits = 64,
@@ -101,6 +110,7 @@ const struct compare_kind compare_kinds[COMPARE_KINDS] = {
       .mint = "sonyflake",
       .sorts = true },
     { .key = "database",
+      .needs = "a database",
       .name = "Database sequence",
       .source = FROM_DATABASE,
       .bits = 64,
@@ -516,7 +526,18 @@ static void measure_index(const struct compare_world *w, struct compare_row *row
     free(ids.data);
 }
 
-/* ---- one dies ---- */
+/* ---- faults ---- */
+
+static void take_outage(const struct compare_probe *p, bool killed, struct compare_row *r)
+{
+    *(killed ? &r->killed : &r->away) = (struct compare_outage){ p->asked, p->failed, p->gap_ns };
+    if (killed)
+        r->death = DEATH_MEASURED;
+    if (p->distinct < p->ids) { /* must never happen; then the count shows it */
+        r->ids += p->ids;
+        r->distinct += p->distinct;
+    }
+}
 
 static void measure_death(const struct compare_world *w, struct compare_row *row)
 {
@@ -545,18 +566,11 @@ static void measure_death(const struct compare_world *w, struct compare_row *row
                                                    : path[probes][0];
         of[probes++] = i;
     }
-    if (probes == 0 || compare_servers_kill_one(w->servers, probe, probes) != 0)
-        return;
-    for (unsigned p = 0; p < probes; p++) {
-        struct compare_row *r = &row[of[p]];
-        r->death = DEATH_MEASURED;
-        r->death_asked = probe[p].asked;
-        r->death_failed = probe[p].failed;
-        r->death_gap_ns = probe[p].gap_ns;
-        if (probe[p].distinct < probe[p].ids) { /* must never happen; then the count shows it */
-            r->ids += probe[p].ids;
-            r->distinct += probe[p].distinct;
-        }
+    for (int fault = FAULT_STORE; fault <= FAULT_KILL && probes > 0; fault++) {
+        if (compare_servers_disturb(w->servers, (enum compare_fault)fault, probe, probes) != 0)
+            return;
+        for (unsigned p = 0; p < probes; p++)
+            take_outage(&probe[p], fault == FAULT_KILL, &row[of[p]]);
     }
 }
 
@@ -592,7 +606,7 @@ int compare_measure(const struct compare_world *w, struct compare_row row[COMPAR
     for (size_t i = 0; i < COMPARE_KINDS; i++)
         row[i].kind = &compare_kinds[i];
     if (!*w->stop) {
-        w->progress("a server that dies", step, COMPARE_KINDS + 1);
+        w->progress("a store that stands still, a server that dies", step, COMPARE_KINDS + 1);
         measure_death(w, row);
     }
     w->progress(NULL, 0, 0);

@@ -23,6 +23,7 @@ struct compare_kind {
     const char *sequence[2]; /* FROM_SERVER: names; NULL: Snowflake */
     const char *spec[2];     /* JSON bodies that make them */
     bool sorts;              /* is meant to rise */
+    const char *needs;       /* what has to run, or be configured, for it */
 };
 
 struct compare_ids { /* numbers of 64 bits, or 16 bytes each, in the order of generation */
@@ -39,6 +40,10 @@ struct compare_index {
 
 enum compare_death { DEATH_NOT_MEASURED, DEATH_NO_SERVER, DEATH_MEASURED };
 
+struct compare_outage {
+    uint64_t asked, failed, gap_ns; /* the longest wait of one request */
+};
+
 struct compare_row {
     const struct compare_kind *kind;
     bool measured;
@@ -46,12 +51,18 @@ struct compare_row {
     char why_not[200]; /* or why it was not measured */
     uint64_t per_second, p50_ns, p99_ns;
     uint64_t ids, distinct;
-    bool rising; /* on each connection */
+    bool rising; /* on each connection, of which FROM_SERVER and FROM_COUNTER have several */
     struct compare_index sqlite, postgres;
     enum compare_death death;
     char death_why_not[120];
-    uint64_t death_asked, death_failed, death_gap_ns; /* the longest wait of one request */
+    struct compare_outage killed, away; /* measured both, or neither: `death` */
 };
+
+/* Whether `rising` was seen over all IDs of the kind, and not of each connection alone. */
+static inline bool compare_one_source(const struct compare_kind *k)
+{
+    return k->source == FROM_PROCESS || k->source == FROM_DATABASE;
+}
 
 enum { COMPARE_KINDS = 10 };
 extern const struct compare_kind compare_kinds[COMPARE_KINDS];

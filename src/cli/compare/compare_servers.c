@@ -1,4 +1,5 @@
-/* The servers of firn compare --start, and the clients that measure the effect of a kill. */
+/* The servers of firn compare --start, and the clients that measure the effect of a fault.
+ * Tested in tests/integration/tools.py. */
 #include "cli/compare/compare_servers.h"
 #include "cli/http_client.h"
 #include "cli/id_body.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +212,7 @@ static int asker_open(struct asker *a, const struct compare_servers *s, struct c
     a->probe = p;
     a->servers = s->n;
     a->stop = stop;
-    a->room = (BEFORE_MS + AFTER_MS) / ASK_EVERY_MS * 4;
+    a->room = (BEFORE_MS + FAULT_STORE_MS + AFTER_MS) / ASK_EVERY_MS * 4;
     a->ids = calloc(a->room, sizeof *a->ids);
     if (!a->ids)
         return FIRN_ENOMEM;
@@ -228,8 +230,25 @@ static int asker_open(struct asker *a, const struct compare_servers *s, struct c
     return 0;
 }
 
-int compare_servers_kill_one(struct compare_servers *s, struct compare_probe *probe,
-                             unsigned probes)
+/* The servers' store is one file: while another process writes to it, they only read. */
+static int hold_store(const struct compare_servers *s)
+{
+    char path[sizeof s->folder + 16];
+    sqlite3 *db = NULL;
+    snprintf(path, sizeof path, "%s/firn.db", s->folder);
+    int r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
+    if (r == SQLITE_OK)
+        r = sqlite3_busy_timeout(db, STOP_MS);
+    if (r == SQLITE_OK)
+        r = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (r == SQLITE_OK)
+        sleep_ms(FAULT_STORE_MS);
+    sqlite3_close(db); /* rolls back */
+    return r == SQLITE_OK ? 0 : FIRN_EIO;
+}
+
+int compare_servers_disturb(struct compare_servers *s, enum compare_fault fault,
+                            struct compare_probe *probe, unsigned probes)
 {
     struct asker *a = calloc(probes, sizeof *a);
     _Atomic bool stop = false;
@@ -244,7 +263,10 @@ int compare_servers_kill_one(struct compare_servers *s, struct compare_probe *pr
         }
     if (r == 0) {
         sleep_ms(BEFORE_MS);
-        child_kill(&s->child[0]);
+        if (fault == FAULT_KILL)
+            child_kill(&s->child[0]);
+        else
+            r = hold_store(s);
         sleep_ms(AFTER_MS);
     }
     atomic_store(&stop, true);

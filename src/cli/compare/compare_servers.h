@@ -1,7 +1,7 @@
 /*
  * compare_servers.h - starts firnds for firn compare, on free ports and one store in a temporary
- * folder, and measures what clients see when one is killed. compare_servers_stop() removes
- * everything. One thread.
+ * folder, and measures what clients see when one is killed or the store stands still.
+ * compare_servers_stop() removes everything. One thread.
  */
 #ifndef FIRN_CLI_COMPARE_COMPARE_SERVERS_H
 #define FIRN_CLI_COMPARE_COMPARE_SERVERS_H
@@ -40,8 +40,14 @@ struct compare_probe {
     uint64_t ids, distinct; /* that it got */
 };
 
-/* Run all probes, kill -9 the first server in the middle, and continue. */
-FIRN_MUSTUSE int compare_servers_kill_one(struct compare_servers *s, struct compare_probe *probe,
-                                          unsigned probes);
+enum compare_fault {
+    FAULT_STORE, /* for FAULT_STORE_MS no server can write to the store: another holds its lock */
+    FAULT_KILL,  /* kill -9 the first server */
+};
+enum { FAULT_STORE_MS = 1500 };
+
+/* Run all probes, let the fault happen in the middle, and continue. */
+FIRN_MUSTUSE int compare_servers_disturb(struct compare_servers *s, enum compare_fault fault,
+                                         struct compare_probe *probe, unsigned probes);
 
 #endif

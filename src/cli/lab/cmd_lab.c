@@ -20,19 +20,26 @@ static const struct opt opts[] = {
       .about = "raft: candidates increase the term without a pre-vote" },
     { .name = "duel",
       .at = offsetof(struct lab_command, duel),
-      .about = "paxos: a second proposer at the same time" },
+      .about = "paxos, multi-paxos: a second proposer at the same time" },
     { .name = "kill-proposer",
       .at = offsetof(struct lab_command, kill_proposer),
       .about = "paxos: the proposer crashes when one acceptor has its value" },
     { .name = "lose",
       .at = offsetof(struct lab_command, lose),
-      .about = "the first AppendEntries, or the first Accepted messages, are lost" },
+      .about = "raft: the first AppendEntries are lost; paxos: the first Accepted; multi-paxos: "
+               "the first Accept of slot 3" },
+    { .name = "plain",
+      .at = offsetof(struct lab_command, plain),
+      .about = "multi-paxos: a Prepare for each slot, as plain Paxos has it" },
+    { .name = "herd",
+      .at = offsetof(struct lab_command, herd),
+      .about = "election: all candidates watch the leader" },
     { .name = "cut",
       .type = OPT_TEXT,
       .at = offsetof(struct lab_command, cut),
       .value = "LINK",
       .words = "A-B A-C B-C P1-A1 P1-A2 P1-A3",
-      .about = "cut a link: A-B, A-C, B-C; paxos: P1-A1, P1-A2, P1-A3" },
+      .about = "cut a link: A-B, A-C, B-C; paxos, multi-paxos: P1-A1, P1-A2, P1-A3" },
     { .name = "seed",
       .type = OPT_NUMBER,
       .at = offsetof(struct lab_command, seed),
@@ -44,7 +51,7 @@ static const struct opt opts[] = {
       .at = offsetof(struct lab_command, html),
       .value = "FILE",
       .words = "@files",
-      .about = "write a page on which all faults can be switched on; - is stdout" },
+      .about = "write a page with all labs, on which all faults can be switched on; - is stdout" },
     { .name = "all",
       .letter = 'a',
       .at = offsetof(struct lab_command, all),
@@ -58,20 +65,28 @@ static const struct opt opts[] = {
 
 const struct usage lab_usage = {
     .name = "lab",
-    .examples = "  firn lab raft                        x = 5 is agreed on, then an election\n"
-                "  firn lab raft --kill-leader          nothing that was answered is lost\n"
-                "  firn lab paxos --duel                two proposers, one value\n"
-                "  firn lab raft --html raft.html       the same as a page, with all faults\n",
+    .examples =
+        "  firn lab raft                        x = 5 is agreed on, then an election\n"
+        "  firn lab raft --kill-leader          nothing that was answered is lost\n"
+        "  firn lab paxos --duel                two proposers, one value\n"
+        "  firn lab multi-paxos                 a stable leader skips Prepare\n"
+        "  firn lab election --herd             ZooKeeper's recipe, all woken at once\n"
+        "  firn lab raft --html raft.html       the same as a page, with all labs and faults\n",
     .synopsis =
         "firn lab raft [--kill-leader] [--no-pre-vote] [--lose] [--cut LINK] [OPTION...]\n"
-        "       firn lab paxos [--duel] [--kill-proposer] [--lose] [--cut LINK] [OPTION...]",
+        "       firn lab paxos [--duel] [--kill-proposer] [--lose] [--cut LINK] [OPTION...]\n"
+        "       firn lab multi-paxos [--duel] [--lose] [--plain] [--cut LINK] [OPTION...]\n"
+        "       firn lab election [--herd] [OPTION...]\n"
+        "       firn lab queue [OPTION...]\n"
+        "       firn lab all --html FILE | --json [--seed N]",
     .about =
         "Plays consensus step by step, and explains each step. The steps are recorded while you\n"
         "wait: raft from three nodes of libraft itself, without firnd's additions\n"
-        "(docs/cluster.md), paxos from the proposer and acceptors of quorum: stores; both on a\n"
-        "simulated network, disk and clock. On a terminal Enter shows the next step, s the\n"
+        "(docs/cluster.md), paxos and multi-paxos from the proposer and acceptors of quorum:\n"
+        "stores, election from a model of ZooKeeper's znodes, sessions and watches, queue from the\n"
+        "candidates of firn elect; all on a simulated network, disk and clock. On a terminal Enter shows the next step, s the\n"
         "state of all, a the rest; q quits.\n",
-    .operands = "raft paxos",
+    .operands = "raft paxos multi-paxos election queue all",
     .opts = opts,
 };
 

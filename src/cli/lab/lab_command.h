@@ -5,7 +5,7 @@
 #include "cli/options.h"
 
 struct lab_command {
-    bool kill_leader, no_pre_vote, duel, kill_proposer, lose;
+    bool kill_leader, no_pre_vote, duel, kill_proposer, lose, plain, herd;
     const char *cut, *html;
     uint64_t seed;
     bool all, json, no_color;

@@ -16,6 +16,10 @@ const char *lab_fault_name(enum lab_fault fault)
         return "kill-proposer";
     case LAB_LOSE:
         return "lose";
+    case LAB_PLAIN:
+        return "plain";
+    case LAB_HERD:
+        return "herd";
     }
     return "?";
 }
@@ -67,13 +71,13 @@ static void put_step(struct buf *j, const struct lab_trace *t, size_t i)
 
 void lab_json(struct buf *j, const struct lab_opts *o, const struct lab_trace *t)
 {
-    const char *const *links = strcmp(t->lab, "raft") == 0 ? lab_raft_links : lab_paxos_links;
+    const char *const *links = lab_find(t->lab)->links;
     json_begin(j, NULL, '{');
     json_text(j, "lab", t->lab);
     json_text(j, "title", t->title);
     json_id(j, "seed", t->seed);
     json_begin(j, "faults", '[');
-    for (unsigned f = 1; f <= LAB_LOSE; f <<= 1)
+    for (unsigned f = 1; f <= LAB_FAULT_LAST; f <<= 1)
         if (o->faults & f)
             json_text(j, NULL, lab_fault_name((enum lab_fault)f));
     json_end(j, ']');

@@ -101,7 +101,7 @@ static void row_print(const struct page *p, const struct row *r)
 
 static const char *style_of(const struct lab_step *s)
 {
-    static const char *const good[] = { "commit",  "answer", "leader", "decided",
+    static const char *const good[] = { "commit",  "answer", "leader", "leads",  "decided",
                                         "learned", "apply",  "heal",   "restart" };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (strcmp(s->event, good[i]) == 0)

@@ -16,17 +16,28 @@
 
 enum { SEED = 54 }; /* with this seed B is the first candidate, as in textbooks */
 
-static const struct lab all_labs[] = {
-    { "raft", lab_raft, LAB_KILL_LEADER | LAB_NO_PRE_VOTE | LAB_LOSE, lab_raft_links },
-    { "paxos", lab_paxos, LAB_DUEL | LAB_KILL_PROPOSER | LAB_LOSE, lab_paxos_links },
-};
-
-static const struct lab *lab_find(const char *name)
+/* The first lab that has this fault. */
+static const char *owner_of(unsigned fault)
 {
-    for (size_t i = 0; i < sizeof all_labs / sizeof all_labs[0]; i++)
-        if (strcmp(all_labs[i].name, name) == 0)
-            return &all_labs[i];
-    return NULL;
+    size_t n;
+    const struct lab *all = lab_all(&n);
+    for (size_t i = 0; i < n; i++)
+        if (all[i].faults & fault)
+            return all[i].name;
+    return "?";
+}
+
+/* "raft, paxos, multi-paxos, election or all" */
+static const char *names(char out[SAY_TEXT_BUF])
+{
+    size_t n, len = 0;
+    const struct lab *all = lab_all(&n);
+    for (size_t i = 0; i < n && len < SAY_TEXT_BUF; i++)
+        len += (size_t)snprintf(out + len, SAY_TEXT_BUF - len, "%s%s", i == 0 ? "" : ", ",
+                                all[i].name);
+    if (len < SAY_TEXT_BUF)
+        snprintf(out + len, SAY_TEXT_BUF - len, " or all");
+    return out;
 }
 
 /* -1: go on. */
@@ -35,13 +46,15 @@ static int read_faults(const struct lab *lab, const struct lab_command *c, struc
     char shown[SAY_TEXT_BUF];
     o->faults = (c->kill_leader ? LAB_KILL_LEADER : 0u) | (c->no_pre_vote ? LAB_NO_PRE_VOTE : 0u) |
                 (c->duel ? LAB_DUEL : 0u) | (c->kill_proposer ? LAB_KILL_PROPOSER : 0u) |
-                (c->lose ? LAB_LOSE : 0u);
-    for (unsigned f = 1; f <= LAB_LOSE; f <<= 1)
+                (c->lose ? LAB_LOSE : 0u) | (c->plain ? LAB_PLAIN : 0u) | (c->herd ? LAB_HERD : 0u);
+    for (unsigned f = 1; f <= LAB_FAULT_LAST; f <<= 1)
         if (o->faults & f & ~lab->faults)
-            return say_trouble("--%s is a fault of firn lab %s", lab_fault_name((enum lab_fault)f),
-                               lab == &all_labs[0] ? "paxos" : "raft");
+            return say_trouble("firn lab %s has no --%s: that is an option of firn lab %s",
+                               lab->name, lab_fault_name((enum lab_fault)f), owner_of(f));
     if (!c->cut)
         return -1;
+    if (!lab->links[0])
+        return say_trouble("firn lab %s has no links to cut: omit --cut", lab->name);
     for (int i = 0; lab->links[i]; i++)
         if (strcmp(lab->links[i], c->cut) == 0)
             o->cut = i;
@@ -52,6 +65,7 @@ static int read_faults(const struct lab *lab, const struct lab_command *c, struc
     return -1;
 }
 
+/* lab NULL: all of them. */
 static int write_page(const struct lab *lab, const struct lab_opts *o, const char *path)
 {
     struct firn_diag d;
@@ -64,30 +78,52 @@ static int write_page(const struct lab *lab, const struct lab_opts *o, const cha
     return r < 0 ? STATUS_OK : r;
 }
 
+/* firn lab all: what the page has. firnd's build embeds the JSON. */
+static int all_labs(const struct lab_command *c, const struct lab_opts *o)
+{
+    struct firn_diag d;
+    struct buf j;
+    if (c->kill_leader || c->no_pre_vote || c->duel || c->kill_proposer || c->lose || c->plain ||
+        c->herd || c->cut)
+        return say_trouble("firn lab all plays every combination of faults: omit theirs");
+    if (c->html)
+        return write_page(NULL, o, c->html);
+    if (!c->json)
+        return say_trouble("firn lab all needs --html FILE or --json");
+    buf_init(&j, OUTPUT_JSON_MAX);
+    if (lab_data(&j, NULL, o, &d) != 0)
+        return say_trouble("%s", d.text);
+    output_json(&j, stdout);
+    return output_finish(STATUS_OK);
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* as in firn: output.c handles EPIPE */
     say_as("lab");
     struct lab_command c = { .seed = SEED };
-    char shown[SAY_TEXT_BUF];
+    char shown[SAY_TEXT_BUF], all[SAY_TEXT_BUF];
     int n, r = options_parse(&lab_usage, argc, argv, &c, &n);
     if (r >= 0)
         return r;
     if (n != 1)
-        return say_trouble("missing operand: write firn lab raft or firn lab paxos");
+        return say_trouble("missing operand: write firn lab %s", names(all));
     const struct lab *lab = lab_find(argv[1]);
-    if (!lab)
-        return say_trouble("no lab '%s': choose raft or paxos",
-                           say_text(argv[1], strlen(argv[1]), shown));
+    bool every = strcmp(argv[1], "all") == 0;
+    if (!lab && !every)
+        return say_trouble("no lab '%s': choose %s", say_text(argv[1], strlen(argv[1]), shown),
+                           names(all));
     if (c.json && c.html)
         return say_trouble("--json and --html exclude each other: choose one");
     struct lab_opts o = LAB_OPTS_INIT;
     o.seed = c.seed;
+    if (every)
+        return all_labs(&c, &o);
     r = read_faults(lab, &c, &o);
     if (r >= 0)
         return r;
-    if (lab->play == lab_raft && lab_raft_missing())
-        return say_trouble("%s; firn lab paxos works without it", lab_raft_missing());
+    if (lab->missing && lab->missing())
+        return say_trouble("%s; the other labs work without it", lab->missing());
     if (c.no_color)
         setenv("NO_COLOR", "1", 1);
     if (c.html)

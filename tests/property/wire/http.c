@@ -12,6 +12,7 @@ static const char *const seeds[] = {
     "GET /generate HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n\r\n",
     "GET /generate?n=10&kind=ulid HTTP/1.1\r\nHost: a\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n",
     "HEAD http://h:80/x?y HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\nX-Empty:\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nTraceparent: 00-1-2-01\r\nTracestate: a=1\r\nX-Request-ID: 1\r\n\r\n",
     "POST /v1/sequences HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2;a;d=\"e f\";b=c\r\n{}\r\n00\r\nX: 1\r\n\r\n",

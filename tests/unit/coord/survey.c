@@ -77,6 +77,28 @@ T_TEST(survey_finds_the_cluster)
     T_EQ(survey_cluster(&s, &found, &used, NULL), FIRN_EFORMAT);
 }
 
+T_TEST(survey_has_a_word_for_each_slot)
+{
+    struct meta_record m = { .floor = 0, .window = 10, .max_drift = 5, .skew_max = 5 };
+    const struct {
+        enum slot_hold state;
+        uint64_t until;
+        const char *word;
+    } rows[] = {
+        { SLOT_FREE, 90, "free" },        { SLOT_HELD, 101, "held" },
+        { SLOT_HELD, 100, "lapsed" },     { SLOT_HELD, 150, "held" }, /* 2 * (10 + 5 + 10) ahead */
+        { SLOT_HELD, 151, "poisoned" },   { SLOT_FREE, 151, "poisoned" },
+        { SLOT_RETIRED, 999, "retired" },
+    };
+    for (size_t i = 0; i < T_LEN(rows); i++) {
+        struct slot_record r = { .state = rows[i].state, .until = rows[i].until };
+        T_STR(survey_word(&m, &r, 100, 100), rows[i].word, "row %zu", i);
+    }
+    m.floor = 200; /* a fence moved all slots ahead */
+    T_STR(survey_word(&m, &(struct slot_record){ .state = SLOT_FREE, .until = 250 }, 100, 100),
+          "free");
+}
+
 T_TEST(survey_knows_a_fence)
 {
     struct slot_survey s = empty();

@@ -121,15 +121,16 @@ T_TEST(config_entries_and_columns)
         const char *yaml, *says;
         size_t column;
     } bad[] = {
-        { "routes:\n  - {}\n", "x.yaml:2: routes: entry 1 needs a path", 5 },
+        { "routes:\n  - {}\n", "x.yaml:2: routes: entry 1 needs a path (column 5)", 5 },
         { "routes:\n  - { path: /a, pth: b }\n",
-          "x.yaml:2: routes: there is no 'pth'; give path, methods", 17 },
+          "x.yaml:2: routes: there is no 'pth'; give path, methods (column 17)", 17 },
         { "routes:\n  - { path: /a, methods: GET }\n",
-          "x.yaml:2: routes: methods: this takes a list, as in [a, b]", 26 },
+          "x.yaml:2: routes: methods: this takes a list, as in [a, b] (column 26)", 26 },
         { "retry: { tries: 10 }\n",
-          "x.yaml:1: retry.tries: '10' is out of bounds; give a number from 1 to 9", 17 },
+          "x.yaml:1: retry.tries: '10' is out of bounds; give a number from 1 to 9 (column 17)",
+          17 },
         { "retry: { tires: 1 }\n",
-          "x.yaml:1: there is no setting 'retry.tires'; did you mean retry.tries", 10 },
+          "x.yaml:1: there is no setting 'retry.tires'; did you mean retry.tries (column 10)", 10 },
     };
     for (size_t i = 0; i < T_LEN(bad); i++) {
         struct proxy p = { .base = { .program = &program, .file = strdup("x.yaml") } };
@@ -161,7 +162,7 @@ T_TEST(config_lists_are_bounded)
     fputs("]\n", f);
     fclose(f);
     T_EQ(config_yaml_read(&p.base, text, size, &diag), FIRN_ERANGE);
-    T_STR(diag.text, "x.yaml:1: routes: too many entries (1001, at most 1000)");
+    T_STR(diag.text, "x.yaml:1: routes: too many entries (1001, at most 1000) (column 9)");
     free(text);
     config_free(&p.base);
 }

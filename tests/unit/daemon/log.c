@@ -64,6 +64,27 @@ T_TEST(log_text)
                    "info  start msg=\"listening on ::1:80\"\n");
 }
 
+T_TEST(log_of_a_request)
+{
+    begin(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+    log_request(&(struct log_request){ .id = "r-1", .trace = "4bf9" });
+    log_warn("refused", "reason=%s", "no token");
+    log_audit("admin", "action=%s", "delete");
+    log_request(&(struct log_request){ .id = "", .trace = "4bf9" });
+    log_info("a", "");
+    log_request(NULL);
+    log_info("b", "c=1");
+    T_STR(lines(), "warn  refused reason=\"no token\" request_id=r-1 trace_id=4bf9\n"
+                   "info  admin action=delete request_id=r-1 trace_id=4bf9\n"
+                   "info  a trace_id=4bf9\n"
+                   "info  b c=1\n");
+    begin(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+    log_request(&(struct log_request){ .id = "12", .trace = "" });
+    log_info("a", "b=%d", 1);
+    log_request(NULL);
+    T_STR(lines(), "\"level\":\"info\",\"event\":\"a\",\"b\":1,\"request_id\":\"12\"}\n");
+}
+
 T_TEST(log_json)
 {
     begin(LOG_LEVEL_DEBUG, LOG_FORMAT_JSON);
@@ -186,6 +207,17 @@ T_TEST(log_floods_are_cut)
 }
 
 /* More event names than rows: nothing is lost without being said. */
+T_TEST(log_audit_is_never_held_back)
+{
+    int found = 0;
+    begin(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+    for (int i = 0; i < 100; i++)
+        log_audit("admin", "action=%s", "delete");
+    for (const char *p = lines(); (p = strstr(p, "info  admin action=delete\n")); p++)
+        found++;
+    T_EQ(found, 100);
+}
+
 T_TEST(log_many_events)
 {
     static char names[200][16];

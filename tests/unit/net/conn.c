@@ -419,6 +419,22 @@ static void count_retries(struct world *w, void *arg)
     *(unsigned *)arg = w->ctx.retries;
 }
 
+/* Requests that were counted, less those that were timed. */
+static void count_untimed(struct world *w, void *arg)
+{
+    struct loop_stats s;
+    int64_t *left = arg;
+    loop_stats(w->loop, &s);
+    left[0] = (int64_t)s.http_requests;
+    left[1] = (int64_t)s.resp_requests;
+    for (unsigned i = 0; i < 2 * LATENCY_KINDS; i++) {
+        struct latency l = { 0 };
+        loop_latency(w->loop, i >= LATENCY_KINDS, i % LATENCY_KINDS, &l);
+        for (size_t k = 0; k <= LATENCY_BOUNDS; k++)
+            left[i >= LATENCY_KINDS] -= (int64_t)l.bucket[k];
+    }
+}
+
 /* A request that is handed over again keeps its place; what is behind it waits, also behind
  * deferred replies; other connections are served meanwhile. */
 T_TEST(conn_handed_over_again)
@@ -449,6 +465,10 @@ T_TEST(conn_handed_over_again)
     say(fd, "POST /once HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
             "1\r\n6\r\n0\r\n\r\n");
     hear_number(fd, 0);
+    int64_t untimed[2] = { -1, -1 };
+    ask(&w, count_untimed, untimed); /* at once, deferred, handed over again: each once */
+    T_EQ(untimed[0], 0);
+    T_EQ(untimed[1], 0);
     say(fd, GET("/r/10")); /* gone while it waits */
     close(fd);
     say(other, GET("/n/11"));

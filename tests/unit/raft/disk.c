@@ -351,7 +351,7 @@ T_TEST(a_power_cut_at_the_end_of_a_chunk)
 {
     uint64_t from = 0, to = 0;
     bool grown = false;
-    for (uint64_t k = 0; k <= to; k = k < from ? from : k + 1) {
+    for (uint64_t k = 0; k <= to; k = k < from ? from : k + STRIDE) {
         struct mem_folder *m = mem_new();
         struct world w;
         struct firn_diag d;

@@ -1,5 +1,17 @@
 /* Two wires that meet on a loop. */
+#include <stdbool.h>
+#include <stdlib.h>
+
+static bool no_memory;
+
+static void *some(size_t n, size_t size)
+{
+    return no_memory ? NULL : calloc(n, size);
+}
+
+#define calloc(n, size) some(n, size)
 #include "raft/wire.c"
+#undef calloc
 
 #include "t.h"
 
@@ -8,7 +20,7 @@ static struct {
     uv_tcp_t listener;
     struct wire_host host;
     struct wire *guest;
-    bool up;
+    bool up, waits;
     unsigned entered, frames;
     size_t bytes;
 } world;
@@ -44,7 +56,7 @@ static const struct wire_events events = { on_up, on_frame, on_gone };
 static void on_guest(uv_stream_t *listener, int status)
 {
     T_EQ(status, 0);
-    world.guest = wire_accept(&world.host, listener, &events, NULL);
+    world.guest = wire_accept(&world.host, listener, &events, NULL, &world.waits);
 }
 
 static unsigned user_timeout(const struct wire *w)
@@ -75,6 +87,7 @@ static struct wire *meet(void)
              ntohs(((struct sockaddr_in *)(void *)&bound)->sin_port));
     struct wire *w = wire_connect(&world.host, address, &events, NULL);
     T_OK(w);
+    T_OK(!w->resolving, "a number needs no resolver");
     while (!world.up || !world.guest)
         uv_run(&world.loop, UV_RUN_ONCE);
     return w;
@@ -95,6 +108,31 @@ T_TEST(a_peer_that_acknowledges_nothing_is_given_up)
     struct wire *w = meet();
     T_EQ(user_timeout(w), WIRE_SILENT_MS);
     T_EQ(user_timeout(world.guest), WIRE_SILENT_MS);
+    part();
+}
+
+/* The connection waits until there is memory, and others behind it are taken then. */
+T_TEST(a_lack_of_memory_does_not_deafen)
+{
+    struct wire *w = meet();
+    struct sockaddr_storage bound;
+    int len = sizeof bound;
+    char address[32];
+    uv_tcp_getsockname(&world.listener, (struct sockaddr *)&bound, &len);
+    snprintf(address, sizeof address, "127.0.0.1:%u",
+             ntohs(((struct sockaddr_in *)(void *)&bound)->sin_port));
+    T_OK(w && wire_connect(&world.host, address, &events, NULL));
+    T_OK(wire_connect(&world.host, address, &events, NULL));
+    no_memory = true;
+    while (!world.waits)
+        uv_run(&world.loop, UV_RUN_ONCE);
+    no_memory = false;
+    world.guest = NULL;
+    on_guest((uv_stream_t *)&world.listener, 0);
+    T_OK(world.guest && !world.waits);
+    world.guest = NULL;
+    while (!world.guest)
+        uv_run(&world.loop, UV_RUN_ONCE);
     part();
 }
 

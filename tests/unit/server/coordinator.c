@@ -183,5 +183,18 @@ T_TEST(coordinator_publishes_the_grant_and_releases_it)
     await_returned(1);
     T_EQ(j.result, 0, "%s", j.diag.text);
     free(j.nodes);
+    for (size_t i = 2; i < 4; i++) { /* read, and from the cache */
+        submit(job_init(&j, JOB_SLOTS, "", 0), 1);
+        await_returned(i);
+        T_EQ(j.result, 0, "%s", j.diag.text);
+        size_t mine = 0;
+        for (size_t k = 0; k < j.list_n; k++)
+            mine += strcmp(j.slots[k].state, "mine") == 0 && j.slots[k].slot == v.grant.slot;
+        T_EQ(mine, 1, "of %zu", j.list_n);
+        uint32_t total, used = coordinator_slots_used(c, &total);
+        T_EQ(total, j.list_n, "counted with the list");
+        T_EQ(used, 1, "this process's alone");
+        free(j.slots);
+    }
     stop();
 }

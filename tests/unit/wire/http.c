@@ -79,6 +79,28 @@ T_TEST(http_reads_what_we_need)
     T_OK(slice_eq(req.body, "hello"));
 }
 
+/* Hints from whoever passed the request on: they never make it a bad request. */
+T_TEST(http_traces)
+{
+    static const char full[] =
+        "GET / HTTP/1.1\r\nHost: a\r\nTraceParent: 00-a-b-01\r\nTracestate: a=1\r\n"
+        "tracestate: b=2\r\nX-Request-Id: r 1\r\n\r\n";
+    static const char twice[] = "GET / HTTP/1.1\r\nHost: a\r\ntraceparent: 1\r\nX-Request-ID: 2\r\n"
+                                "TRACEPARENT: 1\r\nX-REQUEST-ID: 2\r\n\r\n";
+    static const char state[] = "GET / HTTP/1.1\r\nHost: a\r\nTracestate: a=1\r\n\r\n";
+    struct http_request req;
+    struct http_error err;
+    T_EQ(parse(full, sizeof full - 1, &req, &err), sizeof full - 1);
+    T_OK(req.traced);
+    T_OK(slice_eq(req.traceparent, "00-a-b-01"));
+    T_OK(slice_eq(req.tracestate, "a=1"), "the newest end of the list");
+    T_OK(slice_eq(req.request_id, "r 1"), "whether it is a good one is not asked here");
+    T_EQ(parse(twice, sizeof twice - 1, &req, &err), sizeof twice - 1);
+    T_OK(req.traced && slice_eq(req.traceparent, "") && slice_eq(req.request_id, ""), "which?");
+    T_EQ(parse(state, sizeof state - 1, &req, &err), sizeof state - 1);
+    T_OK(!req.traced, "it means nothing alone");
+}
+
 T_TEST(http_targets)
 {
     static const struct {

@@ -45,6 +45,8 @@ T_TEST(the_table_does_not_contradict_itself)
         T_OK(!(h & BIT(UUID)) || (h & BIT(STRINGS) && k->chars == 36), "%s: a UUID", k->key);
         T_OK(!(h & BIT(JAVASCRIPT)) || h & BIT(64BIT), "%s: 53 bits are fewer than 64", k->key);
         T_OK(!(h & BIT(DATED)) || !(h & BIT(HIDE_TIME)), "%s: a date is a time", k->key);
+        T_OK(!(h & BIT(OFFLINE)) || h & BIT(AVAILABLE), "%s: needs no store for each", k->key);
+        T_OK(!(h & BIT(GAPLESS)) || !(h & BIT(AVAILABLE)), "%s: CAP", k->key);
         T_OK(!(h & BIT(GAPLESS)) || !(h & (BIT(OFFLINE) | BIT(PUBLIC))), "%s: counted", k->key);
         T_OK(!(h & BIT(SHORT)) || h & BIT(JAVASCRIPT) || k->chars <= 13, "%s: short", k->key);
     }

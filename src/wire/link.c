@@ -1,6 +1,6 @@
 /* A client's byte stream with deadlines. The socket never blocks; poll() waits for the time left.
  * Tested by tests/store/redis.py and tests/integration/cluster_peers.py. */
-#include "store/link.h"
+#include "wire/link.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "platform/mono.h"

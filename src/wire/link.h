@@ -1,11 +1,11 @@
 /*
  * link.h - a client's byte stream to a server: TCP, with TLS where asked for, every call with a
- * deadline on the monotonic clock. For engines whose client library cannot give up in time. One
- * thread at a time. Names are resolved by the system, whose limits are its own; addresses avoid
- * that.
+ * deadline on the monotonic clock. For engines whose client library cannot give up in time, and for
+ * what servers send to each other and to collectors. One thread at a time. Names are resolved by
+ * the system, whose limits are its own; addresses avoid that.
  */
-#ifndef FIRN_STORE_LINK_H
-#define FIRN_STORE_LINK_H
+#ifndef FIRN_WIRE_LINK_H
+#define FIRN_WIRE_LINK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,650 @@
+/*
+ * Pools of connections to servers, and the exchanges on them. A connection has at most one
+ * exchange; while it is idle it is read, so that the server's end is noticed, and any byte that
+ * comes then closes it. Tested in tests/unit/net/proxy.c.
+ */
+#include "net/upstream.h"
+#include "net/stream.h"
+#include "wire/http_body.h"
+#include "wire/url.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    INTERIM_MAX = 16,           /* 1xx before an answer: a server that sends more is broken */
+    HEAD_BYTES_MAX = 64 * 1024, /* of a request, with what the proxy adds */
+};
+
+struct line { /* a connection */
+    struct stream *stream;
+    struct upstream *pool;
+    struct exchange *x; /* NULL: idle */
+    bool connected, idle;
+    bool busy, dead; /* in on_input(), after which it is freed */
+    uint32_t served;
+    struct line *next, **prev; /* in pool->lines or pool->idle */
+};
+
+struct exchange {
+    struct upstream *pool;
+    struct line *line; /* NULL: it waits for one */
+    const struct exchange_calls *calls;
+    void *user;
+    struct buf head; /* of the request, until it is sent */
+    bool is_head, chunked, upgrade, counted, fresh;
+    uint64_t left; /* of the request's body, counted */
+    bool sent;     /* the head, and ready() was called */
+    bool ended;    /* the request is complete */
+    bool heard;    /* a byte of the answer came */
+    bool answered; /* head() was called */
+    bool paused, keep, tunnel, throttled;
+    unsigned interim;
+    struct http_body in;
+    struct exchange *next, **prev; /* in pool->waiting */
+};
+
+struct upstream {
+    struct loop *loop;
+    struct upstream_opts opts;
+    struct sockaddr_storage to;
+    char host[HOST_BYTES_MAX + 1];
+    struct line *lines, *idle; /* idle: the last used first */
+    struct exchange *waiting, **waiting_last;
+    struct upstream_stats stats;
+    bool freeing;
+    unsigned depth; /* in callbacks of its streams: it is freed when the last one returns */
+};
+
+static void pump(struct upstream *u);
+
+static void leave(struct upstream *u)
+{
+    if (--u->depth > 0 || !u->freeing)
+        return;
+    free((char *)(uintptr_t)u->opts.server_name);
+    free(u);
+}
+
+/* --- lines --- */
+
+static void line_link(struct line *c, struct line **list)
+{
+    c->next = *list;
+    c->prev = list;
+    if (c->next)
+        c->next->prev = &c->next;
+    *list = c;
+}
+
+static void line_unlink(struct line *c)
+{
+    *c->prev = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+}
+
+static void line_close(struct line *c)
+{
+    firn_assert(!c->x);
+    line_unlink(c);
+    stat_add(&c->pool->stats.conns, (uint64_t)-1);
+    stream_close(c->stream);
+    if (c->busy)
+        c->dead = true;
+    else
+        free(c);
+}
+
+static void line_deadline(struct line *c)
+{
+    const struct upstream_opts *o = &c->pool->opts;
+    const struct exchange *x = c->x;
+    uint32_t ms = 0;
+    if (!c->connected)
+        ms = o->connect_ms;
+    else if (!x)
+        ms = o->idle_ms;
+    else if (x->tunnel || x->paused)
+        ms = 0;
+    else if (x->answered || x->throttled)
+        ms = o->body_ms;
+    else if (x->ended)
+        ms = o->head_ms;
+    stream_deadline(c->stream, ms);
+}
+
+static void exchange_unlink(struct exchange *x)
+{
+    struct upstream *u = x->pool;
+    if (x->line)
+        return;
+    *x->prev = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    else
+        u->waiting_last = x->prev;
+    stat_add(&u->stats.waiting, (uint64_t)-1);
+}
+
+static void exchange_free(struct exchange *x)
+{
+    buf_done(&x->head);
+    free(x);
+}
+
+/* Takes the exchange off its connection, which is used again or closed. */
+static void detach(struct exchange *x, bool reuse)
+{
+    struct line *c = x->line;
+    struct upstream *u = x->pool;
+    if (!c) {
+        exchange_unlink(x);
+        return;
+    }
+    x->line = NULL;
+    c->x = NULL;
+    stat_add(&u->stats.in_flight, (uint64_t)-1);
+    if (!reuse) {
+        line_close(c);
+        return;
+    }
+    c->served++;
+    c->idle = true;
+    line_unlink(c);
+    line_link(c, &u->idle);
+    stream_resume(c->stream);
+    line_deadline(c);
+}
+
+static void finish(struct exchange *x, enum exchange_end end, const char *why, bool reuse,
+                   struct slice trailers)
+{
+    struct upstream *u = x->pool;
+    if (end == EXCHANGE_BAD_ANSWER)
+        stat_add(&u->stats.bad_answers, 1);
+    if (end == EXCHANGE_TIMEOUT)
+        stat_add(&u->stats.timeouts, 1);
+    if (end == EXCHANGE_NO_CONNECT)
+        stat_add(&u->stats.connect_errors, 1);
+    detach(x, reuse);
+    x->calls->done(x->user, end, why, trailers);
+    exchange_free(x);
+    pump(u);
+}
+
+static void fail(struct exchange *x, enum exchange_end end, const char *why)
+{
+    finish(x, end, why, false, (struct slice){ NULL, 0 });
+}
+
+/* The head goes out; the body may follow. */
+static void attach(struct exchange *x, struct line *c)
+{
+    struct upstream *u = x->pool;
+    firn_assert(!c->x && !x->line);
+    c->x = x;
+    c->idle = false;
+    if (c->connected)
+        stream_deadline(c->stream, 0); /* the idle one: a timer comes before the head is sent */
+    x->line = c;
+    stat_add(&u->stats.in_flight, 1);
+    stat_add(&u->stats.reused, c->served > 0);
+}
+
+static void send_head(struct exchange *x)
+{
+    stream_write(x->line->stream, x->head.p, x->head.len);
+    buf_done(&x->head);
+    x->sent = true;
+    line_deadline(x->line);
+    x->calls->ready(x->user); /* x may be cancelled in it */
+}
+
+/* --- answers --- */
+
+/* Returns bytes used; the exchange may be gone when line->x is another one. */
+static size_t take_head(struct line *c, struct exchange *x, const char *p, size_t len)
+{
+    static struct slice none = { NULL, 0 };
+    struct http_response r;
+    size_t at = 0;
+    for (;;) {
+        ssize_t n = http_response_next(p + at, len - at, &r);
+        if (n == FIRN_EAGAIN)
+            return at;
+        if (n < 0) {
+            fail(x, EXCHANGE_BAD_ANSWER, "the server's answer is not HTTP/1.1");
+            return len;
+        }
+        at += (size_t)n;
+        if (r.status >= 200 || r.status == 101)
+            break;
+        if (++x->interim > INTERIM_MAX) {
+            fail(x, EXCHANGE_BAD_ANSWER, "too many interim answers");
+            return len;
+        }
+    }
+    if (r.status == 101 && !x->upgrade) {
+        fail(x, EXCHANGE_BAD_ANSWER, "101 to a request that asked for no upgrade");
+        return len;
+    }
+    struct exchange_answer a = { .head = &r, .body_len = (int64_t)r.body_len };
+    x->answered = true;
+    x->keep = !r.close;
+    x->tunnel = r.status == 101;
+    bool none_follows = x->is_head || r.status == 204 || r.status == 304;
+    if (r.framing != FRAMED_BY_LENGTH || x->tunnel)
+        a.body_len = EXCHANGE_LENGTH_UNKNOWN;
+    if (r.status == 304) { /* the length of what is not sent: 0 is what the reader put there */
+        struct slice v = http_response_header(&r, "content-length");
+        uint64_t n;
+        a.body_len = v.p && http_u64(v, INT64_MAX, &n) == 0 ? (int64_t)n : EXCHANGE_LENGTH_UNKNOWN;
+    }
+    if (x->is_head && r.framing == FRAMED_BY_CLOSE)
+        x->keep = http_response_header(&r, "connection").p ? x->keep : r.minor == 1;
+    if (x->tunnel)
+        http_body_begin(&x->in, FRAMED_BY_CLOSE, 0);
+    else if (none_follows)
+        http_body_begin(&x->in, FRAMED_BY_LENGTH, 0);
+    else
+        http_body_begin(&x->in, r.framing, r.body_len);
+    if (x->tunnel)
+        x->ended = false;
+    x->calls->head(x->user, &a);
+    if (c->x == x && x->in.done)
+        finish(x, EXCHANGE_OK, "", x->keep && x->ended && at == len, none);
+    else if (c->x == x)
+        line_deadline(c);
+    return at;
+}
+
+static size_t take_input(struct line *c, const char *p, size_t len)
+{
+    struct exchange *x = c->x;
+    size_t at = 0;
+    if (!x) { /* bytes that answer nothing */
+        stream_fail(c->stream, "bytes behind the answer");
+        return len;
+    }
+    if (!x->sent) {
+        fail(x, EXCHANGE_STALE, "the server spoke before it was asked");
+        return len;
+    }
+    x->heard = true;
+    if (!x->answered) {
+        at = take_head(c, x, p, len);
+        if (c->x != x)
+            return len;
+        if (!x->answered)
+            return at;
+    }
+    while (at < len && !x->paused) {
+        struct slice data;
+        ssize_t n = http_body_next(&x->in, p + at, len - at, &data);
+        if (n < 0) {
+            fail(x, EXCHANGE_BAD_ANSWER, x->in.why);
+            return len;
+        }
+        if (n == 0)
+            break;
+        at += (size_t)n;
+        if (data.len > 0) {
+            bool more = x->calls->body(x->user, data.p, data.len);
+            if (c->x != x) /* it was cancelled */
+                return len;
+            x->paused = !more;
+        }
+        if (x->in.done) { /* bytes behind the answer are nobody's */
+            finish(x, EXCHANGE_OK, "", x->keep && x->ended && at == len, x->in.trailers);
+            return len;
+        }
+    }
+    if (x->paused)
+        stream_pause(c->stream);
+    line_deadline(c);
+    return at;
+}
+
+static size_t on_input(void *user, const char *p, size_t len)
+{
+    struct line *c = user;
+    struct upstream *u = c->pool;
+    u->depth++;
+    c->busy = true;
+    size_t used = take_input(c, p, len);
+    c->busy = false;
+    if (c->dead)
+        free(c);
+    leave(u);
+    return used;
+}
+
+static void on_connected(void *user)
+{
+    struct line *c = user;
+    struct upstream *u = c->pool;
+    u->depth++;
+    c->connected = true;
+    if (c->x && !c->x->sent)
+        send_head(c->x);
+    leave(u);
+}
+
+static void on_drained(void *user)
+{
+    struct line *c = user;
+    struct exchange *x = c->x;
+    if (!x || !x->throttled)
+        return;
+    struct upstream *u = c->pool;
+    u->depth++;
+    x->throttled = false;
+    line_deadline(c);
+    x->calls->ready(x->user);
+    leave(u);
+}
+
+static void on_ended(void *user, enum stream_end how, const char *why)
+{
+    struct line *c = user;
+    struct exchange *x = c->x;
+    struct upstream *u = c->pool;
+    struct slice none = { NULL, 0 };
+    u->depth++;
+    if (!x)
+        line_close(c);
+    else if (!c->connected)
+        fail(x, EXCHANGE_NO_CONNECT, why);
+    else if (x->answered && x->in.framing == FRAMED_BY_CLOSE && how == STREAM_EOF)
+        finish(x, EXCHANGE_OK, "", false, none);
+    else if (!x->heard && c->served > 0)
+        fail(x, EXCHANGE_STALE, "the server closed an idle connection");
+    else
+        fail(x, EXCHANGE_BROKEN,
+             how == STREAM_BROKEN ? why
+                                  : "the server closed the connection before its answer ended");
+    leave(u);
+}
+
+static void on_expired(void *user)
+{
+    struct line *c = user;
+    struct exchange *x = c->x;
+    struct upstream *u = c->pool;
+    u->depth++;
+    if (!x)
+        line_close(c);
+    else if (!c->connected)
+        fail(x, EXCHANGE_NO_CONNECT, "the connection was not made in time");
+    else
+        fail(x, EXCHANGE_TIMEOUT,
+             x->answered    ? "the answer's body stopped coming"
+             : x->throttled ? "the server does not read the request"
+                            : "no answer in time");
+    leave(u);
+}
+
+static const struct stream_calls line_calls = {
+    .input = on_input,
+    .connected = on_connected,
+    .drained = on_drained,
+    .ended = on_ended,
+    .expired = on_expired,
+};
+
+/* --- the pool --- */
+
+static struct line *line_new(struct upstream *u)
+{
+    struct line *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->pool = u;
+    c->stream = stream_connect(u->loop, (struct sockaddr *)&u->to, u->opts.tls,
+                               u->opts.server_name ? u->opts.server_name : u->host, &line_calls, c);
+    if (!c->stream) {
+        free(c);
+        return NULL;
+    }
+    line_link(c, &u->lines);
+    stat_add(&u->stats.conns, 1);
+    stat_add(&u->stats.connects, 1);
+    line_deadline(c);
+    return c;
+}
+
+/* A connection for the exchange: an idle one, a new one, or NULL. */
+static struct line *line_for(struct upstream *u, bool repeatable, bool fresh)
+{
+    while (u->idle && !fresh) {
+        struct line *c = u->idle;
+        line_unlink(c);
+        line_link(c, &u->lines);
+        if (repeatable || !stream_gone(c->stream))
+            return c;
+        line_close(c);
+    }
+    if (fresh && u->stats.conns >= u->opts.conns_max && u->idle)
+        line_close(u->idle); /* makes room */
+    return u->stats.conns < u->opts.conns_max ? line_new(u) : NULL;
+}
+
+/* Those that wait, as long as there are connections. */
+static void pump(struct upstream *u)
+{
+    while (u->waiting && !u->freeing) {
+        struct exchange *x = u->waiting;
+        struct line *c = line_for(u, false, x->fresh);
+        if (!c)
+            return;
+        exchange_unlink(x);
+        attach(x, c);
+        if (c->connected)
+            stream_nudge(c->stream);
+    }
+}
+
+static bool lines_ok(struct slice fields)
+{
+    const char *q = fields.p, *end = q + fields.len, *why;
+    struct slice name, value;
+    while (q && q < end)
+        q = http_field(q, end, &name, &value, &why);
+    return fields.len == 0 || q == end;
+}
+
+static bool all_are(struct slice s, uint8_t what)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!http_is(s.p[i], what))
+            return false;
+    return s.len > 0;
+}
+
+int exchange_begin(struct upstream *u, const struct exchange_request *req,
+                   const struct exchange_calls *calls, void *user, struct exchange **out)
+{
+    if (!all_are(req->method, HTTP_TOKEN) || !all_are(req->target, HTTP_TARGET) ||
+        !lines_ok(req->fields))
+        return FIRN_EINVAL;
+    struct exchange *x = calloc(1, sizeof *x);
+    if (!x)
+        return FIRN_ENOMEM;
+    x->pool = u;
+    x->calls = calls;
+    x->user = user;
+    x->is_head = slice_is(req->method, "HEAD");
+    x->chunked = req->body_len < 0;
+    x->counted = req->body_len > 0;
+    x->left = x->counted ? (uint64_t)req->body_len : 0;
+    x->ended = req->body_len == 0;
+    x->upgrade = req->upgrade;
+    x->fresh = req->fresh;
+    buf_init(&x->head, HEAD_BYTES_MAX);
+    struct buf *b = &x->head;
+    buf_add(b, req->method.p, req->method.len);
+    buf_add(b, " ", 1);
+    buf_add(b, req->target.p, req->target.len);
+    buf_add_str(b, " HTTP/1.1\r\n");
+    buf_add(b, req->fields.p, req->fields.len);
+    /* A server reads "no body" from these methods alone. */
+    bool bodyless = x->is_head || slice_is(req->method, "GET") ||
+                    slice_is(req->method, "OPTIONS") || slice_is(req->method, "DELETE");
+    if (x->chunked)
+        buf_add_str(b, "Transfer-Encoding: chunked\r\n");
+    else if (x->counted || !bodyless)
+        buf_addf(b, "Content-Length: %llu\r\n", (unsigned long long)x->left);
+    if (x->upgrade)
+        buf_add_str(b, "Connection: Upgrade\r\n");
+    buf_add_str(b, "\r\n");
+    if (b->failed) {
+        exchange_free(x);
+        return FIRN_ENOMEM;
+    }
+    stat_add(&u->stats.requests, 1);
+    struct line *c = u->waiting ? NULL : line_for(u, req->repeatable, req->fresh);
+    if (c) {
+        *out = x;
+        attach(x, c);
+        if (c->connected) /* on_connected() once more, when this has returned */
+            stream_nudge(c->stream);
+        return 0;
+    }
+    if (u->stats.waiting >= u->opts.waiting_max) {
+        exchange_free(x);
+        return FIRN_EAGAIN;
+    }
+    *out = x;
+    x->prev = u->waiting_last;
+    *u->waiting_last = x;
+    u->waiting_last = &x->next;
+    stat_add(&u->stats.waiting, 1);
+    return 0;
+}
+
+bool exchange_write(struct exchange *x, const char *p, size_t len)
+{
+    struct stream *s = x->line->stream;
+    char line[24];
+    firn_assert(x->sent && (!x->ended || x->tunnel), "sent=%d ended=%d", x->sent, x->ended);
+    if (len == 0)
+        return true;
+    if (x->counted && !x->tunnel) {
+        firn_assert(len <= x->left, "len=%zu", len);
+        x->left -= len;
+    }
+    bool chunked = x->chunked && !x->tunnel;
+    if (chunked)
+        stream_write(s, line, (size_t)snprintf(line, sizeof line, "%zx\r\n", len));
+    bool room = stream_write(s, p, len);
+    if (chunked)
+        room = stream_write(s, "\r\n", 2);
+    x->throttled = !room;
+    line_deadline(x->line);
+    return room;
+}
+
+void exchange_end(struct exchange *x)
+{
+    struct stream *s = x->line->stream;
+    if (x->ended)
+        return;
+    firn_assert(x->sent && (x->tunnel || x->left == 0));
+    x->ended = true;
+    if (x->tunnel)
+        stream_shut(s);
+    else if (x->chunked)
+        stream_write(s, "0\r\n\r\n", 5);
+    line_deadline(x->line);
+}
+
+void exchange_resume(struct exchange *x)
+{
+    if (!x->paused || !x->line)
+        return;
+    x->paused = false;
+    stream_resume(x->line->stream);
+    line_deadline(x->line);
+}
+
+void exchange_cancel(struct exchange *x)
+{
+    struct upstream *u = x->pool;
+    detach(x, false);
+    exchange_free(x);
+    pump(u);
+}
+
+static void default_to(uint32_t *v, uint32_t preset)
+{
+    if (*v == 0)
+        *v = preset;
+}
+
+int upstream_new(struct loop *loop, const char *address, const struct upstream_opts *opts,
+                 struct upstream **out)
+{
+    struct host_port h;
+    if (host_port_read((struct slice){ address, strlen(address) }, &h) != HOST_OK || !h.has_port)
+        return FIRN_EINVAL;
+    struct upstream *u = calloc(1, sizeof *u);
+    if (!u)
+        return FIRN_ENOMEM;
+    struct sockaddr_in *in = (struct sockaddr_in *)&u->to;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&u->to;
+    if (inet_pton(AF_INET, h.host, &in->sin_addr) == 1) {
+        in->sin_family = AF_INET;
+        in->sin_port = htons(h.port);
+    } else if (inet_pton(AF_INET6, h.host, &in6->sin6_addr) == 1) {
+        in6->sin6_family = AF_INET6;
+        in6->sin6_port = htons(h.port);
+    } else {
+        free(u);
+        return FIRN_EINVAL;
+    }
+    memcpy(u->host, h.host, sizeof u->host);
+    u->loop = loop;
+    u->waiting_last = &u->waiting;
+    u->opts = opts ? *opts : (struct upstream_opts){ 0 };
+    if (u->opts.server_name && !(u->opts.server_name = strdup(u->opts.server_name))) {
+        free(u);
+        return FIRN_ENOMEM;
+    }
+    default_to(&u->opts.conns_max, 256);
+    default_to(&u->opts.waiting_max, 1024);
+    default_to(&u->opts.connect_ms, 1000);
+    default_to(&u->opts.head_ms, 60 * 1000);
+    default_to(&u->opts.body_ms, 30 * 1000);
+    default_to(&u->opts.idle_ms, 30 * 1000);
+    *out = u;
+    return 0;
+}
+
+void upstream_free(struct upstream *u)
+{
+    if (!u || u->freeing)
+        return;
+    u->freeing = true;
+    while (u->waiting)
+        fail(u->waiting, EXCHANGE_CLOSED, "the pool ends");
+    while (u->lines)
+        if (u->lines->x)
+            fail(u->lines->x, EXCHANGE_CLOSED, "the pool ends");
+        else
+            line_close(u->lines);
+    while (u->idle)
+        line_close(u->idle);
+    u->depth++;
+    leave(u);
+}
+
+void upstream_stats(const struct upstream *u, struct upstream_stats *out)
+{
+    const uint64_t *from = (const uint64_t *)&u->stats;
+    uint64_t *to = (uint64_t *)out;
+    for (size_t i = 0; i < sizeof *out / sizeof *to; i++)
+        to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,274 @@
+/* Calls: from the edge through the chain to an answer, and their end. Tested in
+ * tests/integration/gateway.py. */
+#include "daemon/problem.h"
+#include "platform/mono.h"
+#include "proxy/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SPARES_MAX = 64, HEAD_BYTES_MAX = 1024 * 1024 };
+
+struct call_piece {
+    struct call_piece *next;
+    char text[];
+};
+
+char *call_text(struct call *c, size_t len)
+{
+    struct call_piece *p = malloc(sizeof *p + len + 1);
+    if (!p)
+        return NULL;
+    p->next = c->pieces;
+    c->pieces = p;
+    p->text[len] = '\0';
+    return p->text;
+}
+
+struct slice call_copy(struct call *c, struct slice text)
+{
+    char *to = call_text(c, text.len);
+    if (!to)
+        return (struct slice){ NULL, 0 };
+    memcpy(to, text.p, text.len);
+    return (struct slice){ to, text.len };
+}
+
+static struct call *call_new(struct service_ctx *w)
+{
+    struct call *c = w->spare;
+    if (c) {
+        w->spare = c->next;
+        w->spares--;
+    } else if (!(c = malloc(sizeof *c))) {
+        return NULL;
+    }
+    struct fields *f = &c->request; /* large, and set by its owner: not zeroed */
+    memset(c, 0, offsetof(struct call, request));
+    f->n = 0;
+    f->failed = false;
+    memset((char *)c + offsetof(struct call, asked), 0, sizeof *c - offsetof(struct call, asked));
+    return c;
+}
+
+static void call_free(struct call *c)
+{
+    struct service_ctx *w = c->worker;
+    for (struct call_piece *p = c->pieces, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
+    view_unref(w, c->view);
+    if (w->spares == SPARES_MAX) {
+        free(c);
+        return;
+    }
+    c->next = w->spare;
+    w->spare = c;
+    w->spares++;
+}
+
+static void run(struct call *c)
+{
+    while (c->link < chain_n) {
+        const struct link *l = &chain[c->link];
+        c->reached = c->link + 1;
+        enum link_result r = l->request ? l->request(c) : LINK_NEXT;
+        if (r != LINK_NEXT)
+            return;
+        c->link++;
+    }
+    firn_assert(false, "the last link must answer");
+}
+
+void call_resume(struct call *c)
+{
+    c->link++;
+    run(c);
+}
+
+void call_begin(struct service_ctx *w, struct edge_request *q)
+{
+    struct call *c = call_new(w);
+    if (!c) {
+        static const char body[] = "{\"error\":\"out of memory\"}\n";
+        edge_head(q, 503, (struct slice){ NULL, 0 }, edge_date(q), sizeof body - 1);
+        edge_body(q, body, sizeof body - 1);
+        edge_end(q, (struct slice){ NULL, 0 });
+        return;
+    }
+    c->worker = w;
+    c->view = w->view;
+    c->view->refs++;
+    c->q = q;
+    c->head = &q->head;
+    c->began_ns = mono_ns();
+    c->outcome = BREAKER_UNKNOWN;
+    q->user = c;
+    latency__more(&w->calls, 1);
+    run(c);
+}
+
+void call_end(struct call *c, const char *why)
+{
+    struct service_ctx *w = c->worker;
+    if (why && !c->why)
+        c->why = why;
+    if (c->q)
+        c->q->user = NULL;
+    c->q = NULL;
+    alarm_clear(&c->deadline);
+    for (size_t i = c->reached; i-- > 0;)
+        if (chain[i].done)
+            chain[i].done(c);
+    latency__more(&w->calls, (uint64_t)-1);
+    latency__more(&w->status[c->status >= 500 ? 5 : c->status == 499 ? 0 : c->status / 100], 1);
+    latency_add(&w->latency, mono_ns() - c->began_ns, 1);
+    call_free(c);
+}
+
+void call_abort(struct call *c, const char *why)
+{
+    struct edge_request *q = c->q;
+    if (!c->status)
+        c->status = 499;
+    call_end(c, why);
+    if (q)
+        edge_abort(q);
+}
+
+/* --- answers --- */
+
+void call_head(struct call *c, struct answer *a)
+{
+    struct buf lines;
+    for (size_t i = c->reached; i-- > 0;)
+        if (chain[i].answer)
+            chain[i].answer(c, a);
+    c->status = a->status;
+    if (c->first_byte_ns == 0)
+        c->first_byte_ns = mono_ns();
+    buf_init(&lines, HEAD_BYTES_MAX);
+    if (!fields_get(&a->fields, "date").p) {
+        struct slice date = edge_date(c->q);
+        buf_add(&lines, date.p, date.len);
+    }
+    fields_write(&a->fields, &lines);
+    /* A head of a server and what the configuration adds fit; without memory there are no fields.
+     */
+    struct slice text = { lines.p, a->fields.failed || lines.failed ? 0 : lines.len };
+    if (a->status == 101)
+        edge_tunnel(c->q, a->reason, text);
+    else
+        edge_head(c->q, a->status, a->reason, text, a->body_len);
+    buf_done(&lines);
+}
+
+void call_reply(struct call *c, unsigned status, const char *fields, struct slice body)
+{
+    struct answer a = { .status = status, .own = true, .body_len = (int64_t)body.len };
+    const char *why;
+    for (const char *q = fields, *end = fields + strlen(fields); q && q < end;) {
+        struct slice name, value;
+        q = http_field(q, end, &name, &value, &why);
+        if (q)
+            fields_add(&a.fields, name, value);
+    }
+    struct edge_request *q = c->q;
+    call_head(c, &a);
+    c->bytes_out += body.len;
+    edge_body(q, body.p, body.len);
+    call_end(c, NULL);
+    edge_end(q, (struct slice){ NULL, 0 });
+}
+
+static const struct problem_kind problems[] = {
+    { 400, "urn:firn:problem:bad-request", "Bad request" },
+    { 401, "urn:firn:problem:not-authenticated", "Not authenticated" },
+    { 403, "urn:firn:problem:not-allowed", "Not allowed" },
+    { 404, "urn:firn:problem:no-route", "No route" },
+    { 405, "urn:firn:problem:method-not-allowed", "Method not allowed" },
+    { 413, "urn:firn:problem:too-large", "Too large" },
+    { 429, "urn:firn:problem:too-many-requests", "Too many requests" },
+    { 431, "urn:firn:problem:headers-too-large", "Headers too large" },
+    { 502, "urn:firn:problem:bad-gateway", "Bad gateway" },
+    { 503, "urn:firn:problem:unavailable", "Service unavailable" },
+    { 504, "urn:firn:problem:gateway-timeout", "Gateway timeout" },
+    { 500, "urn:firn:problem:internal", "Internal error" },
+};
+
+void call_problem(struct call *c, unsigned status, const char *detail)
+{
+    char fields[PROBLEM_FIELDS_BUF];
+    struct buf b;
+    size_t i = 0;
+    while (i + 1 < sizeof problems / sizeof problems[0] && problems[i].status != status)
+        i++;
+    buf_init(&b, 4096);
+    problem_fields(&problems[i], "", fields);
+    problem_write(&b, &problems[i], detail);
+    if (!c->why)
+        c->why = detail;
+    call_reply(c, problems[i].status, fields, (struct slice){ b.p, b.len });
+    buf_done(&b);
+}
+
+/* --- the edge's calls --- */
+
+static void on_request(void *ctx, struct edge_request *q)
+{
+    call_begin(ctx, q);
+}
+
+static bool on_body(void *ctx, struct edge_request *q, const char *p, size_t len)
+{
+    struct call *c = q->user;
+    (void)ctx;
+    if (!c) /* it was answered; the rest is of no use */
+        return true;
+    c->bytes_in += len;
+    return forward_body(c, p, len);
+}
+
+static void on_body_end(void *ctx, struct edge_request *q)
+{
+    (void)ctx;
+    if (q->user)
+        forward_body_end(q->user);
+}
+
+static void on_writable(void *ctx, struct edge_request *q)
+{
+    (void)ctx;
+    if (q->user)
+        forward_writable(q->user);
+}
+
+static void on_gone(void *ctx, struct edge_request *q, const char *why)
+{
+    struct call *c = q->user;
+    (void)ctx;
+    if (!c)
+        return;
+    if (!c->status)
+        c->status = 499;
+    char *text = call_text(c, strlen(why));
+    call_end(c, text ? strcpy(text, why) : "the client went away");
+}
+
+static void on_refused(void *ctx, const char *address, unsigned status, const char *why)
+{
+    struct service_ctx *w = ctx;
+    (void)address;
+    (void)why;
+    latency__more(&w->status[status / 100], 1);
+}
+
+const struct edge_calls worker_calls = {
+    .request = on_request,
+    .body = on_body,
+    .body_end = on_body_end,
+    .writable = on_writable,
+    .gone = on_gone,
+    .refused = on_refused,
+};

@@ -1,0 +1,117 @@
+/*
+ * call.h - one request on its way through the gateway, and the chain of links that it passes.
+ *
+ * A link looks at a call, changes it, answers it or lets it wait:
+ *
+ *     request()   in the order of the table: LINK_NEXT, LINK_WAIT (call_resume() goes on),
+ *                 LINK_DONE (it was answered: the call is gone)
+ *     answer()    in the reverse order, for the links that request() has passed, when the head of
+ *                 the answer is there, whether a server or a link gave it
+ *     done()      in the reverse order, once, when the call ends, also when its client went away
+ *
+ * A new feature is a file with these functions and a row in chain.c. All on the call's loop.
+ */
+#ifndef FIRN_PROXY_CALL_H
+#define FIRN_PROXY_CALL_H
+
+#include "net/alarm.h"
+#include "net/edge.h"
+#include "net/upstream.h"
+#include "proxy/fields.h"
+#include "proxy/plan.h"
+
+enum { CALL_ID_BUF = 65 };
+
+struct call;
+struct view;
+
+enum link_result { LINK_NEXT, LINK_WAIT, LINK_DONE };
+
+struct answer { /* the head of an answer, before it is sent */
+    unsigned status;
+    struct slice reason; /* absent: the usual one */
+    struct fields fields;
+    int64_t body_len; /* as in edge_head() */
+    bool own;         /* the gateway's, not a server's */
+};
+
+struct link {
+    const char *name;
+    enum link_result (*request)(struct call *c); /* each may be NULL */
+    void (*answer)(struct call *c, struct answer *a);
+    void (*done)(struct call *c);
+};
+
+extern const struct link chain[];
+extern const size_t chain_n;
+
+struct call {
+    struct service_ctx *worker;
+    struct view *view;            /* the plan under which it began */
+    struct edge_request *q;       /* NULL: the client is gone */
+    const struct http_head *head; /* the client's; until the end of done() */
+    size_t link, reached;         /* in the chain */
+    uint64_t began_ns;
+
+    /* from the link `id` on */
+    char id[CALL_ID_BUF];
+    char peer[PEER_ADDRESS_BUF];   /* "127.0.0.1:51234" */
+    char client[PEER_ADDRESS_BUF]; /* the address alone, as trusted proxies tell it */
+    bool trusted;                  /* the peer may tell us about clients */
+
+    /* from the link `route` on */
+    const struct config_route *route;
+    struct backend *backend;
+    struct slice path;     /* canonical, as the client asked */
+    struct slice target;   /* what the server is asked: rewritten, with the query */
+    struct fields request; /* the fields that it gets, without Host */
+
+    /* the links `breaker` and `forward` */
+    bool asked, idempotent, body_begun, stale;
+    struct breaker_pass pass;
+    enum breaker_outcome outcome;
+    struct exchange *x;
+    size_t server;           /* in backend; backend->n: none */
+    const char *last_server; /* its address, or NULL */
+    uint64_t tried;
+    unsigned tries;
+    struct alarm deadline;
+
+    /* for the log */
+    unsigned status; /* of the answer; 499: the client went away before it */
+    uint64_t bytes_in, bytes_out, first_byte_ns;
+    const char *why; /* what went wrong, or NULL; lives as long as the call */
+
+    struct call_piece *pieces; /* memory: call_text() */
+    struct call *next;
+};
+
+/* By the edge, for each request. */
+void call_begin(struct service_ctx *w, struct edge_request *q);
+
+/* After LINK_WAIT: go on with the next link. */
+void call_resume(struct call *c);
+
+/* Answer with this body; `fields`: whole lines, or "". The call is gone afterwards. */
+void call_reply(struct call *c, unsigned status, const char *fields, struct slice body);
+
+/* The same with application/problem+json, from a table by status. */
+void call_problem(struct call *c, unsigned status, const char *detail);
+
+/* A server's head: the links' answer() look at it, then it is sent. */
+void call_head(struct call *c, struct answer *a);
+/* The call is over; its last bytes were given to the edge. `why`: NULL, or what went wrong. */
+void call_end(struct call *c, const char *why);
+/* It cannot be completed. */
+void call_abort(struct call *c, const char *why);
+
+/* Memory that lives as long as the call; a copy of the text with a NUL. NULL: none left. */
+char *call_text(struct call *c, size_t len);
+struct slice call_copy(struct call *c, struct slice text);
+
+/* Tells forward.c about the client's side. */
+bool forward_body(struct call *c, const char *p, size_t len);
+void forward_body_end(struct call *c);
+void forward_writable(struct call *c);
+
+#endif

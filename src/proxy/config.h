@@ -1,0 +1,99 @@
+/*
+ * config.h - the gateway's configuration: its struct, its table (config_table.c) and the lists in
+ * it (config_lists.c). A loaded configuration is constant.
+ */
+#ifndef FIRN_PROXY_CONFIG_H
+#define FIRN_PROXY_CONFIG_H
+
+#include "daemon/config.h"
+#include "wire/buf.h"
+
+enum { CONFIG_FIELDS_MAX = 32, CONFIG_SERVERS_MAX = 64, CONFIG_METHOD_MAX = 24 };
+
+enum config_balance { CONFIG_ROUND_ROBIN, CONFIG_LEAST, CONFIG_HASH };
+
+struct config_field { /* "Name: value" */
+    char *name, *value;
+};
+
+struct config_fields {
+    struct config_field *v;
+    size_t n;
+};
+
+struct config_server { /* an address of a service */
+    char *address;     /* "127.0.0.1:8001", as written; a name is looked up when a plan is made */
+    uint32_t weight;   /* 1 .. 1000 */
+};
+
+struct config_service {
+    char *name;
+    struct config_server *servers;
+    size_t servers_n;
+    bool tls;
+    char *tls_ca, *tls_cert, *tls_key, *server_name; /* or NULL */
+    char *host; /* the Host that servers get; NULL: the client's */
+    uint32_t connect_ms, first_byte_ms, timeout_ms, idle_ms;
+    uint32_t connections, retries;
+    int balance;                    /* enum config_balance */
+    char *hash_by;                  /* "address", "path", or the lower-case name of a header */
+    uint32_t eject_after, eject_ms; /* failures in a row; for how long */
+    uint32_t breaker_failures, breaker_percent, breaker_open_ms; /* see proxy/breaker.h */
+    char *health_path;                                           /* NULL: none */
+    uint32_t health_ms;                                          /* between two checks */
+};
+
+struct config_services {
+    struct config_service *v;
+    size_t n;
+};
+
+struct config_route {
+    char *name;
+    struct config_strings hosts;   /* lower case; "*.example.org"; empty: every host */
+    char *path;                    /* a prefix, canonical */
+    struct config_strings methods; /* empty: every method */
+    struct config_fields headers;  /* all of them must be there with that value; "*": any */
+    char *service;
+    char *rewrite;       /* in the place of the prefix; NULL: none */
+    uint32_t timeout_ms; /* 0: the service's */
+    struct config_fields request_set, request_add, answer_set, answer_add;
+    struct config_strings request_remove, answer_remove;
+};
+
+struct config_routes {
+    struct config_route *v;
+    size_t n;
+};
+
+struct config {
+    struct config_base base;
+    struct {
+        struct config_addrs http, https, admin;
+    } listen;
+    struct {
+        char *cert, *key, *client_ca; /* paths, or NULL */
+    } tls;
+    uint64_t loops;              /* 0: one per core */
+    bool watch;                  /* read the file again when it changes */
+    struct config_strings trust; /* networks whose X-Forwarded-* are believed */
+    struct config_services services;
+    struct config_routes routes;
+    struct {
+        uint64_t connections, connections_per_address, requests;
+        uint64_t header_ms, body_ms, idle_ms, write_ms, notice_ms, drain_ms;
+    } limits;
+    struct {
+        int level, format; /* of daemon/log.h */
+        bool access;
+    } log;
+};
+
+/* The program's table: config_load(&c->base, &proxy_config, ...). */
+extern const struct config_program proxy_config;
+
+/* config_lists.c */
+extern const struct setting_entries config_services_type, config_routes_type;
+int config_check_network(const char *value, struct firn_diag *why);
+
+#endif

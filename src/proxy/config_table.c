@@ -1,0 +1,104 @@
+/*
+ * The table of the gateway's settings. YAML file, environment, flags, --help and --print-config are
+ * made from these rows. The settings of a section stand together. Tested in
+ * tests/unit/proxy/config.c.
+ */
+#include "proxy/config.h"
+#include "id/diag.h"
+
+#include <string.h>
+
+#define AT(field)   .offset = offsetof(struct config, field)
+#define RANGE(a, b) .min = (a), .max = (b)
+#define HOUR_MS     (UINT64_C(3600) * 1000)
+
+static const struct setting settings[] = {
+    { "listen.http", SETTING_ADDRS, 0, AT(listen.http), .preset = "127.0.0.1:8080",
+      .help = "addresses for requests" },
+    { "listen.https", SETTING_ADDRS, 0, AT(listen.https), .preset = "none",
+      .help = "the same, with TLS; needs tls.cert" },
+    { "listen.admin", SETTING_ADDRS, 0, AT(listen.admin), .preset = "127.0.0.1:9080",
+      .help = "addresses for /status, /metrics, /healthz and /readyz; not for clients" },
+    { "tls.cert", SETTING_FILE, SETTING_RELOAD, AT(tls.cert),
+      .help = "PEM file: the certificate of listen.https, then its chain" },
+    { "tls.key", SETTING_FILE, SETTING_RELOAD, AT(tls.key),
+      .help = "PEM file: its private key, not encrypted" },
+    { "tls.client_ca", SETTING_FILE, SETTING_RELOAD, AT(tls.client_ca),
+      .help = "PEM file: clients must show a certificate that one of these authorities signed" },
+    { "loops", SETTING_UINT, 0, AT(loops), RANGE(0, 64), .preset = "0",
+      .preset_note = "one per core", .help = "event loops; 0: one per core" },
+    { "watch", SETTING_BOOL, SETTING_RELOAD, AT(watch), .preset = "true",
+      .help = "read the file again when it changes, as after SIGHUP" },
+    { "trust", SETTING_LIST, SETTING_RELOAD, AT(trust), .check = config_check_network, .preset = "",
+      .preset_note = "nobody",
+      .help = "networks whose X-Forwarded-For, -Proto, -Host and X-Request-ID are believed" },
+    { "services", SETTING_ENTRIES, SETTING_RELOAD, AT(services), .entries = &config_services_type,
+      .help = "services, each with its servers" },
+    { "routes", SETTING_ENTRIES, SETTING_RELOAD, AT(routes), .entries = &config_routes_type,
+      .help = "which requests go to which service" },
+    { "limits.connections", SETTING_UINT, 0, AT(limits.connections), RANGE(1, 1000000),
+      .preset = "8192", .help = "connections of clients at once" },
+    { "limits.connections_per_address", SETTING_UINT, 0, AT(limits.connections_per_address),
+      RANGE(0, 1000000), .preset = "0", .help = "of one client's network; 0: no limit" },
+    { "limits.requests", SETTING_UINT, 0, AT(limits.requests), RANGE(0, UINT32_MAX), .preset = "0",
+      .help = "of one connection, then it is closed; 0: no limit" },
+    { "limits.header_ms", SETTING_UINT, 0, AT(limits.header_ms), RANGE(1, HOUR_MS),
+      .preset = "10000", .help = "for the whole head of a request" },
+    { "limits.body_ms", SETTING_UINT, 0, AT(limits.body_ms), RANGE(1, HOUR_MS), .preset = "30000",
+      .help = "for each KiB of a request's body" },
+    { "limits.idle_ms", SETTING_UINT, 0, AT(limits.idle_ms), RANGE(1, HOUR_MS), .preset = "60000",
+      .help = "between two requests of a connection" },
+    { "limits.write_ms", SETTING_UINT, 0, AT(limits.write_ms), RANGE(1, HOUR_MS), .preset = "30000",
+      .help = "without a client taking a byte of its answer" },
+    { "limits.notice_ms", SETTING_UINT, SETTING_RELOAD, AT(limits.notice_ms), RANGE(0, HOUR_MS),
+      .preset = "0", .help = "between SIGTERM and the drain; /readyz says no meanwhile" },
+    { "limits.drain_ms", SETTING_UINT, 0, AT(limits.drain_ms), RANGE(1, HOUR_MS), .preset = "30000",
+      .help = "for requests in hand when the gateway ends" },
+    { "log.level", SETTING_CHOICE, SETTING_RELOAD, AT(log.level), .preset = "info",
+      .choices = "error|warn|info|debug", .help = "of the program's log, on stderr" },
+    { "log.format", SETTING_CHOICE, SETTING_RELOAD, AT(log.format), .preset = "text",
+      .choices = "text|json", .help = "of the same" },
+    { "log.access", SETTING_BOOL, SETTING_RELOAD, AT(log.access), .preset = "true",
+      .help = "one line of JSON on stdout for each request" },
+};
+
+static int check_routes(const struct config *c, struct firn_diag *diag)
+{
+    for (size_t i = 0; i < c->routes.n; i++) {
+        const struct config_route *r = &c->routes.v[i];
+        size_t k = 0;
+        while (k < c->services.n && strcmp(c->services.v[k].name, r->service) != 0)
+            k++;
+        if (k == c->services.n)
+            return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
+                                "route '%.40s': there is no service '%.40s'", r->name, r->service);
+    }
+    return 0;
+}
+
+static int config_check(const void *config, struct firn_diag *diag)
+{
+    const struct config *c = config;
+    if (c->tls.cert && !c->tls.key)
+        return config_fault(&c->base, "tls.cert", FIRN_EINVAL, diag, "needs tls.key");
+    if (c->tls.key && !c->tls.cert)
+        return config_fault(&c->base, "tls.key", FIRN_EINVAL, diag, "needs tls.cert");
+    if (c->tls.client_ca && !c->tls.cert)
+        return config_fault(&c->base, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert");
+    if (c->listen.https.n > 0 && !c->tls.cert)
+        return config_fault(&c->base, "listen.https", FIRN_EINVAL, diag, "needs tls.cert");
+    return check_routes(c, diag);
+}
+
+const struct config_program proxy_config = {
+    .name = "firn-proxy",
+    .about =
+        "An HTTP gateway: routes requests to services, keeps what is broken away from clients.\n",
+    .file = "/etc/firn/firn-proxy.yaml",
+    .prefix = "FIRN_PROXY_",
+    .flag_example = "listen.http",
+    .settings = settings,
+    .settings_n = sizeof settings / sizeof settings[0],
+    .size = sizeof(struct config),
+    .check = config_check,
+};

@@ -1,0 +1,268 @@
+/*
+ * The links that look at the head of a request: id, route, transform. Tested in
+ * tests/integration/gateway.py.
+ */
+#include "proxy/links.h"
+#include "platform/mono.h"
+#include "proxy/path.h"
+#include "proxy/worker.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- log --- */
+
+void log_done(struct call *c)
+{
+    access_log(c);
+}
+
+/* --- id --- */
+
+/* "10.0.0.1", "::1" or "[::1]:443", as proxies write it. */
+static bool parse_address(struct slice text, struct sockaddr_storage *sa,
+                          char out[PEER_ADDRESS_BUF])
+{
+    char t[PEER_ADDRESS_BUF];
+    struct sockaddr_in *in = (struct sockaddr_in *)sa;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)sa;
+    while (text.len > 0 && (*text.p == ' ' || *text.p == '\t'))
+        text = (struct slice){ text.p + 1, text.len - 1 };
+    while (text.len > 0 && (text.p[text.len - 1] == ' ' || text.p[text.len - 1] == '\t'))
+        text.len--;
+    if (text.len > 1 && text.p[0] == '[') {
+        const char *end = memchr(text.p, ']', text.len);
+        text = (struct slice){ text.p + 1, end ? (size_t)(end - text.p - 1) : 0 };
+    } else {
+        const char *colon = memchr(text.p, ':', text.len);
+        bool one = colon && !memchr(colon + 1, ':', text.len - (size_t)(colon + 1 - text.p));
+        text.len = one ? (size_t)(colon - text.p) : text.len;
+    }
+    if (text.len == 0 || text.len >= sizeof t)
+        return false;
+    memcpy(t, text.p, text.len);
+    t[text.len] = '\0';
+    memset(sa, 0, sizeof *sa);
+    if (inet_pton(AF_INET, t, &in->sin_addr) == 1)
+        in->sin_family = AF_INET;
+    else if (inet_pton(AF_INET6, t, &in6->sin6_addr) == 1)
+        in6->sin6_family = AF_INET6;
+    else
+        return false;
+    snprintf(out, PEER_ADDRESS_BUF, "%s", t);
+    return true;
+}
+
+/* The client is the last address in X-Forwarded-For that no trusted proxy has. */
+static void find_client(struct call *c)
+{
+    const struct http_head *h = &c->q->head;
+    for (size_t i = h->headers; i-- > 0;) {
+        struct slice v = h->header[i].value;
+        if (!http_word_is(h->header[i].name, "x-forwarded-for"))
+            continue;
+        while (v.len > 0) {
+            const char *comma = memrchr(v.p, ',', v.len);
+            struct slice last = comma
+                                    ? (struct slice){ comma + 1, v.len - (size_t)(comma + 1 - v.p) }
+                                    : v;
+            struct sockaddr_storage sa;
+            char text[PEER_ADDRESS_BUF];
+            if (!parse_address(last, &sa, text))
+                return;
+            snprintf(c->client, sizeof c->client, "%s", text);
+            if (!plan_trusts(c->view->plan, (struct sockaddr *)&sa))
+                return;
+            v.len = comma ? (size_t)(comma - v.p) : 0;
+        }
+    }
+}
+
+static bool id_ok(struct slice id)
+{
+    for (size_t i = 0; i < id.len; i++)
+        if (!http_is(id.p[i], HTTP_TOKEN) && id.p[i] != ':' && id.p[i] != '/' && id.p[i] != '=')
+            return false;
+    return id.len > 0 && id.len < CALL_ID_BUF;
+}
+
+enum link_result id_request(struct call *c)
+{
+    struct service_ctx *w = c->worker;
+    struct sockaddr_storage sa, unused;
+    edge_address(c->q, c->peer, &sa);
+    if (!parse_address(slice_of(c->peer), &unused, c->client))
+        snprintf(c->client, sizeof c->client, "%s", c->peer);
+    c->trusted = plan_trusts(c->view->plan, (struct sockaddr *)&sa);
+    if (c->trusted)
+        find_client(c);
+    struct slice given = c->trusted ? http_head_value(&c->q->head, "x-request-id")
+                                    : (struct slice){ NULL, 0 };
+    if (given.p && id_ok(given)) {
+        memcpy(c->id, given.p, given.len);
+        c->id[given.len] = '\0';
+        return LINK_NEXT;
+    }
+    struct firn_ulid id;
+    uint64_t ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+    if (firn_ulid_next(&w->ulid, ms, firn_rng_thread(), &id) != 0 &&
+        firn_ulid_make(ms, firn_rng_thread(), &id) != 0)
+        memset(&id, 0, sizeof id); /* a clock beyond the year 10889 */
+    firn_ulid_format(&id, c->id);
+    return LINK_NEXT;
+}
+
+void id_answer(struct call *c, struct answer *a)
+{
+    fields_set(&a->fields, slice_of("X-Request-ID"), slice_of(c->id));
+}
+
+/* --- route --- */
+
+static enum link_result refuse(struct call *c, unsigned status, const char *why)
+{
+    call_problem(c, status, why);
+    return LINK_DONE;
+}
+
+/* The path as the server gets it, and the query behind it. */
+static bool make_target(struct call *c)
+{
+    const struct config_route *r = c->route;
+    struct slice query = c->q->head.query;
+    size_t to = r->rewrite ? strlen(r->rewrite) : 0, cap = c->path.len + to + 1, len = c->path.len;
+    char *out = call_text(c, cap + (query.p ? 1 + query.len : 0));
+    if (!out)
+        return false;
+    if (!r->rewrite)
+        memcpy(out, c->path.p, len);
+    else if (path_rewrite(c->path, slice_of(r->path), (struct slice){ r->rewrite, to }, out, cap,
+                          &len) != 0)
+        return false;
+    if (query.p) {
+        out[len++] = '?';
+        memcpy(out + len, query.p, query.len);
+        len += query.len;
+    }
+    c->target = (struct slice){ out, len };
+    return true;
+}
+
+enum link_result route_request(struct call *c)
+{
+    const struct http_head *h = &c->q->head;
+    const struct plan *p = c->view->plan;
+    const char *why = "the path cannot be read";
+    bool method_is_wrong;
+    size_t len;
+    if (slice_is(h->path, "*"))
+        return refuse(c, 400, "OPTIONS * is not passed on: ask for a path");
+    char *path = call_text(c, h->path.len);
+    if (!path || path_canonical(h->path, path, h->path.len, &len, &why) != 0)
+        return refuse(c, path ? 400 : 503, path ? why : "the gateway is out of memory");
+    c->path = (struct slice){ path, len };
+    struct route_query q = { .host = h->host,
+                             .path = c->path,
+                             .method = h->method,
+                             .headers = h->header,
+                             .headers_n = h->headers };
+    c->route = route_find(p->routes, p->config.routes.n, &q, &method_is_wrong);
+    if (!c->route)
+        return method_is_wrong ? refuse(c, 405, "no route takes this method for this path")
+                               : refuse(c, 404, "no route takes this host and path");
+    c->backend = &p->backends[p->route_backend[c->route - p->config.routes.v]];
+    return make_target(c) ? LINK_NEXT : refuse(c, 503, "the gateway is out of memory");
+}
+
+/* --- transform --- */
+
+/* Fields in which servers believe the gateway. '_' counts as '-', as it does for servers that make
+ * variables of fields. */
+/* A claim that ends with a dash is all names that begin with it. */
+static bool is_claim(struct slice name, const char *claim)
+{
+    size_t n = strlen(claim);
+    if (name.len < n || (name.len > n && claim[n - 1] != '-'))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char a = name.p[i] == '_' ? '-' : name.p[i];
+        if ((a >= 'A' && a <= 'Z' ? a | 0x20 : a) != claim[i])
+            return false;
+    }
+    return true;
+}
+
+static void drop_claims(struct fields *f, bool trusted)
+{
+    static const char *const always[] = { "x-user-id", "host", "transfer-encoding",
+                                          "content-length" };
+    static const char *const others[] = { "x-forwarded-", "x-real-ip", "forwarded",
+                                          "x-request-id" };
+    size_t kept = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        bool drop = false;
+        for (size_t k = 0; k < sizeof always / sizeof always[0]; k++)
+            drop |= is_claim(f->v[i].name, always[k]);
+        for (size_t k = 0; k < sizeof others / sizeof others[0] && !trusted; k++)
+            drop |= is_claim(f->v[i].name, others[k]);
+        if (!drop)
+            f->v[kept++] = f->v[i];
+    }
+    f->n = kept;
+}
+
+/* The address of the peer, behind those that it told if it is trusted. */
+static void add_forwarded(struct call *c)
+{
+    struct fields *f = &c->request;
+    const struct http_head *h = &c->q->head;
+    struct sockaddr_storage sa;
+    char address[PEER_ADDRESS_BUF];
+    struct buf list;
+    bool bare = parse_address(slice_of(c->peer), &sa, address);
+    buf_init(&list, HTTP_HEAD_BYTES_MAX);
+    for (size_t i = 0; i < f->n; i++)
+        if (http_word_is(f->v[i].name, "x-forwarded-for")) {
+            buf_add(&list, f->v[i].value.p, f->v[i].value.len);
+            buf_add_str(&list, ", ");
+        }
+    buf_add_str(&list, bare ? address : "unknown");
+    struct slice all = call_copy(c, (struct slice){ list.p, list.len });
+    f->failed |= list.failed || !all.p;
+    buf_done(&list);
+    fields_remove(f, slice_of("X-Forwarded-For"));
+    fields_add(f, slice_of("X-Forwarded-For"), all);
+    if (!fields_get(f, "x-forwarded-proto").p)
+        fields_add(f, slice_of("X-Forwarded-Proto"), slice_of(c->q->tls ? "https" : "http"));
+    if (!fields_get(f, "x-forwarded-host").p && h->host.p)
+        fields_add(f, slice_of("X-Forwarded-Host"), h->host);
+}
+
+static void change(struct fields *f, const struct config_strings *remove,
+                   const struct config_fields *set, const struct config_fields *add)
+{
+    for (size_t i = 0; i < remove->n; i++)
+        fields_remove(f, slice_of(remove->v[i]));
+    for (size_t i = 0; i < set->n; i++)
+        fields_set(f, slice_of(set->v[i].name), slice_of(set->v[i].value));
+    for (size_t i = 0; i < add->n; i++)
+        fields_add(f, slice_of(add->v[i].name), slice_of(add->v[i].value));
+}
+
+enum link_result transform_request(struct call *c)
+{
+    const struct http_head *h = &c->q->head;
+    fields_take(&c->request, h->header, h->headers, true);
+    drop_claims(&c->request, c->trusted);
+    add_forwarded(c);
+    fields_set(&c->request, slice_of("X-Request-ID"), slice_of(c->id));
+    change(&c->request, &c->route->request_remove, &c->route->request_set, &c->route->request_add);
+    return LINK_NEXT;
+}
+
+void transform_answer(struct call *c, struct answer *a)
+{
+    change(&a->fields, &c->route->answer_remove, &c->route->answer_set, &c->route->answer_add);
+}

@@ -1,0 +1,21 @@
+/* links.h - the links that look at the head of a request, for the table in chain.c. */
+#ifndef FIRN_PROXY_LINKS_H
+#define FIRN_PROXY_LINKS_H
+
+#include "proxy/call.h"
+
+/* log: the line when it ends. */
+void log_done(struct call *c);
+
+/* id: who asks, and the name of the request. */
+enum link_result id_request(struct call *c);
+void id_answer(struct call *c, struct answer *a);
+
+/* route: the canonical path, the route and its service. */
+enum link_result route_request(struct call *c);
+
+/* transform: the fields that the server gets, and those that the client gets. */
+enum link_result transform_request(struct call *c);
+void transform_answer(struct call *c, struct answer *a);
+
+#endif

@@ -1,0 +1,356 @@
+/*
+ * firn-proxy's main(): starts settings, plan, sockets and loops, in this order, and ends them in
+ * the reverse one. Then the main thread waits for signals and looks at the configuration file:
+ * SIGTERM gives notice and drains, SIGINT drains, SIGHUP or a changed file makes a new plan. Tested
+ * in tests/integration/gateway.py.
+ */
+#include "daemon/log.h"
+#include "daemon/signals.h"
+#include "daemon/systemd.h"
+#include "id/rng_take.h"
+#include "platform/mono.h"
+#include "proxy/worker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    LOOPS_MAX = 64,
+    WATCH_MS = 1000,      /* between two looks at the file */
+    SETTLED_LOOKS = 1,    /* the file is read when it stayed the same for so many more looks */
+    DESCRIPTORS_EACH = 2, /* of a connection: a client's and a server's */
+    DESCRIPTORS_OTHER = 256,
+};
+
+enum port { PORT_HTTP, PORT_HTTPS, PORT_ADMIN, PORTS };
+
+struct runner { /* one loop's thread */
+    pthread_t thread;
+    struct service service;
+};
+
+static struct app app;
+static struct service_ctx workers[LOOPS_MAX];
+static struct runner runners[LOOPS_MAX];
+static char addresses[PORTS][PEER_ADDRESS_BUF];
+
+static void *run_loop(void *arg)
+{
+    struct runner *r = arg;
+    if (loop_run(r->service.ctx->loop) != 0)
+        log_error("loop_failed", "index=%zu", r->service.ctx->index);
+    return NULL;
+}
+
+static int fail(const char *what, int error, const struct firn_diag *d)
+{
+    fprintf(stderr, "firn-proxy: %s: %s\n", what, d->text[0] ? d->text : firn_error_message(error));
+    return 1;
+}
+
+/* --- start --- */
+
+static int load_tls(const struct config *c, struct firn_diag *d)
+{
+    struct tls_files files = { c->tls.cert, c->tls.key, c->tls.client_ca, "tls." };
+    return tls_context_load(app.tls, &files, d);
+}
+
+static int make_places(const struct config *c)
+{
+    uint64_t salt, want = c->limits.connections;
+    uint64_t have = descriptors_raise(want * DESCRIPTORS_EACH + DESCRIPTORS_OTHER);
+    uint64_t room = have > 2 * DESCRIPTORS_OTHER ? (have - DESCRIPTORS_OTHER) / DESCRIPTORS_EACH
+                                                 : have / 4;
+    uint64_t max = room < want ? room : want;
+    if (max < want)
+        log_warn("connections_lowered",
+                 "wanted=%" PRIu64 " now=%" PRIu64 " descriptors=%" PRIu64 " cure=%s", want, max,
+                 have,
+                 "raise the hard limit on open files (LimitNOFILE= in the systemd unit, ulimit -Hn "
+                 "in a shell) or lower limits.connections");
+    if (getrandom(&salt, sizeof salt, 0) != (ssize_t)sizeof salt)
+        return FIRN_EIO;
+    places_init(&app.places, (uint32_t)max, (uint32_t)c->limits.connections_per_address, salt);
+    return 0;
+}
+
+static int start_loops(const struct config *c, struct firn_diag *d)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = c->loops ? c->loops : cores > 0 ? (size_t)cores : 1;
+    struct loop_opts o = { .drain_ms = (uint32_t)c->limits.drain_ms };
+    struct edge_opts e = { .header_ms = (uint32_t)c->limits.header_ms,
+                           .body_ms = (uint32_t)c->limits.body_ms,
+                           .idle_ms = (uint32_t)c->limits.idle_ms,
+                           .write_ms = (uint32_t)c->limits.write_ms,
+                           .requests_max = (uint32_t)c->limits.requests };
+    app.workers = workers;
+    for (size_t i = 0; i < n && i < LOOPS_MAX; i++) {
+        struct service_ctx *w = &workers[i];
+        worker_init(w, &app, i);
+        runners[i].service = (struct service){ .ctx = w, .http = admin_http, .vital = admin_vital };
+        int r = loop_new(&o, &runners[i].service, &app.places, &w->loop);
+        if (r == 0)
+            app.workers_n++;
+        if (r == 0)
+            r = edge_new(w->loop, &e, &worker_calls, w, &w->edge);
+        if (r == 0)
+            r = worker_use(w, app.plan);
+        if (r) {
+            snprintf(d->text, sizeof d->text, "cannot start loop %zu: %s", i,
+                     firn_error_message(r));
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
+{
+    for (size_t i = 0; i < addrs->n; i++) {
+        char address[HOST_PORT_BUF];
+        int fds[LOOPS_MAX];
+        const struct config_addr *a = &addrs->v[i];
+        host_port_write(strcmp(a->host, "*") == 0 ? "" : a->host, a->port, address);
+        int r = listen_open(address, fds, app.workers_n, d);
+        if (r)
+            return r;
+        if (i == 0)
+            listen_name(fds[0], addresses[port]);
+        for (size_t k = 0; k < app.workers_n; k++) {
+            struct service_ctx *w = &workers[k];
+            r = port == PORT_ADMIN ? loop_listen(w->loop, fds[k], (int)port, false)
+                                   : edge_listen(w->edge, fds[k], (int)port, false,
+                                                 port == PORT_HTTPS ? app.tls : NULL);
+            if (r)
+                return r;
+        }
+    }
+    return 0;
+}
+
+/* --- reload --- */
+
+struct change { /* one for each loop */
+    struct loop_task task;
+    struct service_ctx *worker;
+    struct plan *plan;
+    int result;
+    pthread_mutex_t *lock;
+    pthread_cond_t *cond;
+    size_t *left;
+};
+
+static void use_plan(struct loop_task *t)
+{
+    struct change *c = (struct change *)t;
+    c->result = worker_use(c->worker, c->plan);
+    pthread_mutex_lock(c->lock);
+    if (--*c->left == 0)
+        pthread_cond_signal(c->cond);
+    pthread_mutex_unlock(c->lock);
+}
+
+/* Every loop takes the plan; returns when all have. */
+static int use_everywhere(struct plan *p)
+{
+    static struct change changes[LOOPS_MAX];
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+    size_t left = app.workers_n;
+    int r = 0;
+    for (size_t i = 0; i < app.workers_n; i++) {
+        changes[i] = (struct change){ .task = { .fn = use_plan },
+                                      .worker = &workers[i],
+                                      .plan = p,
+                                      .lock = &lock,
+                                      .cond = &cond,
+                                      .left = &left };
+        loop_call(workers[i].loop, &changes[i].task);
+    }
+    pthread_mutex_lock(&lock);
+    while (left > 0)
+        pthread_cond_wait(&cond, &lock);
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < app.workers_n; i++)
+        r = r ? r : changes[i].result;
+    return r;
+}
+
+static void reload_failed(const struct firn_diag *d, int error)
+{
+    const char *why = d->text[0] ? d->text : firn_error_message(error);
+    atomic_fetch_add(&app.reload_errors, 1);
+    pthread_mutex_lock(&app.plan_lock);
+    snprintf(app.reload_error, sizeof app.reload_error, "%s", why);
+    pthread_mutex_unlock(&app.plan_lock);
+    log_error("reload_failed", "cause=%s cure=%s", why,
+              "repair it; the gateway goes on with the configuration that it has");
+}
+
+static void reload(void)
+{
+    struct config next;
+    struct config_change change[CONFIG_SETTINGS_MAX];
+    struct firn_diag d = { 0, "" };
+    struct plan *p = NULL;
+    size_t n;
+    int r = config_reload(&app.plan->config.base, &next.base, change, &n, &d);
+    if (r == 0)
+        r = plan_new(&next, app.plan, &p, &d);
+    if (r == 0)
+        r = load_tls(&p->config, &d); /* the last step that may refuse a file */
+    if (r == 0)
+        r = use_everywhere(p);
+    if (r) {
+        plan_unref(p);
+        reload_failed(&d, r);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        log_info("setting_changed", "name=%s applied=%s", change[i].name,
+                 change[i].applied ? "now" : "after a restart");
+    struct plan *old = app.plan;
+    pthread_mutex_lock(&app.plan_lock);
+    app.plan = p;
+    app.reload_error[0] = '\0';
+    pthread_mutex_unlock(&app.plan_lock);
+    log_setup((enum log_level)p->config.log.level, (enum log_format)p->config.log.format);
+    atomic_fetch_add(&app.reloads, 1);
+    log_info("reloaded", "plan=%" PRIu64 " changes=%zu", p->number, n);
+    plan_unref(old);
+}
+
+/* What tells one state of the file from another. */
+struct look {
+    struct timespec at;
+    off_t size;
+    ino_t inode;
+};
+
+static struct look look_at(const char *file)
+{
+    struct stat st;
+    if (!file || stat(file, &st) != 0)
+        return (struct look){ .size = -1 };
+    return (struct look){ st.st_mtim, st.st_size, st.st_ino };
+}
+
+static bool same_look(const struct look *a, const struct look *b)
+{
+    return a->at.tv_sec == b->at.tv_sec && a->at.tv_nsec == b->at.tv_nsec && a->size == b->size &&
+           a->inode == b->inode;
+}
+
+static void do_reload(struct look *read)
+{
+    systemd_reloading();
+    *read = look_at(app.plan->config.base.file); /* before it is read: a change meanwhile is seen */
+    reload();
+    systemd_ready("serving");
+}
+
+/* --- running --- */
+
+static int wait_for_end(void)
+{
+    struct look read = look_at(app.plan->config.base.file), last = read;
+    const uint64_t feed_ms = systemd_watchdog_ms();
+    uint64_t fed_ms = 0;
+    systemd_ready("serving");
+    for (;;) {
+        int sig = signals_wait((uint32_t)(feed_ms && feed_ms < WATCH_MS ? feed_ms : WATCH_MS));
+        if (sig == SIGTERM || sig == SIGINT)
+            return sig;
+        if (sig == SIGHUP) {
+            do_reload(&read);
+        } else if (app.plan->config.watch) {
+            struct look now = look_at(app.plan->config.base.file);
+            bool settled = same_look(&now, &last); /* an editor may be writing it */
+            last = now;
+            if (settled && now.size >= 0 && !same_look(&now, &read))
+                do_reload(&read);
+        }
+        if (feed_ms && mono_ms() - fed_ms >= feed_ms) {
+            systemd_watchdog();
+            fed_ms = mono_ms();
+        }
+        log_flush();
+    }
+}
+
+static void give_notice(uint64_t ms)
+{
+    log_info("leaving", "notice_ms=%" PRIu64, ms);
+    log_flush();
+    for (size_t i = 0; i < app.workers_n; i++)
+        loop_leave(workers[i].loop);
+    signals_notice(ms);
+}
+
+static void stop(int sig)
+{
+    systemd_stopping("draining");
+    atomic_store(&app.draining, true);
+    if (sig == SIGTERM && app.plan->config.limits.notice_ms > 0)
+        give_notice(app.plan->config.limits.notice_ms);
+    log_info("draining", "connections=%u", (unsigned)atomic_load(&app.places.open));
+    for (size_t i = 0; i < app.workers_n; i++)
+        loop_drain(workers[i].loop);
+    for (size_t i = 0; i < app.workers_n; i++)
+        pthread_join(runners[i].thread, NULL);
+    for (size_t i = 0; i < app.workers_n; i++)
+        worker_done(&workers[i]);
+    for (size_t i = 0; i < app.workers_n; i++)
+        loop_free(workers[i].loop);
+    plan_unref(app.plan);
+    tls_context_free(app.tls);
+    log_info("ended", "clean=yes");
+    log_flush();
+}
+
+static int run(struct config *c)
+{
+    struct firn_diag d = { 0, "" };
+    app.started_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+    pthread_mutex_init(&app.plan_lock, NULL);
+    log_setup((enum log_level)c->log.level, (enum log_format)c->log.format);
+    signals_block();
+    int r = tls_context_new(TLS_SERVER, &app.tls);
+    if (r == 0)
+        r = load_tls(c, &d);
+    if (r)
+        return fail("tls", r, &d);
+    if ((r = make_places(c)))
+        return fail("places for connections", r, &d);
+    if ((r = plan_new(c, NULL, &app.plan, &d)))
+        return fail("configuration", r, &d);
+    c = &app.plan->config;
+    if ((r = start_loops(c, &d)))
+        return fail("loops", r, &d);
+    if ((r = listen_port(PORT_HTTP, &c->listen.http, &d)) ||
+        (r = listen_port(PORT_HTTPS, &c->listen.https, &d)) ||
+        (r = listen_port(PORT_ADMIN, &c->listen.admin, &d)))
+        return fail("listening", r, &d);
+    for (size_t i = 0; i < app.workers_n; i++)
+        if (pthread_create(&runners[i].thread, NULL, run_loop, &runners[i]) != 0)
+            return fail("threads", FIRN_ENOMEM, &d);
+    log_info("serving", "http=%s https=%s admin=%s loops=%zu routes=%zu services=%zu",
+             addresses[PORT_HTTP], addresses[PORT_HTTPS], addresses[PORT_ADMIN], app.workers_n,
+             c->routes.n, c->services.n);
+    stop(wait_for_end());
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct config config;
+    int status = config_begin(&config.base, &proxy_config, argc, argv);
+    return status < 0 ? run(&config) : status;
+}

@@ -1,0 +1,29 @@
+/*
+ * path.h - one spelling for each path. A gateway that routes by one reading of a path while the
+ * server behind it takes another one lets requests pass its rules; so paths are made canonical
+ * before anything looks at them, and the canonical path is what is sent on. Pure; any thread.
+ */
+#ifndef FIRN_PROXY_PATH_H
+#define FIRN_PROXY_PATH_H
+
+#include "firn/error.h"
+#include "wire/buf.h"
+
+/* Writes the canonical form of `path` (as in a request: it begins with '/') to `out`, which has
+ * room for `cap` bytes; it is never longer than `path`. Percent-encoded letters, digits and -._~
+ * are decoded, other hex digits made upper case; slashes that repeat become one; "." and ".."
+ * segments, also encoded ones, are resolved. FIRN_EFORMAT and *why: an encoded slash, backslash,
+ * NUL or other control byte, '%' without two hex digits, or ".." above the root. FIRN_ENOSPC. */
+FIRN_MUSTUSE int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len,
+                                const char **why);
+
+/* Whether `path` (canonical) is `prefix` or lies below it: "/api" has "/api" and "/api/x", not
+ * "/apix". "/" has every path. A '/' at the end of the prefix demands one there. */
+bool path_below(struct slice path, struct slice prefix);
+
+/* `path` with `to` in the place of `prefix`, as in a route's rewrite: "/api/products/1", "/api" and
+ * "/" give "/products/1". FIRN_ENOSPC. */
+FIRN_MUSTUSE int path_rewrite(struct slice path, struct slice prefix, struct slice to, char *out,
+                              size_t cap, size_t *out_len);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * plan.h - what a configuration becomes: sorted routes, services with the state of their servers.
+ * One plan is in force; a reload makes the next one, and the old one lives on while requests that
+ * began under it last. Plans are shared by all loops; the state of a service has a lock.
+ */
+#ifndef FIRN_PROXY_PLAN_H
+#define FIRN_PROXY_PLAN_H
+
+#include "proxy/balance.h"
+#include "proxy/breaker.h"
+#include "proxy/config.h"
+#include "proxy/network.h"
+#include "proxy/retry_budget.h"
+#include "proxy/route.h"
+#include "wire/tls_context.h"
+#include "wire/url.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct server {                        /* beside its struct balance_server */
+    char address[HOST_PORT_BUF];       /* an IP address */
+    _Atomic uint64_t requests, errors; /* exchanges that were begun, and that failed or gave 5xx */
+    unsigned health_in_a_row; /* checks with the opposite result; by the loop that checks */
+};
+
+struct backend { /* a service */
+    const struct config_service *conf;
+    struct tls_context *tls; /* or NULL */
+    pthread_mutex_t lock;    /* guards what follows, up to the counters */
+    struct breaker breaker;
+    struct retry_budget budget;
+    struct balance_server balance[BALANCE_SERVERS_MAX];
+    struct breaker_rules breaker_rules;
+    struct outlier_rules outlier_rules;
+    struct server server[CONFIG_SERVERS_MAX];
+    size_t n; /* servers */
+    _Atomic uint64_t requests, retries, refused;
+};
+
+struct plan {
+    _Atomic uint32_t refs;
+    struct config config;
+    struct backend *backends; /* in the order of config.services */
+    const struct config_route **routes;
+    size_t *route_backend; /* by the route's place in config.routes */
+    struct ip_network *trust;
+    uint64_t number; /* from 1; one more with each reload */
+};
+
+/* `config` is transferred, also on error. Servers that `old` (or NULL) has under the same service
+ * and address keep their state. FIRN_EINVAL: an address that cannot be looked up; FIRN_EIO: TLS
+ * files. */
+FIRN_MUSTUSE int plan_new(struct config *config, const struct plan *old, struct plan **out,
+                          struct firn_diag *diag);
+struct plan *plan_ref(struct plan *p);
+void plan_unref(struct plan *p); /* NULL is fine */
+
+bool plan_trusts(const struct plan *p, const struct sockaddr *sa);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * Loops of the gateway: plans as they have them, and pools of connections to servers. Tested in
+ * tests/integration/gateway.py.
+ */
+#include "proxy/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOG_BYTES_MAX = 1024 * 1024 };
+
+struct pool {
+    struct upstream *up;
+    uint32_t refs; /* views */
+    const struct tls_context *tls;
+    struct upstream_opts opts;
+    char address[HOST_PORT_BUF];
+    struct pool *next;
+};
+
+struct plan *app_plan(struct app *a)
+{
+    pthread_mutex_lock(&a->plan_lock);
+    struct plan *p = plan_ref(a->plan);
+    pthread_mutex_unlock(&a->plan_lock);
+    return p;
+}
+
+static void pool_unref(struct service_ctx *w, struct pool *p)
+{
+    if (!p || --p->refs > 0)
+        return;
+    struct pool **at = &w->pools;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    upstream_free(p->up);
+    free(p);
+}
+
+static void view_free(struct service_ctx *w, struct view *v)
+{
+    for (size_t i = 0; v->pools && i < v->plan->config.services.n; i++) {
+        for (size_t k = 0; v->pools[i] && k < v->plan->backends[i].n; k++)
+            pool_unref(w, v->pools[i][k]);
+        free(v->pools[i]);
+    }
+    free(v->pools);
+    plan_unref(v->plan);
+    free(v);
+}
+
+void view_unref(struct service_ctx *w, struct view *v)
+{
+    if (v && --v->refs == 0)
+        view_free(w, v);
+}
+
+static struct upstream_opts opts_of(const struct backend *b)
+{
+    const struct config_service *s = b->conf;
+    return (struct upstream_opts){ .conns_max = s->connections,
+                                   .connect_ms = s->connect_ms,
+                                   .head_ms = s->first_byte_ms,
+                                   .idle_ms = s->idle_ms,
+                                   .tls = b->tls,
+                                   .server_name = s->server_name };
+}
+
+static bool same_opts(const struct upstream_opts *a, const struct upstream_opts *b)
+{
+    return a->conns_max == b->conns_max && a->connect_ms == b->connect_ms &&
+           a->head_ms == b->head_ms && a->idle_ms == b->idle_ms && !a->tls && !b->tls;
+}
+
+/* Connections to a server outlive a reload that does not concern them; with TLS they are made anew,
+ * because certificates may be other ones. */
+static struct pool *pool_get(struct service_ctx *w, const struct backend *b, size_t server)
+{
+    struct upstream_opts o = opts_of(b);
+    const char *address = b->server[server].address;
+    for (struct pool *p = w->pools; p; p = p->next)
+        if (same_opts(&p->opts, &o) && strcmp(p->address, address) == 0) {
+            p->refs++;
+            return p;
+        }
+    struct pool *p = calloc(1, sizeof *p);
+    if (!p || upstream_new(w->loop, address, &o, &p->up) != 0) {
+        free(p);
+        return NULL;
+    }
+    p->opts = o;
+    p->refs = 1;
+    memcpy(p->address, address, sizeof p->address);
+    p->next = w->pools;
+    w->pools = p;
+    return p;
+}
+
+struct upstream *worker_pool(struct service_ctx *w, struct view *v, size_t backend, size_t server)
+{
+    const struct backend *b = &v->plan->backends[backend];
+    if (!v->pools[backend])
+        v->pools[backend] = calloc(b->n, sizeof **v->pools);
+    if (!v->pools[backend])
+        return NULL;
+    struct pool **p = &v->pools[backend][server];
+    if (!*p)
+        *p = pool_get(w, b, server);
+    return *p ? (*p)->up : NULL;
+}
+
+/* Pools that the view before has, so that its end does not close them. */
+static void adopt(struct service_ctx *w, struct view *v, const struct view *old)
+{
+    for (size_t i = 0; old && i < v->plan->config.services.n; i++)
+        for (size_t k = 0; k < v->plan->backends[i].n; k++) {
+            struct upstream_opts o = opts_of(&v->plan->backends[i]);
+            for (const struct pool *p = w->pools; p; p = p->next)
+                if (same_opts(&p->opts, &o) &&
+                    strcmp(p->address, v->plan->backends[i].server[k].address) == 0) {
+                    (void)worker_pool(w, v, i, k);
+                    break;
+                }
+        }
+}
+
+int worker_use(struct service_ctx *w, struct plan *p)
+{
+    struct view *v = calloc(1, sizeof *v);
+    if (v)
+        v->pools = calloc(p->config.services.n + 1, sizeof *v->pools);
+    if (!v || !v->pools) {
+        free(v);
+        return FIRN_ENOMEM;
+    }
+    v->plan = plan_ref(p);
+    v->refs = 1;
+    adopt(w, v, w->view);
+    struct view *old = w->view;
+    w->view = v;
+    int r = w->index == 0 ? health_start(w, v) : 0;
+    view_unref(w, old);
+    return r;
+}
+
+void worker_init(struct service_ctx *w, struct app *app, size_t index)
+{
+    w->app = app;
+    w->index = index;
+    buf_init(&w->log, LOG_BYTES_MAX);
+}
+
+void worker_done(struct service_ctx *w)
+{
+    health_stop(w);
+    edge_free(w->edge);
+    view_unref(w, w->view);
+    firn_assert(!w->pools, "a pool is left");
+    alarm_clear(&w->log_alarm);
+    access_log_flush(w);
+    buf_done(&w->log);
+    for (struct call *c = w->spare, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * worker.h - one loop of the gateway with its edge, the pools of connections to servers, and its
+ * counters. Everything but the counters belongs to the loop's thread.
+ */
+#ifndef FIRN_PROXY_WORKER_H
+#define FIRN_PROXY_WORKER_H
+
+#include "firn/ulid.h"
+#include "proxy/call.h"
+
+struct pool; /* of connections to one server; shared by the views that have it */
+
+/* A plan as one loop has it. Lives while it is in force or calls have it. */
+struct view {
+    struct plan *plan;
+    uint32_t refs;
+    struct pool ***pools; /* [backend][server]; made when they are needed */
+};
+
+struct app;
+
+struct service_ctx {
+    struct app *app;
+    struct loop *loop;
+    struct edge *edge;
+    size_t index;
+    struct view *view; /* in force */
+    struct pool *pools;
+    struct call *spare;
+    uint32_t spares;
+    struct firn_ulid_gen ulid;
+    struct buf log; /* lines of the access log that are not written yet */
+    struct alarm log_alarm;
+    struct health *health; /* checks; on the first loop */
+
+    /* Counters: written by this loop, read by any thread. */
+    uint64_t status[6]; /* answers by hundreds; [0]: the client went away */
+    uint64_t calls;     /* now */
+    struct latency latency, first_byte;
+};
+
+struct app { /* the process */
+    struct service_ctx *workers;
+    size_t workers_n;
+    struct plan *plan;         /* in force; only main() changes it */
+    pthread_mutex_t plan_lock; /* to take a reference from another thread */
+    struct places places;
+    struct tls_context *tls;
+    uint64_t started_ms; /* Unix ms */
+    _Atomic bool draining;
+    _Atomic uint64_t reloads, reload_errors;
+    char reload_error[192]; /* the last one, "" when the last reload worked; under plan_lock */
+};
+
+/* A reference to the plan in force. */
+struct plan *app_plan(struct app *a);
+
+/* worker.c */
+void worker_init(struct service_ctx *w, struct app *app, size_t index);
+void worker_done(struct service_ctx *w);
+/* On the loop's thread: the plan is in force for calls that begin from now on. */
+FIRN_MUSTUSE int worker_use(struct service_ctx *w, struct plan *p);
+/* The pool of a server; NULL: no memory. */
+struct upstream *worker_pool(struct service_ctx *w, struct view *v, size_t backend, size_t server);
+void view_unref(struct service_ctx *w, struct view *v);
+extern const struct edge_calls worker_calls;
+
+/* access_log.c */
+void access_log(struct call *c);
+void access_log_flush(struct service_ctx *w);
+
+/* health.c */
+FIRN_MUSTUSE int health_start(struct service_ctx *w,
+                              struct view *v); /* instead of the checks before */
+void health_stop(struct service_ctx *w);
+
+/* admin.c: the service of the admin address. */
+void admin_http(struct service_ctx *w, const struct http_request *req, struct reply *r);
+bool admin_vital(const struct http_request *req);
+
+#endif

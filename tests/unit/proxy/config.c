@@ -1,0 +1,174 @@
+/* The gateway's configuration: lists, messages that point at the key, networks. */
+#include "t.h"
+
+#include "daemon/config_in.h"
+#include "proxy/config.h"
+#include "proxy/network.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+
+static struct firn_diag diag;
+
+static int load(struct config *c, const char *yaml)
+{
+    *c = (struct config){ .base = { .program = &proxy_config, .file = strdup("x.yaml") } };
+    diag.text[0] = '\0';
+    return config_yaml_read(&c->base, yaml, strlen(yaml), &diag);
+}
+
+#define SERVICE "services:\n  - { name: a, servers: ['127.0.0.1:80'"
+
+T_TEST(config_services)
+{
+    struct config c;
+    T_EQ(load(&c, "services:\n"
+                  "  - name: a\n"
+                  "    servers: ['10.0.0.1:80', '[::1]:81 weight=7', 'name.example:82']\n"
+                  "    tls: true\n    tls_ca: /ca\n    server_name: x\n    host: h:80\n"
+                  "    connect_ms: 1\n    first_byte_ms: 2\n    timeout_ms: 3\n    retries: 4\n"
+                  "    balance: hash\n    hash_by: X-User\n    health_path: /h\n"
+                  "  - { name: b, servers: ['1.2.3.4:5'] }\n"),
+         0, "%s", diag.text);
+    T_EQ(c.services.n, 2);
+    const struct config_service *s = &c.services.v[0];
+    T_EQ(s->servers_n, 3);
+    T_STR(s->servers[1].address, "[::1]:81");
+    T_EQ(s->servers[1].weight, 7);
+    T_EQ(s->servers[2].weight, 1);
+    T_OK(s->tls && s->balance == CONFIG_HASH);
+    T_STR(s->hash_by, "x-user");
+    T_EQ(s->timeout_ms, 3);
+    T_EQ(c.services.v[1].connect_ms, 1000);
+    /* What is printed reads as the same. */
+    char *text = NULL, *again = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    fputs("services: ", f);
+    config_services_type.write(&c.services, f);
+    fclose(f);
+    struct config d;
+    T_EQ(load(&d, text), 0, "%s in %s", diag.text, text);
+    f = open_memstream(&again, &size);
+    fputs("services: ", f);
+    config_services_type.write(&d.services, f);
+    fclose(f);
+    T_STR(text, again);
+    free(text);
+    free(again);
+    config_free(&c.base);
+    config_free(&d.base);
+}
+
+T_TEST(config_routes)
+{
+    struct config c;
+    T_EQ(
+        load(
+            &c,
+            "routes:\n"
+            "  - path: /a\n    service: s\n    hosts: [A.example, '*.B.example']\n    methods: [GET]\n"
+            "    headers: ['X-A: 1', 'X-B:*']\n    rewrite: /b\n    timeout_ms: 5\n"
+            "    request_set: ['A: b: c']\n    answer_remove: [Server]\n"
+            "  - { name: n, path: /, service: s }\n"),
+        0, "%s", diag.text);
+    const struct config_route *r = &c.routes.v[0];
+    T_STR(r->name, "route-1");
+    T_STR(r->hosts.v[0], "a.example");
+    T_STR(r->headers.v[1].value, "*");
+    T_STR(r->request_set.v[0].name, "A");
+    T_STR(r->request_set.v[0].value, "b: c");
+    T_STR(r->answer_remove.v[0], "Server");
+    T_STR(c.routes.v[1].name, "n");
+    config_free(&c.base);
+}
+
+T_TEST(config_says_where)
+{
+    static const struct {
+        const char *yaml, *says;
+    } bad[] = {
+        { "services:\n  - {}\n", "x.yaml:2: services: entry 1 needs a name" },
+        { "services:\n  - { name: a }\n",
+          "x.yaml:2: services: 'a': servers: give 1 to 64 addresses" },
+        { "services:\n  - name: a\n    servers: [x]\n",
+          "x.yaml:3: services: 'a': servers: 'x' is no address" },
+        { SERVICE ", 'a:0'] }\n", "'a:0' is no address" },
+        { SERVICE ", 'a\\b:1'] }\n", "'a\\b:1' is no address" },
+        { SERVICE ", 'a:1 weight=0'] }\n", "behind the address comes weight=1" },
+        { SERVICE "], tls: maybe }\n", "'maybe' is neither true nor false (column" },
+        { SERVICE "], tls_ca: /x }\n", "tls_ca: needs tls: true" },
+        { SERVICE "], tls: true, tls_key: /x }\n", "belong together" },
+        { SERVICE "], retries: 11 }\n", "retries: '11' is no number from 0 to 10" },
+        { SERVICE "], retries: 1x }\n", "retries: '1x' is no number" },
+        { SERVICE "], balance: best }\n", "'best' is none of round_robin, least, hash" },
+        { SERVICE "], balance: hash }\n", "hash_by: balance: hash needs hash_by" },
+        { SERVICE "], hash_by: path }\n", "hash_by: balance: hash needs hash_by" },
+        { SERVICE "], host: 'a b' }\n", "'a b' is no host" },
+        { SERVICE "], host: '' }\n", "host: the value is empty" },
+        { SERVICE "], health_path: x }\n", "'x' is no path" },
+        { SERVICE "] }\n  - { name: a, servers: ['a:1'] }\n",
+          "x.yaml:3: services: 'a': name: the name is there twice" },
+        { "routes:\n  - { service: a }\n", "'route-1': path: it is missing" },
+        { "routes:\n  - { path: /a }\n", "service: it is missing" },
+        { "routes:\n  - { path: a, service: a }\n", "'a' is no path; it begins with '/'" },
+        { "routes:\n  - { path: /a?b, service: a }\n", "'/a?b' is no path" },
+        { "routes:\n  - { path: /a//b, service: a }\n", "write /a/b" },
+        { "routes:\n  - { path: /a%2fb, service: a }\n", "an encoded slash" },
+        { "routes:\n  - { path: /a, service: a, rewrite: b }\n", "rewrite: 'b' is no path" },
+        { "routes:\n  - { path: /a, service: a, hosts: ['a:1'] }\n", "'a:1' has a port" },
+        { "routes:\n  - { path: /a, service: a, hosts: ['a*b'] }\n", "'a*b' is no host" },
+        { "routes:\n  - { path: /a, service: a, methods: [get] }\n",
+          "'get' is no method; write it in capitals" },
+        { "routes:\n  - { path: /a, service: a, headers: [X] }\n",
+          "'X' is no header; write 'Name: value'" },
+        { "routes:\n  - { path: /a, service: a, request_set: ['X Y: 1'] }\n",
+          "'X Y' is no name of a header" },
+        { "routes:\n  - { path: /a, service: a, request_remove: [Transfer-Encoding] }\n",
+          "the gateway's own" },
+        { "routes:\n  - { path: /a, service: a, answer_set: [\"X: a\\nY: b\"] }\n",
+          "holds a control character" },
+        { "routes:\n  - { path: /a, service: a, pth: b }\n",
+          "there is no 'pth'; did you mean path (column" },
+        { "routes:\n  - { path: /a, service: a, zzzzzzzzz: b }\n",
+          "there is no 'zzzzzzzzz'; give name" },
+        { "trust: [10.0.0.0/33]\n", "'10.0.0.0/33' is no network" },
+        { "trust: ['10.0.0.1/8']\n", "'10.0.0.1/8' is no network" },
+    };
+    for (size_t i = 0; i < T_LEN(bad); i++) {
+        struct config c;
+        T_OK(load(&c, bad[i].yaml) < 0, "%s", bad[i].yaml);
+        T_OK(strstr(diag.text, bad[i].says), "%s\nsays %s", bad[i].yaml, diag.text);
+        config_free(&c.base);
+    }
+}
+
+static bool has(const char *network, const char *address)
+{
+    struct ip_network n;
+    struct sockaddr_in in = { .sin_family = AF_INET };
+    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+    T_EQ(ip_network_parse(network, &n), 0, "%s", network);
+    if (inet_pton(AF_INET, address, &in.sin_addr) == 1)
+        return ip_network_has(&n, (struct sockaddr *)&in);
+    T_EQ(inet_pton(AF_INET6, address, &in6.sin6_addr), 1);
+    return ip_network_has(&n, (struct sockaddr *)&in6);
+}
+
+T_TEST(config_networks)
+{
+    T_OK(has("10.0.0.0/8", "10.255.1.2") && !has("10.0.0.0/8", "11.0.0.0"));
+    T_OK(has("10.0.0.0/9", "10.127.0.1") && !has("10.0.0.0/9", "10.128.0.1"));
+    T_OK(has("10.1.2.3", "10.1.2.3") && !has("10.1.2.3", "10.1.2.2"));
+    T_OK(has("10.0.0.0/8", "::ffff:10.1.1.1"));
+    T_OK(has("0.0.0.0/0", "1.2.3.4") && !has("0.0.0.0/0", "::1"));
+    T_OK(has("::/0", "1.2.3.4") && has("::/0", "::1"));
+    T_OK(has("fd00::/8", "fdff::1") && !has("fd00::/8", "fe00::1"));
+    static const char *const bad[] = { "",           "x",          "1.2.3",
+                                       "1.2.3.4/",   "1.2.3.4/-1", "1.2.3.4/33",
+                                       "1.2.3.4/8x", "::/129",     "1.2.3.4/31 " };
+    struct ip_network n;
+    for (size_t i = 0; i < T_LEN(bad); i++)
+        T_EQ(ip_network_parse(bad[i], &n), FIRN_EFORMAT, "%s", bad[i]);
+}

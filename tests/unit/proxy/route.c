@@ -1,0 +1,84 @@
+/* Which route a request takes: the most particular one, whatever the order of the file. */
+#include "t.h"
+
+#include "proxy/route.h"
+
+#include <stdlib.h>
+
+static struct config_strings list(const char *const *v, size_t n)
+{
+    return (struct config_strings){ (char **)(uintptr_t)v, n };
+}
+
+T_TEST(route_the_most_particular)
+{
+    static const char *const exact[] = { "shop.example" }, *const wild[] = { "*.example" },
+                             *const get[] = { "GET", "HEAD" }, *const post[] = { "POST" };
+    static struct config_field beta = { (char *)"X-Beta", (char *)"*" },
+                               beta2 = { (char *)"x-beta", (char *)"2" };
+    struct config_route r[] = {
+        { .name = (char *)"all", .path = (char *)"/" },
+        { .name = (char *)"api", .path = (char *)"/api" },
+        { .name = (char *)"post", .path = (char *)"/api", .methods = list(post, 1) },
+        { .name = (char *)"beta", .path = (char *)"/api", .headers = { &beta, 1 } },
+        { .name = (char *)"beta2", .path = (char *)"/api", .headers = { &beta2, 1 } },
+        { .name = (char *)"deep", .path = (char *)"/api/deep" },
+        { .name = (char *)"wild", .path = (char *)"/", .hosts = list(wild, 1) },
+        { .name = (char *)"exact", .path = (char *)"/", .hosts = list(exact, 1) },
+        { .name = (char *)"get",
+          .path = (char *)"/only",
+          .hosts = list(exact, 1),
+          .methods = list(get, 2) },
+    };
+    const struct config_route *order[T_LEN(r)];
+    route_sort(r, T_LEN(r), order);
+    static const struct {
+        const char *host, *path, *method, *header, *value, *want;
+    } cases[] = {
+        { "a", "/", "GET", "", "", "all" },
+        { "a", "/apix", "GET", "", "", "all" },
+        { "a", "/api/1", "GET", "", "", "api" },
+        { "a", "/api", "POST", "", "", "post" },
+        { "a", "/api", "GET", "x-BETA", "1", "beta" },
+        { "a", "/api", "POST", "X-Beta", "1", "beta" },
+        { "a", "/api/deep/x", "POST", "X-Beta", "1", "deep" },
+        { "b.example", "/api", "GET", "", "", "wild" },
+        { "example", "/api", "GET", "", "", "api" },
+        { "xexample", "/api", "GET", "", "", "api" },
+        { "SHOP.example:80", "/api", "GET", "", "", "exact" },
+        { "shop.example.", "/api", "GET", "", "", "exact" },
+        { "[::1]:80", "/api", "GET", "", "", "api" },
+        { "", "/api", "GET", "", "", "api" },
+        { "shop.example", "/only", "GET", "", "", "get" },
+        { "shop.example", "/only", "PUT", "", "", "exact" },
+    };
+    for (size_t i = 0; i < T_LEN(cases); i++) {
+        struct http_header h = { { cases[i].header, strlen(cases[i].header) },
+                                 { cases[i].value, strlen(cases[i].value) } };
+        struct route_query q = { { cases[i].host, strlen(cases[i].host) },
+                                 { cases[i].path, strlen(cases[i].path) },
+                                 { cases[i].method, strlen(cases[i].method) },
+                                 &h,
+                                 1 };
+        bool wrong;
+        const struct config_route *found = route_find(order, T_LEN(r), &q, &wrong);
+        T_OK(found != NULL);
+        T_STR(found->name, cases[i].want, "case %zu", i);
+    }
+}
+
+T_TEST(route_none)
+{
+    static const char *const get[] = { "GET" };
+    struct config_route r = { .name = (char *)"a", .path = (char *)"/a", .methods = list(get, 1) };
+    const struct config_route *order[1];
+    route_sort(&r, 1, order);
+    struct route_query q = { .path = { "/a", 2 }, .method = { "PUT", 3 } };
+    bool wrong;
+    T_OK(!route_find(order, 1, &q, &wrong));
+    T_OK(wrong);
+    q.path = (struct slice){ "/b", 2 };
+    T_OK(!route_find(order, 1, &q, &wrong));
+    T_OK(!wrong);
+    T_OK(!route_find(order, 0, &q, &wrong));
+}
