@@ -1,6 +1,6 @@
 # The two commands of firn are `make run` and `make test`; `make help` lists the rest.
 .DEFAULT_GOAL := all
-.PHONY: all run run-cluster compare check test lint sim model chaos bench soak install clean help format
+.PHONY: all run run-cluster compare check test lint sim model chaos bench soak install uninstall deb node image dist clean help format
 
 all: ## build everything, optimised, into build/ (programs in build/bin/)
 	@scripts/build $(PREFIX)
@@ -28,6 +28,7 @@ sim: ## run SEEDS simulated worlds (20000; of a cluster 100000) and the mutation
 	@build-sim/sim/sim_world --quorum --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_world --sweep --seeds $(or $(SWEEPS),200) --jobs "$$(nproc)"
 	@build-sim/sim/sim_world --cluster --regress sim/regress.txt --seeds $(or $(SEEDS),100000) --jobs "$$(nproc)"
+	@build-sim/sim/sim_world --member --regress sim/regress.txt --seeds $(or $(SEEDS),20000) --jobs "$$(nproc)"
 	@build-sim/sim/sim_mutants --gate
 
 model: ## check the protocol's models with spin in their large bounds; half an hour and more
@@ -48,8 +49,24 @@ soak: all ## 20,000 requests/s on three firnds behind HAProxy, a fault a minute;
 	@scripts/install-deps bench
 	@bench/soak --minutes $(or $(MINUTES),10)
 
-install: all ## install below PREFIX (default /usr/local)
-	@cmake --install build
+install: all ## install below PREFIX (default /usr/local), staged below DESTDIR if that is set
+	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+uninstall: ## remove what the last make install has installed; with the same DESTDIR
+	@while read -r file || [ -n "$$file" ]; do rm -f "$(DESTDIR)$$file"; done <$(BUILD)/install_manifest.txt
+
+deb: all ## Debian packages of the build, into build/deb
+	@scripts/install-deps package
+	@scripts/deb
+
+node: ## the npm package, libfirn as WebAssembly, into build/node (docs/bindings.md)
+	@bindings/node/build build/node
+
+image: all ## container image "firn" of the build, with buildah and no network (docs/containers.md)
+	@scripts/image build $(or $(TAG),firn)
+
+dist: ## source tarball of HEAD, into dist/ (scripts/release checks and tries it, too)
+	@scripts/dist
 
 clean: ## remove everything that was built
 	@rm -rf build build-*
@@ -64,3 +81,4 @@ help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 PREFIX ?= /usr/local
+BUILD ?= build
