@@ -17,10 +17,10 @@
 #include "firn/error.h"
 
 enum {
-    CONFIG_SETTINGS_MAX = 64,
+    CONFIG_SETTINGS_MAX = 96,
     CONFIG_TEXTS_MAX = 64,  /* in a SETTING_LIST: they are compared one by one */
     CONFIG_ADDRS_MAX = 16,  /* in one list; each is a socket in every loop */
-    CONFIG_KEYS_MAX = 40,   /* of an entry (struct setting_entries) */
+    CONFIG_KEYS_MAX = 64,   /* of an entry (config_entries.h) */
     CONFIG_LIST_MAX = 1000, /* entries of a list: they are compared one by one */
     SETTING_NAME_BUF = 64,  /* holds a name, and its flag or variable, with the NUL */
     CONFIG_SHOWN_BUF = 64,
@@ -55,26 +55,12 @@ enum setting_type {
     SETTING_CHOICE,  /* int, the index in `choices` */
     SETTING_ADDRS,   /* struct config_addrs; comma separated outside of YAML */
     SETTING_LIST,    /* struct config_strings, the same; `check` is asked about each */
-    SETTING_ENTRIES, /* the program's own type: a list of entries with keys; YAML only */
+    SETTING_ENTRIES, /* a list of entries with keys, config_entries.h; YAML only */
 };
 
 enum { SETTING_RELOAD = 1 }; /* can change while the server runs */
 
-/* How a program keeps a list whose entries have keys. `at` is the address of the setting's value,
- * which is all zero at first. */
-struct setting_entries {
-    size_t keys_n;
-    struct {
-        const char *name;
-        bool list; /* its value is a list of texts; otherwise it is one text */
-    } keys[CONFIG_KEYS_MAX];
-    /* Append entry number `n`, from 0. values[k] belongs to keys[k] and is borrowed; v is NULL
-     * where the key is missing. On error free() follows; why->column is 0, or 1 + the index of the
-     * key that is to blame. */
-    int (*add)(void *at, size_t n, const struct config_strings *values, struct firn_diag *why);
-    void (*write)(const void *at, FILE *out); /* as YAML on one line */
-    void (*free)(void *at);                   /* leaves it all zero; does nothing to zeroes */
-};
+struct setting_entries; /* config_entries.h: the table of a list whose entries have keys */
 
 struct setting {
     const char *name; /* "section.key" or "key"; the settings of a section stand together */

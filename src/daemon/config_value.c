@@ -4,6 +4,7 @@
  * tests/unit/server/config.c.
  */
 #include "daemon/config_in.h"
+#include "daemon/config_entries.h"
 #include "id/diag.h"
 #include "wire/url.h"
 
@@ -277,7 +278,7 @@ void setting_free(struct config_base *c, const struct setting *s)
     } else if (s->type == SETTING_LIST) {
         config_strings_free(at);
     } else if (s->type == SETTING_ENTRIES) {
-        s->entries->free(at);
+        entries_free(s->entries, at);
     }
 }
 
@@ -415,7 +416,7 @@ void setting_write(const struct config_base *c, const struct setting *s, FILE *o
         write_texts(at, out);
         break;
     case SETTING_ENTRIES:
-        s->entries->write(at, out);
+        entries_write(s->entries, at, out);
         break;
     }
 }

@@ -5,6 +5,7 @@
  * tests/unit/daemon/config.c.
  */
 #include "daemon/config_in.h"
+#include "daemon/config_entries.h"
 #include "id/diag.h"
 
 #include <stdarg.h>
@@ -285,10 +286,10 @@ static int read_entry(struct reader *r, const struct setting *s, size_t number,
             i++;
         snprintf(path, sizeof path, "%s: %.40s", s->name, k->text);
         e = i == type->keys_n ? unknown_entry_key(r, s, k)
-                              : read_texts(r, path, type->keys[i].list, k->next, &values[i]);
+                              : read_texts(r, path, type->keys[i].type->list, k->next, &values[i]);
     }
     struct firn_diag why = { 0 };
-    if (e == 0 && (e = type->add(setting_at(r->c, s), number, values, &why)) != 0) {
+    if (e == 0 && (e = entries_add(type, setting_at(r->c, s), number, values, &why)) != 0) {
         bool named = why.column > 0 && why.column <= type->keys_n;
         const struct node *at = named ? key_of(entry, type->keys[why.column - 1].name) : entry;
         FAIL(r, e, at, "%s: %s", s->name, why.text);

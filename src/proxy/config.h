@@ -1,6 +1,6 @@
 /*
  * config.h - the gateway's configuration: its struct, its table (config_table.c) and the lists in
- * it (config_lists.c). A loaded configuration is constant.
+ * it (config_services.c, config_routes.c). A loaded configuration is constant.
  */
 #ifndef FIRN_PROXY_CONFIG_H
 #define FIRN_PROXY_CONFIG_H
@@ -26,10 +26,14 @@ struct config_server { /* an address of a service */
     uint32_t weight;   /* 1 .. 1000 */
 };
 
+struct config_servers {
+    struct config_server *v;
+    size_t n;
+};
+
 struct config_service {
-    char *name;
-    struct config_server *servers;
-    size_t servers_n;
+    char *name; /* first, as daemon/config_entries.h has it */
+    struct config_servers servers;
     bool tls;
     char *tls_ca, *tls_cert, *tls_key, *server_name; /* or NULL */
     char *host; /* the Host that servers get; NULL: the client's */
@@ -92,7 +96,7 @@ struct config {
 /* The program's table: config_load(&c->base, &proxy_config, ...). */
 extern const struct config_program proxy_config;
 
-/* config_lists.c */
+/* config_services.c, config_routes.c */
 extern const struct setting_entries config_services_type, config_routes_type;
 int config_check_network(const char *value, struct firn_diag *why);
 

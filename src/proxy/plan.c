@@ -79,10 +79,10 @@ static int make_backend(struct backend *b, const struct config_service *s, const
     b->outlier_rules.base_ms = s->eject_ms;
     if (b->outlier_rules.max_ms < s->eject_ms)
         b->outlier_rules.max_ms = s->eject_ms;
-    for (; b->n < s->servers_n && e == 0; b->n++) {
+    for (; b->n < s->servers.n && e == 0; b->n++) {
         struct server *to = &b->server[b->n];
-        e = look_up(s->servers[b->n].address, to->address, diag);
-        b->balance[b->n].turn.weight = s->servers[b->n].weight;
+        e = look_up(s->servers.v[b->n].address, to->address, diag);
+        b->balance[b->n].turn.weight = s->servers.v[b->n].weight;
         b->balance[b->n].id = fnv(FNV_BEGIN, to->address, strlen(to->address));
     }
     if (e == 0 && s->tls) {

@@ -13,7 +13,7 @@ struct config_token {
     uint8_t sha256[32];                     /* of the token's bytes */
     struct config_strings kinds, sequences; /* it may mint these: config_scope_allows() */
     bool admin;                             /* it may delete these sequences */
-    uint64_t max_sequences; /* that there may be below an entry when it creates one; 0: no limit */
+    uint32_t max_sequences; /* that there may be below an entry when it creates one; 0: no limit */
 };
 
 struct config_tokens {

@@ -2,12 +2,21 @@
  * firnd makes of it, and every error text, is in tests/unit/server/config.c. */
 #include "t.h"
 
+#include "daemon/config_entries.h"
 #include "daemon/config_in.h"
 
 #include <stdlib.h>
 
+struct route {
+    char *name, *path;
+    struct config_strings methods;
+    uint32_t tries;
+    bool safe;
+    int turn;
+};
+
 struct routes {
-    char *path[8];
+    struct route *v;
     size_t n;
 };
 
@@ -20,40 +29,29 @@ struct proxy {
     bool checked;
 };
 
-static int add_route(void *at, size_t n, const struct config_strings *values, struct firn_diag *why)
+#define AT(field) .offset = offsetof(struct route, field)
+
+static int check_path(const struct entry_reader *r, const struct entry_key *k, char *text)
 {
-    struct routes *r = at;
-    if (n != r->n || n == T_LEN(r->path) || !values[0].v) {
-        snprintf(why->text, sizeof why->text, "entry %zu needs a path", n + 1);
-        return FIRN_EFORMAT;
-    }
-    T_OK(values[1].v || values[1].n == 0);
-    r->path[r->n++] = strdup(values[0].v[0]);
-    return 0;
+    return *text == '/' ? 0 : entry_blame(r, k->name, "it begins with '/'");
 }
 
-static void write_routes(const void *at, FILE *out)
+static int check_route(const struct entry_reader *r, void *entry)
 {
-    const struct routes *r = at;
-    for (size_t i = 0; i < r->n; i++)
-        fprintf(out, "%s{ path: %s }", i ? ", " : "[", r->path[i]);
-    fputs(r->n ? "]" : "[]", out);
+    const struct route *t = entry;
+    return t->safe && t->tries > 1 ? entry_blame(r, "tries", "safe allows one") : 0;
 }
 
-static void free_routes(void *at)
-{
-    struct routes *r = at;
-    for (size_t i = 0; i < r->n; i++)
-        free(r->path[i]);
-    *r = (struct routes){ .n = 0 };
-}
-
-static const struct setting_entries routes_type = { .keys_n = 2,
-                                                    .keys = { { "path", false },
-                                                              { "methods", true } },
-                                                    .add = add_route,
-                                                    .write = write_routes,
-                                                    .free = free_routes };
+static const struct entry_key route_keys[] = {
+    { "name", &entry_text, AT(name), .check = entry_check_name },
+    { "path", &entry_text, AT(path), .missing = "it is missing", .check = check_path },
+    { "methods", &entry_texts, AT(methods) },
+    { "tries", &entry_u32, AT(tries), .min = 1, .max = 9, .preset = 1 },
+    { "safe", &entry_bool, AT(safe) },
+    { "turn", &entry_choice, AT(turn), .choices = "first|next|any" },
+};
+static const struct setting_entries routes_type = { route_keys, T_LEN(route_keys),
+                                                    sizeof(struct route), "route-", check_route };
 
 static int check(const void *config, struct firn_diag *diag)
 {
@@ -121,9 +119,23 @@ T_TEST(config_entries_and_columns)
         const char *yaml, *says;
         size_t column;
     } bad[] = {
-        { "routes:\n  - {}\n", "x.yaml:2: routes: entry 1 needs a path (column 5)", 5 },
+        { "routes:\n  - {}\n", "x.yaml:2: routes: 'route-1': path: it is missing (column 5)", 5 },
         { "routes:\n  - { path: /a, pth: b }\n",
-          "x.yaml:2: routes: there is no 'pth'; give path, methods (column 17)", 17 },
+          "x.yaml:2: routes: there is no 'pth'; give name, path, methods, tries, safe, turn (column "
+          "17)",
+          17 },
+        { "routes:\n  - { path: a }\n",
+          "x.yaml:2: routes: 'route-1': path: it begins with '/' (column 13)", 13 },
+        { "routes:\n  - { path: /, tries: 10 }\n",
+          "x.yaml:2: routes: 'route-1': tries: '10' is no number from 1 to 9 (column 23)", 23 },
+        { "routes:\n  - { path: /, tries: 2, safe: true }\n",
+          "x.yaml:2: routes: 'route-1': tries: safe allows one (column 23)", 23 },
+        { "routes:\n  - { path: /, turn: an }\n",
+          "x.yaml:2: routes: 'route-1': turn: 'an' is none of first|next|any (column 22)", 22 },
+        { "routes:\n  - { path: /, safe: yes }\n",
+          "x.yaml:2: routes: 'route-1': safe: 'yes' is neither true nor false (column 22)", 22 },
+        { "routes:\n  - { path: /, name: a }\n  - { path: /, name: a }\n",
+          "x.yaml:3: routes: 'a': name: the name is there twice (column 22)", 22 },
         { "routes:\n  - { path: /a, methods: GET }\n",
           "x.yaml:2: routes: methods: this takes a list, as in [a, b] (column 26)", 26 },
         { "retry: { tries: 10 }\n",
@@ -140,10 +152,24 @@ T_TEST(config_entries_and_columns)
         config_free(&p.base);
     }
     struct proxy p = { .base = { .program = &program, .file = strdup("x.yaml") } };
-    static const char good[] = "routes:\n- path: /a\n  methods: [GET, HEAD]\n- { path: /b }\n";
+    static const char good[] = "routes:\n- path: /a\n  methods: [GET, HEAD]\n  turn: any\n"
+                               "- { path: /b, tries: 9, safe: false, name: b }\n";
     T_EQ(config_yaml_read(&p.base, good, sizeof good - 1, &diag), 0, "%s", diag.text);
     T_EQ(p.routes.n, 2);
-    T_STR(p.routes.path[1], "/b");
+    T_STR(p.routes.v[0].name, "route-1");
+    T_STR(p.routes.v[0].methods.v[1], "HEAD");
+    T_EQ(p.routes.v[0].turn, 2);
+    T_STR(p.routes.v[1].path, "/b");
+    T_EQ(p.routes.v[1].tries, 9);
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    entries_write(&routes_type, &p.routes, f);
+    fclose(f);
+    T_STR(text,
+          "[{ name: route-1, path: /a, methods: [GET, HEAD], tries: 1, safe: false, turn: any }, "
+          "{ name: b, path: /b, tries: 9, safe: false, turn: first }]");
+    free(text);
     T_EQ(p.base.source[3].from, CONFIG_FILE);
     T_EQ(p.base.source[3].line, 1);
     config_free(&p.base);

@@ -1,6 +1,7 @@
 /* The gateway's configuration: lists, messages that point at the key, networks. */
 #include "t.h"
 
+#include "daemon/config_entries.h"
 #include "daemon/config_in.h"
 #include "proxy/config.h"
 #include "proxy/network.h"
@@ -33,10 +34,10 @@ T_TEST(config_services)
          0, "%s", diag.text);
     T_EQ(c.services.n, 2);
     const struct config_service *s = &c.services.v[0];
-    T_EQ(s->servers_n, 3);
-    T_STR(s->servers[1].address, "[::1]:81");
-    T_EQ(s->servers[1].weight, 7);
-    T_EQ(s->servers[2].weight, 1);
+    T_EQ(s->servers.n, 3);
+    T_STR(s->servers.v[1].address, "[::1]:81");
+    T_EQ(s->servers.v[1].weight, 7);
+    T_EQ(s->servers.v[2].weight, 1);
     T_OK(s->tls && s->balance == CONFIG_HASH);
     T_STR(s->hash_by, "x-user");
     T_EQ(s->timeout_ms, 3);
@@ -46,13 +47,13 @@ T_TEST(config_services)
     size_t size;
     FILE *f = open_memstream(&text, &size);
     fputs("services: ", f);
-    config_services_type.write(&c.services, f);
+    entries_write(&config_services_type, &c.services, f);
     fclose(f);
     struct config d;
     T_EQ(load(&d, text), 0, "%s in %s", diag.text, text);
     f = open_memstream(&again, &size);
     fputs("services: ", f);
-    config_services_type.write(&d.services, f);
+    entries_write(&config_services_type, &d.services, f);
     fclose(f);
     T_STR(text, again);
     free(text);
@@ -102,7 +103,7 @@ T_TEST(config_says_where)
         { SERVICE "], tls: true, tls_key: /x }\n", "belong together" },
         { SERVICE "], retries: 11 }\n", "retries: '11' is no number from 0 to 10" },
         { SERVICE "], retries: 1x }\n", "retries: '1x' is no number" },
-        { SERVICE "], balance: best }\n", "'best' is none of round_robin, least, hash" },
+        { SERVICE "], balance: best }\n", "'best' is none of round_robin|least|hash" },
         { SERVICE "], balance: hash }\n", "hash_by: balance: hash needs hash_by" },
         { SERVICE "], hash_by: path }\n", "hash_by: balance: hash needs hash_by" },
         { SERVICE "], host: 'a b' }\n", "'a b' is no host" },

@@ -419,13 +419,13 @@ T_TEST(config_bad_yaml)
         { "auth:\n  tokens: [{}]\n", FIRN_EFORMAT, "entry 1 needs a name" },
         { "auth:\n  tokens: [{ name: }]\n", FIRN_EFORMAT, "name: there is no value" },
         { "auth:\n  tokens: [{ name: [x] }]\n", FIRN_EFORMAT, "name: this takes one value" },
-        { "auth:\n  tokens: [{ name: x }]\n", FIRN_EFORMAT, "token 'x' needs token_sha256" },
+        { "auth:\n  tokens: [{ name: x }]\n", FIRN_EFORMAT, "'x': token_sha256: it is missing" },
         { "auth:\n  tokens: [{ name: x, token_sha256: abc }]\n", FIRN_EFORMAT, "64 hex digits" },
         { "auth:\n  tokens: [{ name: x, kinds: snowflake }]\n", FIRN_EFORMAT,
           "kinds: this takes a list" },
         { "auth:\n  tokens: [{ name: x, kinds: [[a]] }]\n", FIRN_EFORMAT, "each entry" },
         { "auth:\n  tokens: [{ name: x, token_sha256: " SHA_OF_TEST " }]\n", FIRN_EFORMAT,
-          "token 'x' may mint nothing" },
+          "'x': kinds: the token may mint nothing" },
         { "auth:\n  tokens: [{ name: x, token_sha256: " SHA_OF_TEST ", kinds: [snowflakes] }]\n",
           FIRN_EFORMAT, "there is no kind 'snowflakes'" },
         { "auth:\n  tokens: [{ name: x, token_sha256: " SHA_OF_TEST ", sequences: [a b] }]\n",
@@ -433,7 +433,7 @@ T_TEST(config_bad_yaml)
         { "auth:\n  tokens:\n"
           "    - { name: x, token_sha256: " SHA_OF_TEST ", kinds: ['*'] }\n"
           "    - { name: x, token_sha256: " SHA_OF_TEST ", kinds: ['*'] }\n",
-          FIRN_EFORMAT, "the name 'x' is there twice" },
+          FIRN_EFORMAT, "'x': name: the name is there twice" },
     };
     for (size_t i = 0; i < T_LEN(bad); i++) {
         struct config c;

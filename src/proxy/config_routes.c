@@ -1,0 +1,62 @@
+/*
+ * The setting `routes`: the table of their keys. A new key is a member of struct config_route and a
+ * row. Tested in tests/unit/proxy/config.c.
+ */
+#include "proxy/config.h"
+#include "proxy/config_fields.h"
+#include "wire/http_line.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static int check_host(const struct entry_reader *r, const struct entry_key *k, char *h)
+{
+    char show[CONFIG_SHOWN_BUF];
+    for (char *p = h; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    size_t star = strncmp(h, "*.", 2) == 0 ? 2 : 0;
+    if (!config_all_are(h + star, HTTP_HOST) || strchr(h + star, '*'))
+        return entry_blame(r, k->name, "'%s' is no host; write shop.example.org or *.example.org",
+                           config_shown(h, show));
+    if (strchr(h, ':') && h[0] != '[')
+        return entry_blame(r, k->name, "'%s' has a port; hosts are compared without it",
+                           config_shown(h, show));
+    return 0;
+}
+
+static int check_method(const struct entry_reader *r, const struct entry_key *k, char *text)
+{
+    char show[CONFIG_SHOWN_BUF];
+    bool upper = true;
+    for (const char *p = text; *p; p++)
+        upper &= !islower((unsigned char)*p);
+    return upper && config_all_are(text, HTTP_TOKEN) && strlen(text) <= CONFIG_METHOD_MAX
+               ? 0
+               : entry_blame(r, k->name, "'%s' is no method; write it in capitals, as in GET",
+                             config_shown(text, show));
+}
+
+enum { DAY = 86400000 }; /* ms */
+
+#define AT(field) .offset = offsetof(struct config_route, field)
+
+static const struct entry_key keys[] = {
+    { "name", &entry_text, AT(name), .check = entry_check_name },
+    { "path", &entry_text, AT(path), .missing = "it is missing; '/' matches every request",
+      .check = config_check_path },
+    { "service", &entry_text, AT(service), .missing = "it is missing: where should requests go?" },
+    { "rewrite", &entry_text, AT(rewrite), .check = config_check_path },
+    { "hosts", &entry_texts, AT(hosts), .check = check_host },
+    { "methods", &entry_texts, AT(methods), .check = check_method },
+    { "headers", &config_fields_type, AT(headers), .min = 1 },
+    { "timeout_ms", &entry_u32, AT(timeout_ms), 0, DAY, 0 },
+    { "request_set", &config_fields_type, AT(request_set) },
+    { "request_add", &config_fields_type, AT(request_add) },
+    { "request_remove", &entry_texts, AT(request_remove), .check = config_check_field_name },
+    { "answer_set", &config_fields_type, AT(answer_set) },
+    { "answer_add", &config_fields_type, AT(answer_add) },
+    { "answer_remove", &entry_texts, AT(answer_remove), .check = config_check_field_name },
+};
+
+const struct setting_entries config_routes_type = { keys, sizeof keys / sizeof keys[0],
+                                                    sizeof(struct config_route), "route-", NULL };
