@@ -87,6 +87,8 @@ void call_resume(struct call *c)
     run(c);
 }
 
+static const struct call_sink edge_sink;
+
 void call_begin(struct service_ctx *w, struct edge_request *q)
 {
     struct call *c = call_new(w);
@@ -102,6 +104,8 @@ void call_begin(struct service_ctx *w, struct edge_request *q)
     c->view->refs++;
     c->q = q;
     c->head = &q->head;
+    c->sink = &edge_sink;
+    c->to = q;
     c->began_ns = mono_ns();
     c->outcome = BREAKER_UNKNOWN;
     q->user = c;
@@ -109,48 +113,99 @@ void call_begin(struct service_ctx *w, struct edge_request *q)
     run(c);
 }
 
-void call_end(struct call *c, const char *why)
+struct call *call_inner(struct call *outer, const char *from, const struct http_head *head,
+                        const struct call_sink *sink, void *to)
+{
+    struct call *c = call_new(outer->worker);
+    if (!c)
+        return NULL;
+    c->worker = outer->worker;
+    c->view = outer->view;
+    c->view->refs++;
+    c->head = head;
+    c->sink = sink;
+    c->to = to;
+    c->outer = outer;
+    while (c->first < chain_n && strcmp(chain[c->first].name, from) != 0)
+        c->first++;
+    c->link = c->reached = c->first;
+    c->began_ns = mono_ns();
+    c->outcome = BREAKER_UNKNOWN;
+    memcpy(c->id, outer->id, sizeof c->id);
+    memcpy(c->peer, outer->peer, sizeof c->peer);
+    memcpy(c->client, outer->client, sizeof c->client);
+    c->trusted = outer->trusted;
+    c->route = outer->route;
+    c->path = outer->path;
+    return c;
+}
+
+void call_start(struct call *c)
+{
+    run(c);
+}
+
+static void count_end(struct call *c)
 {
     struct service_ctx *w = c->worker;
+    latency__more(&w->calls, (uint64_t)-1);
+    latency__more(&w->status[c->status >= 500 ? 5 : c->status == 499 ? 0 : c->status / 100], 1);
+    latency_add(&w->latency, mono_ns() - c->began_ns, 1);
+}
+
+/* The call is over; `why`: NULL, or what went wrong. */
+static void call_end(struct call *c, const char *why)
+{
     if (why && !c->why)
         c->why = why;
     if (c->q)
         c->q->user = NULL;
     c->q = NULL;
     alarm_clear(&c->deadline);
-    for (size_t i = c->reached; i-- > 0;)
+    for (size_t i = c->reached; i-- > c->first;)
         if (chain[i].done)
             chain[i].done(c);
-    latency__more(&w->calls, (uint64_t)-1);
-    latency__more(&w->status[c->status >= 500 ? 5 : c->status == 499 ? 0 : c->status / 100], 1);
-    latency_add(&w->latency, mono_ns() - c->began_ns, 1);
+    if (!c->outer)
+        count_end(c);
     call_free(c);
+}
+
+void call_done(struct call *c, struct slice trailers)
+{
+    const struct call_sink *sink = c->sink;
+    void *to = c->to;
+    call_end(c, NULL);
+    sink->end(to, trailers);
 }
 
 void call_abort(struct call *c, const char *why)
 {
-    struct edge_request *q = c->q;
+    const struct call_sink *sink = c->sink;
+    void *to = c->to;
     if (!c->status)
         c->status = 499;
+    char text[128];
+    snprintf(text, sizeof text, "%s", why); /* it may be the call's own memory */
     call_end(c, why);
-    if (q)
-        edge_abort(q);
+    sink->abort(to, text);
+}
+
+void call_cancel(struct call *c)
+{
+    if (!c->status)
+        c->status = 499;
+    call_end(c, "the whole was given up");
 }
 
 /* --- answers --- */
 
-void call_head(struct call *c, struct answer *a)
+static void to_edge_head(void *to, const struct answer *a)
 {
+    struct edge_request *q = to;
     struct buf lines;
-    for (size_t i = c->reached; i-- > 0;)
-        if (chain[i].answer)
-            chain[i].answer(c, a);
-    c->status = a->status;
-    if (c->first_byte_ns == 0)
-        c->first_byte_ns = mono_ns();
     buf_init(&lines, HEAD_BYTES_MAX);
     if (!fields_get(&a->fields, "date").p) {
-        struct slice date = edge_date(c->q);
+        struct slice date = edge_date(q);
         buf_add(&lines, date.p, date.len);
     }
     fields_write(&a->fields, &lines);
@@ -158,10 +213,47 @@ void call_head(struct call *c, struct answer *a)
      */
     struct slice text = { lines.p, a->fields.failed || lines.failed ? 0 : lines.len };
     if (a->status == 101)
-        edge_tunnel(c->q, a->reason, text);
+        edge_tunnel(q, a->reason, text);
     else
-        edge_head(c->q, a->status, a->reason, text, a->body_len);
+        edge_head(q, a->status, a->reason, text, a->body_len);
     buf_done(&lines);
+}
+
+static bool to_edge_body(void *to, const char *p, size_t len)
+{
+    return edge_body(to, p, len);
+}
+
+static void to_edge_end(void *to, struct slice trailers)
+{
+    edge_end(to, trailers);
+}
+
+static void to_edge_abort(void *to, const char *why)
+{
+    (void)why;
+    edge_abort(to);
+}
+
+static const struct call_sink edge_sink = { to_edge_head, to_edge_body, to_edge_end,
+                                            to_edge_abort };
+
+void call_head(struct call *c, struct answer *a)
+{
+    for (size_t i = c->reached; i-- > c->first;)
+        if (chain[i].answer)
+            chain[i].answer(c, a);
+    c->answered = true;
+    c->status = a->status;
+    if (c->first_byte_ns == 0)
+        c->first_byte_ns = mono_ns();
+    c->sink->head(c->to, a);
+}
+
+bool call_body(struct call *c, const char *p, size_t len)
+{
+    c->bytes_out += len;
+    return c->sink->body(c->to, p, len);
 }
 
 void call_reply(struct call *c, unsigned status, const char *fields, struct slice body)
@@ -174,12 +266,9 @@ void call_reply(struct call *c, unsigned status, const char *fields, struct slic
         if (q)
             fields_add(&a.fields, name, value);
     }
-    struct edge_request *q = c->q;
     call_head(c, &a);
-    c->bytes_out += body.len;
-    edge_body(q, body.p, body.len);
-    call_end(c, NULL);
-    edge_end(q, (struct slice){ NULL, 0 });
+    call_body(c, body.p, body.len);
+    call_done(c, (struct slice){ NULL, 0 });
 }
 
 static const struct problem_kind problems[] = {

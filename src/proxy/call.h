@@ -45,12 +45,24 @@ struct link {
 extern const struct link chain[];
 extern const size_t chain_n;
 
+/* Where an answer goes: to a client, or to the call that asked for it (call_inner()). `to` is the
+ * call's. After end() or abort() the call is gone. */
+struct call_sink {
+    void (*head)(void *to, const struct answer *a);
+    bool (*body)(void *to, const char *p, size_t len); /* false: no more until forward_writable() */
+    void (*end)(void *to, struct slice trailers);
+    void (*abort)(void *to, const char *why); /* it cannot be completed */
+};
+
 struct call {
     struct service_ctx *worker;
     struct view *view;            /* the plan under which it began */
-    struct edge_request *q;       /* NULL: the client is gone */
-    const struct http_head *head; /* the client's; until the end of done() */
-    size_t link, reached;         /* in the chain */
+    struct edge_request *q;       /* NULL: the client is gone, or it is an inner call */
+    const struct http_head *head; /* the request's; until the end of done() */
+    const struct call_sink *sink;
+    void *to;
+    struct call *outer;          /* of an inner call: the call that it is a part of, or NULL */
+    size_t first, link, reached; /* in the chain */
     uint64_t began_ns;
 
     /* from the link `id` on */
@@ -78,6 +90,7 @@ struct call {
     struct alarm deadline;
 
     /* for the log */
+    bool answered;   /* a head was sent */
     unsigned status; /* of the answer; 499: the client went away before it */
     uint64_t bytes_in, bytes_out, first_byte_ns;
     const char *why; /* what went wrong, or NULL; lives as long as the call */
@@ -88,6 +101,17 @@ struct call {
 
 /* By the edge, for each request. */
 void call_begin(struct service_ctx *w, struct edge_request *q);
+
+/* A request of the gateway's own as a part of `outer`, without a body: it passes the chain from the
+ * link `from` on ("breaker") and has the route, client and ID of `outer`. The caller fills in
+ * backend, target and request (fields), then calls call_start(). `head` is borrowed until its end:
+ * method and host count. NULL: no memory. */
+struct call *call_inner(struct call *outer, const char *from, const struct http_head *head,
+                        const struct call_sink *sink, void *to);
+/* The sink may be called before this returns. */
+void call_start(struct call *c);
+/* An inner call's answer is of no use any more: the sink is not called. */
+void call_cancel(struct call *c);
 
 /* After LINK_WAIT: go on with the next link. */
 void call_resume(struct call *c);
@@ -100,10 +124,18 @@ void call_problem(struct call *c, unsigned status, const char *detail);
 
 /* A server's head: the links' answer() look at it, then it is sent. */
 void call_head(struct call *c, struct answer *a);
-/* The call is over; its last bytes were given to the edge. `why`: NULL, or what went wrong. */
-void call_end(struct call *c, const char *why);
-/* It cannot be completed. */
+/* A piece of its body. False: no more until forward_writable(). */
+bool call_body(struct call *c, const char *p, size_t len);
+/* The answer is complete; the call is gone. */
+void call_done(struct call *c, struct slice trailers);
+/* It cannot be completed; the call is gone. */
 void call_abort(struct call *c, const char *why);
+
+/* Whether the whole request has arrived. */
+static inline bool call_body_done(const struct call *c)
+{
+    return !c->q || c->q->body_done;
+}
 
 /* Memory that lives as long as the call; a copy of the text with a NUL. NULL: none left. */
 char *call_text(struct call *c, size_t len);

@@ -133,7 +133,7 @@ static const char *fault_of(enum exchange_end end, unsigned *status)
 static void try_server(struct call *c)
 {
     struct backend *b = c->backend;
-    const struct http_head *h = &c->q->head;
+    const struct http_head *h = c->head;
     struct upstream *u = NULL;
     choose_server(c);
     if (c->server < b->n)
@@ -155,7 +155,7 @@ static void try_server(struct call *c)
         .target = c->target,
         .fields = { lines.p, lines.len },
         .body_len = h->framing == FRAMED_BY_CHUNKS ? EXCHANGE_LENGTH_UNKNOWN : (int64_t)h->body_len,
-        .repeatable = c->idempotent && c->q->body_done,
+        .repeatable = c->idempotent && call_body_done(c),
         .fresh = c->stale,
         .upgrade = h->websocket,
     };
@@ -183,7 +183,7 @@ static void on_deadline(struct alarm *a)
         exchange_cancel(c->x);
     c->x = NULL;
     leave_server(c, BREAKER_BAD);
-    if (edge_answered(c->q))
+    if (c->answered)
         call_abort(c, "the request took longer than its timeout_ms");
     else
         call_problem(c, 504, "the request took longer than its timeout_ms");
@@ -194,7 +194,7 @@ enum link_result forward_request(struct call *c)
     static const char *const idempotent[] = { "GET", "HEAD", "OPTIONS", "PUT", "DELETE" };
     const uint32_t ms = c->route->timeout_ms ? c->route->timeout_ms : c->backend->conf->timeout_ms;
     for (size_t i = 0; i < sizeof idempotent / sizeof idempotent[0]; i++)
-        c->idempotent |= slice_is(c->q->head.method, idempotent[i]);
+        c->idempotent |= slice_is(c->head->method, idempotent[i]);
     c->idempotent |= fields_get(&c->request, "idempotency-key").p != NULL;
     c->server = c->backend->n;
     if (ms && alarm_set(c->worker->loop, &c->deadline, ms, on_deadline) != 0) {
@@ -208,7 +208,7 @@ enum link_result forward_request(struct call *c)
 static void on_ready(void *user)
 {
     struct call *c = user;
-    if (c->q->body_done && !c->body_begun)
+    if (call_body_done(c) && !c->body_begun)
         return;
     if (!c->body_begun) {
         c->body_begun = true;
@@ -241,9 +241,7 @@ static void on_head(void *user, const struct exchange_answer *e)
 
 static bool on_body(void *user, const char *p, size_t len)
 {
-    struct call *c = user;
-    c->bytes_out += len;
-    return edge_body(c->q, p, len);
+    return call_body(user, p, len);
 }
 
 /* Idle connections end all the time; to notice it too late says nothing about the server. */
@@ -268,19 +266,16 @@ static bool may_repeat(const struct call *c, enum exchange_end end)
 static void on_done(void *user, enum exchange_end end, const char *why, struct slice trailers)
 {
     struct call *c = user;
-    bool answered = edge_answered(c->q);
     unsigned status;
     c->x = NULL;
     if (end == EXCHANGE_OK) {
-        struct edge_request *q = c->q;
         leave_server(c, c->outcome);
-        call_end(c, NULL);
-        edge_end(q, trailers);
+        call_done(c, trailers);
         return;
     }
     leave_server(c,
                  end == EXCHANGE_STALE || end == EXCHANGE_CLOSED ? BREAKER_UNKNOWN : BREAKER_BAD);
-    if (answered) {
+    if (c->answered) {
         char *text = call_text(c, strlen(why));
         call_abort(c, text ? strcpy(text, why) : "the answer broke off");
     } else if (repeat_stale(c, end) || (may_repeat(c, end) && budget_takes(c->backend))) {

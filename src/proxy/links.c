@@ -58,7 +58,7 @@ static bool parse_address(struct slice text, struct sockaddr_storage *sa,
 /* The client is the last address in X-Forwarded-For that no trusted proxy has. */
 static void find_client(struct call *c)
 {
-    const struct http_head *h = &c->q->head;
+    const struct http_head *h = c->head;
     for (size_t i = h->headers; i-- > 0;) {
         struct slice v = h->header[i].value;
         if (!http_word_is(h->header[i].name, "x-forwarded-for"))
@@ -98,7 +98,7 @@ enum link_result id_request(struct call *c)
     c->trusted = plan_trusts(c->view->plan, (struct sockaddr *)&sa);
     if (c->trusted)
         find_client(c);
-    struct slice given = c->trusted ? http_head_value(&c->q->head, "x-request-id")
+    struct slice given = c->trusted ? http_head_value(c->head, "x-request-id")
                                     : (struct slice){ NULL, 0 };
     if (given.p && id_ok(given)) {
         memcpy(c->id, given.p, given.len);
@@ -131,7 +131,7 @@ static enum link_result refuse(struct call *c, unsigned status, const char *why)
 static bool make_target(struct call *c)
 {
     const struct config_route *r = c->route;
-    struct slice query = c->q->head.query;
+    struct slice query = c->head->query;
     size_t to = r->rewrite ? strlen(r->rewrite) : 0, cap = c->path.len + to + 1, len = c->path.len;
     char *out = call_text(c, cap + (query.p ? 1 + query.len : 0));
     if (!out)
@@ -152,7 +152,7 @@ static bool make_target(struct call *c)
 
 enum link_result route_request(struct call *c)
 {
-    const struct http_head *h = &c->q->head;
+    const struct http_head *h = c->head;
     const struct plan *p = c->view->plan;
     const char *why = "the path cannot be read";
     bool method_is_wrong;
@@ -217,7 +217,7 @@ static void drop_claims(struct fields *f, bool trusted)
 static void add_forwarded(struct call *c)
 {
     struct fields *f = &c->request;
-    const struct http_head *h = &c->q->head;
+    const struct http_head *h = c->head;
     struct sockaddr_storage sa;
     char address[PEER_ADDRESS_BUF];
     struct buf list;
@@ -253,7 +253,7 @@ static void change(struct fields *f, const struct config_strings *remove,
 
 enum link_result transform_request(struct call *c)
 {
-    const struct http_head *h = &c->q->head;
+    const struct http_head *h = c->head;
     fields_take(&c->request, h->header, h->headers, true);
     drop_claims(&c->request, c->trusted);
     add_forwarded(c);
