@@ -42,6 +42,11 @@ void metric_value(struct metrics *m, const char *name, const char *label, const 
     buf_addf(m->out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, is, value);
 }
 
+void metric_sample(struct metrics *m, const char *name, const char *labels, double value)
+{
+    buf_addf(m->out, "%s{%s} %.15g\n", name, labels, value);
+}
+
 void metric_histogram_head(struct metrics *m, const char *name, const char *help)
 {
     buf_addf(m->out, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);

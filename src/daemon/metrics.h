@@ -23,6 +23,10 @@ void metric_head(struct metrics *m, const char *name, const char *help);
 void metric_value(struct metrics *m, const char *name, const char *label, const char *is,
                   uint64_t value);
 
+/* The same with several labels, as text: service="a",server="b". Names from a configuration may
+ * stand there if its check allows neither '"' nor backslash in them. */
+void metric_sample(struct metrics *m, const char *name, const char *labels, double value);
+
 /* A histogram in seconds, without a label or with one that tells several apart: the head once, then
  * each. */
 void metric_histogram_head(struct metrics *m, const char *name, const char *help);

@@ -22,7 +22,9 @@
 
 enum { CALL_ID_BUF = 65 };
 
+struct app;
 struct call;
+struct metrics; /* daemon/metrics.h */
 struct view;
 
 enum link_result { LINK_NEXT, LINK_WAIT, LINK_DONE };
@@ -40,6 +42,12 @@ struct link {
     enum link_result (*request)(struct call *c); /* each may be NULL */
     void (*answer)(struct call *c, struct answer *a);
     void (*done)(struct call *c);
+
+    /* For /metrics: whole families, named firn_proxy_*. For /status: members of the object
+     * links.<name>. On any thread, so counters are kept as service_ctx and backend have theirs:
+     * written by one loop and summed up here, or atomic. `p` is the plan in force. */
+    void (*metrics)(struct app *a, const struct plan *p, struct metrics *m);
+    void (*status)(struct app *a, const struct plan *p, struct buf *b);
 };
 
 extern const struct link chain[];

@@ -5,11 +5,11 @@
 #include "proxy/links.h"
 
 const struct link chain[] = {
-    { "log", NULL, NULL, log_done },
-    { "id", id_request, id_answer, NULL },
-    { "route", route_request, NULL, NULL },
-    { "transform", transform_request, transform_answer, NULL },
-    { "breaker", breaker_request, NULL, breaker_done },
-    { "forward", forward_request, NULL, forward_done },
+    { "log", .done = log_done },
+    { "id", .request = id_request, .answer = id_answer },
+    { "route", .request = route_request },
+    { "transform", .request = transform_request, .answer = transform_answer },
+    { "breaker", .request = breaker_request, .done = breaker_done },
+    { "forward", .request = forward_request, .done = forward_done },
 };
 const size_t chain_n = sizeof chain / sizeof chain[0];

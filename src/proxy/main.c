@@ -9,7 +9,7 @@
 #include "daemon/systemd.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
-#include "proxy/worker.h"
+#include "proxy/admin.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -74,8 +74,4 @@ FIRN_MUSTUSE int health_start(struct service_ctx *w,
                               struct view *v); /* instead of the checks before */
 void health_stop(struct service_ctx *w);
 
-/* admin.c: the service of the admin address. */
-void admin_http(struct service_ctx *w, const struct http_request *req, struct reply *r);
-bool admin_vital(const struct http_request *req);
-
 #endif
