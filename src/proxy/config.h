@@ -84,6 +84,11 @@ struct config {
     struct config_services services;
     struct config_routes routes;
     struct {
+        char *address, *user, *password_file; /* or NULL; address NULL: no Redis */
+        uint64_t db, timeout_ms;
+        char *prefix; /* or NULL; see struct redis_settings */
+    } redis;
+    struct {
         uint64_t connections, connections_per_address, requests;
         uint64_t header_ms, body_ms, idle_ms, write_ms, notice_ms, drain_ms;
     } limits;

@@ -5,6 +5,7 @@
  */
 #include "proxy/config.h"
 #include "id/diag.h"
+#include "proxy/redis_settings.h"
 
 #include <string.h>
 
@@ -36,6 +37,19 @@ static const struct setting settings[] = {
       .help = "services, each with its servers" },
     { "routes", SETTING_ENTRIES, SETTING_RELOAD, AT(routes), .entries = &config_routes_type,
       .help = "which requests go to which service" },
+    { "redis.address", SETTING_STRING, SETTING_RELOAD, AT(redis.address),
+      .check = redis_address_check, .preset_note = "no Redis",
+      .help = "host:port or unix:/path of the Redis that gateways share" },
+    { "redis.user", SETTING_STRING, SETTING_RELOAD, AT(redis.user),
+      .preset_note = "the default user", .help = "for AUTH" },
+    { "redis.password_file", SETTING_FILE, SETTING_RELOAD, AT(redis.password_file),
+      .help = "file with the password for AUTH, in its first line" },
+    { "redis.db", SETTING_UINT, SETTING_RELOAD, AT(redis.db), RANGE(0, 1000000), .preset = "0",
+      .help = "number of the database" },
+    { "redis.timeout_ms", SETTING_UINT, SETTING_RELOAD, AT(redis.timeout_ms), RANGE(1, 60000),
+      .preset = "100", .help = "how long a request waits for Redis before it goes on without" },
+    { "redis.prefix", SETTING_STRING, SETTING_RELOAD, AT(redis.prefix), .check = redis_prefix_check,
+      .preset_note = "nothing", .help = "what the names of all keys begin with" },
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), RANGE(1, 1000000),
       .preset = "8192", .help = "connections of clients at once" },
     { "limits.connections_per_address", SETTING_UINT, 0, AT(limits.connections_per_address),
@@ -87,6 +101,11 @@ static int config_check(const void *config, struct firn_diag *diag)
         return config_fault(&c->base, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert");
     if (c->listen.https.n > 0 && !c->tls.cert)
         return config_fault(&c->base, "listen.https", FIRN_EINVAL, diag, "needs tls.cert");
+    if (!c->redis.address && (c->redis.user || c->redis.password_file))
+        return config_fault(&c->base, c->redis.user ? "redis.user" : "redis.password_file",
+                            FIRN_EINVAL, diag, "needs redis.address");
+    if (c->redis.user && !c->redis.password_file)
+        return config_fault(&c->base, "redis.user", FIRN_EINVAL, diag, "needs redis.password_file");
     return check_routes(c, diag);
 }
 

@@ -91,6 +91,7 @@ void metrics_write(struct app *a, struct metrics *m)
            (double)atomic_load(&a->reloads));
     metric(m, "firn_proxy_reload_errors_total", "Configurations that were refused.",
            (double)atomic_load(&a->reload_errors));
+    worker_redis_metrics(a, p, m);
     for (size_t i = 0; i < chain_n; i++)
         if (chain[i].metrics)
             chain[i].metrics(a, p, m);

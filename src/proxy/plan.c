@@ -106,6 +106,7 @@ static void plan_free(struct plan *p)
     free(p->routes);
     free(p->route_backend);
     free(p->trust);
+    redis_settings_free(&p->redis);
     config_free(&p->config.base);
     free(p);
 }
@@ -131,6 +132,8 @@ int plan_new(struct config *config, const struct plan *old, struct plan **out,
         e = make_backend(&p->backends[i], &c->services.v[i], old, diag);
     for (size_t i = 0; e == 0 && i < c->trust.n; i++)
         e = ip_network_parse(c->trust.v[i], &p->trust[i]);
+    if (e == 0)
+        e = redis_settings_read(c, &p->redis, diag);
     if (e) {
         plan_free(p);
         return e;

@@ -10,6 +10,7 @@
 #include "proxy/breaker.h"
 #include "proxy/config.h"
 #include "proxy/network.h"
+#include "proxy/redis_settings.h"
 #include "proxy/retry_budget.h"
 #include "proxy/route.h"
 #include "wire/tls_context.h"
@@ -45,6 +46,7 @@ struct plan {
     const struct config_route **routes;
     size_t *route_backend; /* by the route's place in config.routes */
     struct ip_network *trust;
+    struct redis_settings redis;
     uint64_t number; /* from 1; one more with each reload */
 };
 

@@ -16,6 +16,7 @@
 #include "id/diag.h"
 #include "id/rng_take.h"
 #include "platform/assert.h"
+#include "wire/latency.h"
 #include "wire/resp.h"
 #include "wire/url.h"
 
@@ -83,7 +84,7 @@ struct redis {
     uv_check_t judge;
     uv_idle_t awake;
     int handles; /* not closed yet */
-    struct redis_stats stats;
+    struct redis_stats own_stats, *stats;
 };
 
 const char *redis_result_name(enum redis_result result)
@@ -156,7 +157,7 @@ static void finish_all(struct redis *r, enum redis_result result)
 {
     for (size_t n = r->count; n > 0 && r->count > 0; n--) {
         struct call c = pop(r);
-        r->stats.lost += c.done && result == REDIS_LOST;
+        latency__more(&r->stats->lost, c.done && result == REDIS_LOST);
         finish(c, result, NULL);
     }
 }
@@ -308,7 +309,7 @@ static void now_ready(struct redis *r)
 {
     r->state = READY;
     r->pause_ms = r->o.pause_ms;
-    r->stats.connects++;
+    latency__more(&r->stats->connects, 1);
     r->told = true;
     if (r->on_state)
         r->on_state(r->state_user, true, "connected");
@@ -320,7 +321,7 @@ static void take_reply(struct redis *r, const struct redis_reply *reply)
     const struct resp_value *v = &reply->value[0];
     const bool failed = v->type == RESP_FAILURE;
     struct call c = pop(r);
-    r->stats.errors += failed;
+    latency__more(&r->stats->errors, failed);
     if (c.handshake) {
         if (failed) {
             char why[WHY_BUF];
@@ -465,7 +466,7 @@ static void time_out(struct redis *r)
         c->late = true;
         if (r->late++ == 0)
             r->late_since_ms = late.deadline_ms;
-        r->stats.timeouts++;
+        latency__more(&r->stats->timeouts, 1);
         finish(late, REDIS_TIMEOUT, NULL);
     }
 }
@@ -511,14 +512,14 @@ int redis_call(struct redis *r, const struct slice *args, size_t n, redis_done_f
         bytes += args[i].len + 32;
     if (!redis_ready(r) || r->count + QUEUE_SPARE >= r->o.queue_max ||
         bytes > r->o.out_max - (r->out.len < r->o.out_max ? r->out.len : r->o.out_max)) {
-        r->stats.refused++;
+        latency__more(&r->stats->refused, 1);
         return FIRN_EAGAIN;
     }
     if (!buf_room(&r->out, bytes + 32)) {
         r->out.failed = false; /* nothing of it was written */
         return FIRN_ENOMEM;
     }
-    r->stats.calls++;
+    latency__more(&r->stats->calls, 1);
     queue_call(
         r, args, n,
         (struct call){ .done = done, .user = user, .deadline_ms = now_ms(r) + r->o.call_ms });
@@ -550,7 +551,7 @@ int redis_set(struct redis *r, struct slice key, struct slice value, uint32_t tt
 
 void redis_stats(const struct redis *r, struct redis_stats *out)
 {
-    *out = r->stats;
+    *out = *r->stats;
     out->queued = r->count;
 }
 
@@ -637,6 +638,7 @@ int redis_new(uv_loop_t *loop, const struct redis_opts *opts, redis_state_fn *st
     r->o = *opts;
     r->on_state = state;
     r->state_user = user;
+    r->stats = opts->stats ? opts->stats : &r->own_stats;
     defaults(&r->o);
     r->pause_ms = r->o.pause_ms;
     buf_init(&r->out, (size_t)r->o.out_max + HANDSHAKE_BYTES);

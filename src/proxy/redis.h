@@ -24,6 +24,11 @@
 
 enum { REDIS_VALUES_MAX = 16, REDIS_NAME_MAX = 107 };
 
+struct redis_stats { /* counted by the loop's thread; single fields may be read by any */
+    uint64_t calls, refused, timeouts, lost, connects, errors; /* errors: the server's */
+    uint64_t queued;                                           /* now; by redis_stats() alone */
+};
+
 struct redis_opts {                  /* zero means the default; texts are copied */
     const char *address;             /* "127.0.0.1:6379", "[::1]:6379" or "unix:/run/redis.sock" */
     const char *user;                /* NULL: the default user */
@@ -37,6 +42,7 @@ struct redis_opts {                  /* zero means the default; texts are copied
     uint32_t out_max;                /* unsent bytes; default 16 MiB */
     uint32_t reply_max;              /* bytes of one answer; default 8 MiB */
     uint32_t pause_ms, pause_max_ms; /* before it connects again; default 50 and 5,000 */
+    struct redis_stats *stats;       /* borrowed: where to count, so that it outlives the client */
 };
 
 enum redis_result {
@@ -90,10 +96,6 @@ FIRN_MUSTUSE int redis_set(struct redis *r, struct slice key, struct slice value
 /* Whether a call would be accepted now (or waits for the connection). */
 bool redis_ready(const struct redis *r);
 
-struct redis_stats {
-    uint64_t calls, refused, timeouts, lost, connects, errors; /* errors: the server's */
-    uint64_t queued;                                           /* now */
-};
 void redis_stats(const struct redis *r, struct redis_stats *out);
 
 #endif

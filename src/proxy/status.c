@@ -102,6 +102,7 @@ void status_write(struct app *a, struct buf *b)
         json_end(b, '}');
     }
     json_end(b, ']');
+    worker_redis_status(a, p, b);
     write_links(a, p, b);
     json_end(b, '}');
     buf_add(b, "\n", 1);

@@ -136,6 +136,10 @@ int worker_use(struct service_ctx *w, struct plan *p)
     }
     v->plan = plan_ref(p);
     v->refs = 1;
+    if (worker_redis_use(w, p) != 0) {
+        view_free(w, v);
+        return FIRN_ENOMEM;
+    }
     adopt(w, v, w->view);
     struct view *old = w->view;
     w->view = v;
@@ -155,6 +159,7 @@ void worker_done(struct service_ctx *w)
 {
     health_stop(w);
     edge_free(w->edge);
+    redis_close(w->redis); /* no call waits for it any more */
     view_unref(w, w->view);
     firn_assert(!w->pools, "a pool is left");
     alarm_clear(&w->log_alarm);

@@ -7,6 +7,7 @@
 
 #include "firn/ulid.h"
 #include "proxy/call.h"
+#include "proxy/redis.h"
 
 struct pool; /* of connections to one server; shared by the views that have it */
 
@@ -32,11 +33,15 @@ struct service_ctx {
     struct buf log; /* lines of the access log that are not written yet */
     struct alarm log_alarm;
     struct health *health; /* checks; on the first loop */
+    struct redis *redis;   /* NULL: none is configured */
+    char redis_why[160];   /* why it is away, or ""; under app->plan_lock */
 
     /* Counters: written by this loop, read by any thread. */
     uint64_t status[6]; /* answers by hundreds; [0]: the client went away */
     uint64_t calls;     /* now */
     struct latency latency, first_byte;
+    struct redis_stats redis_stats;
+    bool redis_up;
 };
 
 struct app { /* the process */
@@ -64,6 +69,12 @@ FIRN_MUSTUSE int worker_use(struct service_ctx *w, struct plan *p);
 struct upstream *worker_pool(struct service_ctx *w, struct view *v, size_t backend, size_t server);
 void view_unref(struct service_ctx *w, struct view *v);
 extern const struct edge_calls worker_calls;
+
+/* worker_redis.c */
+/* The connection that the plan wants, before the plan is in force: w->redis. */
+FIRN_MUSTUSE int worker_redis_use(struct service_ctx *w, const struct plan *p);
+void worker_redis_metrics(struct app *a, const struct plan *p, struct metrics *m);
+void worker_redis_status(struct app *a, const struct plan *p, struct buf *b);
 
 /* access_log.c */
 void access_log(struct call *c);

@@ -1,0 +1,35 @@
+/* Reads a small file. Tested in tests/integration/gateway_guards.py. */
+#include "proxy/text_file.h"
+#include "id/diag.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int text_file_read(const char *path, size_t max, char **out, size_t *out_len,
+                   struct firn_diag *diag)
+{
+    FILE *f = fopen(path, "re");
+    char *text = f ? malloc(max + 1) : NULL;
+    int e = !f      ? firn__diag(diag, FIRN_EIO, 0, "cannot read %.120s: %s", path, strerror(errno))
+            : !text ? firn__diag(diag, FIRN_ENOMEM, 0, "out of memory")
+                    : 0;
+    if (e == 0) {
+        size_t n = fread(text, 1, max + 1, f);
+        if (ferror(f))
+            e = firn__diag(diag, FIRN_EIO, 0, "cannot read %.120s: %s", path, strerror(errno));
+        else if (n > max)
+            e = firn__diag(diag, FIRN_ERANGE, 0, "%.120s has more than %zu bytes", path, max);
+        if (e == 0) {
+            text[n] = '\0';
+            *out = text;
+            *out_len = n;
+            text = NULL;
+        }
+    }
+    free(text);
+    if (f)
+        fclose(f);
+    return e;
+}
