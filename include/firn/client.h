@@ -85,10 +85,14 @@ struct firn_client_ask {
     uint32_t text;   /* 1: the ID as text */
     const char *key; /* NULL, or as in firn_client_next_keyed(); copied */
     void *user;      /* comes back with the answer */
+    /* NULL, or the request that the ID is for: X-Request-ID and the W3C traceparent, which the
+     * server's spans and log lines then have. For requests of their own (mode=remote or a key) over
+     * HTTP; others have no place for them. Copied. */
+    const char *request_id, *traceparent;
 };
-#define FIRN_CLIENT_ASK_INIT                          \
-    {                                                 \
-        sizeof(struct firn_client_ask), 0, NULL, NULL \
+#define FIRN_CLIENT_ASK_INIT                                      \
+    {                                                             \
+        sizeof(struct firn_client_ask), 0, NULL, NULL, NULL, NULL \
     }
 
 struct firn_client_answer {

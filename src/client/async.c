@@ -182,6 +182,24 @@ static int ready(struct core *c)
     return c->async ? 0 : async_new(c);
 }
 
+/* Takes over the names of the caller's own request; they become header lines. */
+static int name_request(const struct firn_client_ask *a, struct request *q, struct firn_diag *d)
+{
+    struct trace_parent parent;
+    struct slice id = { a->request_id, a->request_id ? strlen(a->request_id) : 0 };
+    struct slice trace = { a->traceparent, a->traceparent ? strlen(a->traceparent) : 0 };
+    if (id.p && !request_id_ok(id))
+        return firn__diag(d, FIRN_EINVAL, 0,
+                          "request_id is not 1 to 128 letters, digits and -._~:/+=@|");
+    if (trace.p && trace_parent_read(trace, &parent) != 0)
+        return firn__diag(d, FIRN_EINVAL, 0, "traceparent is not in the form of W3C Trace Context");
+    if (id.p)
+        memcpy(q->id, id.p, id.len + 1);
+    if (trace.p)
+        trace_parent_write(&parent, q->traceparent);
+    return 0;
+}
+
 /* --- the public calls --- */
 
 int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
@@ -201,6 +219,8 @@ int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
     r = handle_core(f, &c, d);
     if (r == 0)
         r = handle_request(f, a.text ? REQUEST_TEXT : REQUEST_NUMBERS, 1, a.key, &q, d);
+    if (r == 0)
+        r = name_request(&a, &q, d);
     if (r)
         return r;
     pthread_mutex_lock(&c->mutex);

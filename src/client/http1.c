@@ -54,6 +54,10 @@ size_t http1_write(const struct client_opts *o, const struct server_name *to,
     text_addf(&w, "Host: %s\r\n", host_port_write(to->host, to->port, host));
     if (o->token[0])
         text_addf(&w, "Authorization: Bearer %s\r\n", o->token);
+    if (q->id[0])
+        text_addf(&w, "X-Request-ID: %s\r\n", q->id);
+    if (q->traceparent[0])
+        text_addf(&w, "traceparent: %s\r\n", q->traceparent);
     text_addf(&w, "\r\n%s", q->kind == REQUEST_POST ? q->body : "");
     return w.truncated ? 0 : w.len;
 }

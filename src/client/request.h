@@ -6,6 +6,7 @@
 #include "client/runs.h"
 #include "client/url.h"
 #include "firn/client.h"
+#include "wire/trace.h"
 
 enum {
     KEY_MAX = 255,
@@ -25,8 +26,9 @@ enum request_kind {
 struct request {
     enum request_kind kind;
     uint64_t n;
-    char key[KEY_MAX + 1];               /* "": none */
-    char path[PATH_BUF], body[BODY_BUF]; /* REQUEST_GET and below */
+    char key[KEY_MAX + 1];                                            /* "": none */
+    char path[PATH_BUF], body[BODY_BUF];                              /* REQUEST_GET and below */
+    char id[REQUEST_ID_BYTES_MAX + 1], traceparent[TRACE_PARENT_BUF]; /* of the caller; "": none */
 };
 
 /* These go over HTTP even with proto=resp: every port of firnd speaks both. */

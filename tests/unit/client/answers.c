@@ -55,6 +55,14 @@ T_TEST(http_questions)
     T_OK(strstr(out, "POST /v1/sequences/orders/next HTTP/1.1\r\n"), "%s", out);
     T_OK(strstr(out, "Idempotency-Key: k1\r\n") && strstr(out, "Host: [::1]:5\r\n"));
     T_EQ(http1_write(&o, &o.server[0], &keyed, out, 40), 0);
+    T_OK(!strstr(out, "X-Request-ID") && !strstr(out, "traceparent"));
+    struct request named = one;
+    strcpy(named.id, "req-17");
+    strcpy(named.traceparent, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    n = http1_write(&o, &o.server[0], &named, out, sizeof out);
+    T_OK(strstr(out, "X-Request-ID: req-17\r\n"), "%s", out);
+    T_OK(strstr(out, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"));
+    T_STR(out + n - 4, "\r\n\r\n");
 }
 
 T_TEST(http_answers)
