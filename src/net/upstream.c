@@ -1,7 +1,12 @@
 /*
  * Pools of connections to servers, and the exchanges on them. A connection has at most one
- * exchange; while it is idle it is read, so that the server's end is noticed, and any byte that
- * comes then closes it. Tested in tests/unit/net/proxy.c.
+ * exchange, or a queue of them with pipelining; while it is idle it is read, so that the server's
+ * end is noticed, and any byte that comes then closes it.
+ *
+ * A queue is begun on an idle or a new connection, grows while its first request is not sent
+ * (`filling`), and only shrinks afterwards: from the front as answers come, or from the back when
+ * the one in front stops them (orphan()). Its exchanges then wait, with those that wait for a
+ * connection, to be told by pump(). Tested in tests/unit/net/proxy.c, upstream_pipeline.c.
  */
 #include "net/upstream.h"
 #include "net/stream.h"
@@ -16,14 +21,17 @@
 enum {
     INTERIM_MAX = 16,           /* 1xx before an answer: a server that sends more is broken */
     HEAD_BYTES_MAX = 64 * 1024, /* of a request, with what the proxy adds */
+    DROP_BYTES_MAX = 64 * 1024, /* of an answer that nobody wants, to keep those behind it */
+    REST_MS = 1000,             /* without pipelining, after a server closed it early */
 };
 
 struct line { /* a connection */
     struct stream *stream;
     struct upstream *pool;
-    struct exchange *x; /* NULL: idle */
+    struct exchange *x, **last; /* in order; NULL: idle */
+    uint32_t n;                 /* exchanges */
     bool connected, idle;
-    bool busy, dead; /* in on_input(), after which it is freed */
+    bool busy, dead; /* in a callback of its stream, after which it is freed */
     uint32_t served;
     struct line *next, **prev; /* in pool->lines or pool->idle */
 };
@@ -41,9 +49,14 @@ struct exchange {
     bool heard;    /* a byte of the answer came */
     bool answered; /* head() was called */
     bool paused, keep, tunnel, throttled;
+    bool pipes;            /* may share a connection */
+    bool dropped;          /* cancelled, but its answer has to be read */
+    bool orphan;           /* waits to be told `end` */
+    enum exchange_end end; /* with orphan */
+    size_t dropped_bytes;
     unsigned interim;
     struct http_body in;
-    struct exchange *next, **prev; /* in pool->waiting */
+    struct exchange *next, **prev; /* in pool->waiting or line->x */
 };
 
 struct upstream {
@@ -52,7 +65,9 @@ struct upstream {
     struct sockaddr_storage to;
     char host[HOST_BYTES_MAX + 1];
     struct line *lines, *idle; /* idle: the last used first */
-    struct exchange *waiting, **waiting_last;
+    struct line *filling;      /* or NULL: takes further requests, none of its own is sent */
+    uint64_t rest_until_ms;    /* no pipelining before */
+    struct exchange *waiting, **waiting_last; /* orphans first */
     struct upstream_stats stats;
     bool freeing;
     unsigned depth; /* in callbacks of its streams: it is freed when the last one returns */
@@ -89,6 +104,8 @@ static void line_unlink(struct line *c)
 static void line_close(struct line *c)
 {
     firn_assert(!c->x);
+    if (c->pool->filling == c)
+        c->pool->filling = NULL;
     line_unlink(c);
     stat_add(&c->pool->stats.conns, (uint64_t)-1);
     stream_close(c->stream);
@@ -116,17 +133,22 @@ static void line_deadline(struct line *c)
     stream_deadline(c->stream, ms);
 }
 
+/* From the list that it is on. */
 static void exchange_unlink(struct exchange *x)
 {
     struct upstream *u = x->pool;
-    if (x->line)
-        return;
+    struct line *c = x->line;
     *x->prev = x->next;
     if (x->next)
         x->next->prev = x->prev;
+    else if (c)
+        c->last = x->prev;
     else
         u->waiting_last = x->prev;
-    stat_add(&u->stats.waiting, (uint64_t)-1);
+    if (c)
+        c->n--;
+    x->line = NULL;
+    stat_add(c ? &u->stats.in_flight : &u->stats.waiting, (uint64_t)-1);
 }
 
 static void exchange_free(struct exchange *x)
@@ -135,26 +157,60 @@ static void exchange_free(struct exchange *x)
     free(x);
 }
 
+/* Whether an exchange of the connection still has an owner. */
+static bool wanted(const struct line *c)
+{
+    const struct exchange *x = c->x;
+    while (x && x->dropped)
+        x = x->next;
+    return x != NULL;
+}
+
+/* Those behind `x`, or with NULL all, are not answered on this connection. pump() tells them. */
+static void orphan(struct line *c, struct exchange *x)
+{
+    struct upstream *u = c->pool;
+    while (c->last != (x ? &x->next : &c->x)) {
+        struct exchange *o = (struct exchange *)((char *)c->last - offsetof(struct exchange, next));
+        exchange_unlink(o);
+        if (o->dropped) {
+            exchange_free(o);
+            continue;
+        }
+        o->orphan = true;
+        o->end = c->connected ? EXCHANGE_STALE : EXCHANGE_NO_CONNECT;
+        o->next = u->waiting;
+        o->prev = &u->waiting;
+        if (o->next)
+            o->next->prev = &o->next;
+        else
+            u->waiting_last = &o->next;
+        u->waiting = o;
+        stat_add(&u->stats.waiting, 1);
+    }
+}
+
 /* Takes the exchange off its connection, which is used again or closed. */
 static void detach(struct exchange *x, bool reuse)
 {
     struct line *c = x->line;
     struct upstream *u = x->pool;
-    if (!c) {
-        exchange_unlink(x);
+    exchange_unlink(x);
+    if (!c)
         return;
-    }
-    x->line = NULL;
-    c->x = NULL;
-    stat_add(&u->stats.in_flight, (uint64_t)-1);
     if (!reuse) {
+        if (wanted(c) && c->x->sent && c->served < u->opts.pipeline)
+            u->rest_until_ms = loop_now_ms(u->loop) + REST_MS;
+        orphan(c, NULL);
         line_close(c);
         return;
     }
     c->served++;
-    c->idle = true;
-    line_unlink(c);
-    line_link(c, &u->idle);
+    if (!c->x) {
+        c->idle = true;
+        line_unlink(c);
+        line_link(c, &u->idle);
+    }
     stream_resume(c->stream);
     line_deadline(c);
 }
@@ -184,9 +240,17 @@ static void fail(struct exchange *x, enum exchange_end end, const char *why)
 static void attach(struct exchange *x, struct line *c)
 {
     struct upstream *u = x->pool;
-    firn_assert(!c->x && !x->line);
-    c->x = x;
+    firn_assert(!x->line && (!c->x || (x->pipes && u->filling == c)));
+    x->next = NULL;
+    x->prev = c->last;
+    *c->last = x;
+    c->last = &x->next;
+    c->n++;
     c->idle = false;
+    if (c->n > 1)
+        stat_add(&u->stats.pipelined, 1);
+    if (c->n == u->opts.pipeline && u->filling == c)
+        u->filling = NULL;
     if (c->connected)
         stream_deadline(c->stream, 0); /* the idle one: a timer comes before the head is sent */
     x->line = c;
@@ -209,6 +273,7 @@ static void send_head(struct exchange *x)
 static size_t take_head(struct line *c, struct exchange *x, const char *p, size_t len)
 {
     static struct slice none = { NULL, 0 };
+    struct upstream *u = c->pool;
     struct http_response r;
     size_t at = 0;
     for (;;) {
@@ -254,16 +319,24 @@ static size_t take_head(struct line *c, struct exchange *x, const char *p, size_
     if (x->tunnel)
         x->ended = false;
     x->calls->head(x->user, &a);
-    if (c->x == x && x->in.done)
-        finish(x, EXCHANGE_OK, "", x->keep && x->ended && at == len, none);
-    else if (c->x == x)
-        line_deadline(c);
+    if (c->x != x)
+        return at;
+    if (!x->keep)
+        orphan(c, x);
+    if (x->in.done) {
+        finish(x, EXCHANGE_OK, "", x->keep && x->ended && (at == len || x->next), none);
+        return at;
+    }
+    line_deadline(c);
+    pump(u);
     return at;
 }
 
-static size_t take_input(struct line *c, const char *p, size_t len)
+/* Bytes of the answer to c->x. Returns how many were used; c->x is another one when it is whole. */
+static size_t take_answer(struct line *c, const char *p, size_t len)
 {
     struct exchange *x = c->x;
+    struct upstream *u = c->pool;
     size_t at = 0;
     if (!x) { /* bytes that answer nothing */
         stream_fail(c->stream, "bytes behind the answer");
@@ -276,9 +349,7 @@ static size_t take_input(struct line *c, const char *p, size_t len)
     x->heard = true;
     if (!x->answered) {
         at = take_head(c, x, p, len);
-        if (c->x != x)
-            return len;
-        if (!x->answered)
+        if (c->x != x || !x->answered)
             return at;
     }
     while (at < len && !x->paused) {
@@ -295,16 +366,43 @@ static size_t take_input(struct line *c, const char *p, size_t len)
             bool more = x->calls->body(x->user, data.p, data.len);
             if (c->x != x) /* it was cancelled */
                 return len;
-            x->paused = !more;
+            x->paused = !more && !x->dropped;
+            if (x->dropped_bytes > DROP_BYTES_MAX) {
+                fail(x, EXCHANGE_BROKEN, "");
+                return len;
+            }
         }
-        if (x->in.done) { /* bytes behind the answer are nobody's */
-            finish(x, EXCHANGE_OK, "", x->keep && x->ended && at == len, x->in.trailers);
-            return len;
+        if (x->in.done) { /* bytes behind the last answer are nobody's */
+            finish(x, EXCHANGE_OK, "", x->keep && x->ended && (at == len || x->next),
+                   x->in.trailers);
+            return at;
         }
     }
-    if (x->paused)
+    if (x->paused) {
         stream_pause(c->stream);
+        if (x->next) { /* they do not wait for a slow reader */
+            x->keep = false;
+            orphan(c, x);
+            pump(u);
+        }
+    }
     line_deadline(c);
+    return at;
+}
+
+/* One answer after another. */
+static size_t take_input(struct line *c, const char *p, size_t len)
+{
+    size_t at = 0;
+    while (at < len) {
+        const struct exchange *x = c->x;
+        size_t used = take_answer(c, p + at, len - at);
+        at += used;
+        if (c->dead)
+            return len;
+        if (used == 0 || c->x == x || !c->x)
+            break;
+    }
     return at;
 }
 
@@ -327,9 +425,21 @@ static void on_connected(void *user)
     struct line *c = user;
     struct upstream *u = c->pool;
     u->depth++;
+    c->busy = true;
     c->connected = true;
-    if (c->x && !c->x->sent)
-        send_head(c->x);
+    if (u->filling == c)
+        u->filling = NULL;
+    for (;;) {
+        struct exchange *x = c->x;
+        while (x && x->sent)
+            x = x->next;
+        if (!x)
+            break;
+        send_head(x); /* any of them may be cancelled in it */
+    }
+    c->busy = false;
+    if (c->dead)
+        free(c);
     leave(u);
 }
 
@@ -403,6 +513,7 @@ static struct line *line_new(struct upstream *u)
     if (!c)
         return NULL;
     c->pool = u;
+    c->last = &c->x;
     c->stream = stream_connect(u->loop, (struct sockaddr *)&u->to, u->opts.tls,
                                u->opts.server_name ? u->opts.server_name : u->host, &line_calls, c);
     if (!c->stream) {
@@ -416,20 +527,29 @@ static struct line *line_new(struct upstream *u)
     return c;
 }
 
-/* A connection for the exchange: an idle one, a new one, or NULL. */
-static struct line *line_for(struct upstream *u, bool repeatable, bool fresh)
+/* A connection for the exchange: one that takes more, an idle one, a new one, or NULL. */
+static struct line *line_for(struct upstream *u, const struct exchange *x, bool repeatable)
 {
-    while (u->idle && !fresh) {
-        struct line *c = u->idle;
+    bool pipes = x->pipes && loop_now_ms(u->loop) >= u->rest_until_ms;
+    struct line *c = NULL;
+    if (pipes && u->filling)
+        return u->filling;
+    while (!c && u->idle && !x->fresh) {
+        c = u->idle;
         line_unlink(c);
         line_link(c, &u->lines);
-        if (repeatable || !stream_gone(c->stream))
-            return c;
-        line_close(c);
+        if (!repeatable && stream_gone(c->stream)) {
+            line_close(c);
+            c = NULL;
+        }
     }
-    if (fresh && u->stats.conns >= u->opts.conns_max && u->idle)
+    if (x->fresh && u->stats.conns >= u->opts.conns_max && u->idle)
         line_close(u->idle); /* makes room */
-    return u->stats.conns < u->opts.conns_max ? line_new(u) : NULL;
+    if (!c && u->stats.conns < u->opts.conns_max)
+        c = line_new(u);
+    if (c && pipes)
+        u->filling = c;
+    return c;
 }
 
 /* Those that wait, as long as there are connections. */
@@ -437,7 +557,14 @@ static void pump(struct upstream *u)
 {
     while (u->waiting && !u->freeing) {
         struct exchange *x = u->waiting;
-        struct line *c = line_for(u, false, x->fresh);
+        if (x->orphan) {
+            exchange_unlink(x);
+            x->calls->done(x->user, x->end, "an answer before it on its connection failed",
+                           (struct slice){ NULL, 0 });
+            exchange_free(x);
+            continue;
+        }
+        struct line *c = line_for(u, x, x->pipes);
         if (!c)
             return;
         exchange_unlink(x);
@@ -483,6 +610,7 @@ int exchange_begin(struct upstream *u, const struct exchange_request *req,
     x->ended = req->body_len == 0;
     x->upgrade = req->upgrade;
     x->fresh = req->fresh;
+    x->pipes = u->opts.pipeline > 1 && req->repeatable && x->ended && !x->upgrade && !x->fresh;
     buf_init(&x->head, HEAD_BYTES_MAX);
     struct buf *b = &x->head;
     buf_add(b, req->method.p, req->method.len);
@@ -505,7 +633,7 @@ int exchange_begin(struct upstream *u, const struct exchange_request *req,
         return FIRN_ENOMEM;
     }
     stat_add(&u->stats.requests, 1);
-    struct line *c = u->waiting ? NULL : line_for(u, req->repeatable, req->fresh);
+    struct line *c = u->waiting ? NULL : line_for(u, x, req->repeatable);
     if (c) {
         *out = x;
         attach(x, c);
@@ -570,12 +698,53 @@ void exchange_resume(struct exchange *x)
     line_deadline(x->line);
 }
 
+/* What its owner gave up while others wait behind it is read and forgotten. */
+static void drop_ready(void *user)
+{
+    (void)user;
+}
+
+static void drop_head(void *user, const struct exchange_answer *a)
+{
+    (void)user;
+    (void)a;
+}
+
+static bool drop_body(void *user, const char *p, size_t len)
+{
+    struct exchange *x = user;
+    (void)p;
+    x->dropped_bytes += len;
+    return true;
+}
+
+static void drop_done(void *user, enum exchange_end end, const char *why, struct slice trailers)
+{
+    (void)user;
+    (void)end;
+    (void)why;
+    (void)trailers;
+}
+
+static const struct exchange_calls drop = { drop_ready, drop_head, drop_body, drop_done };
+
 void exchange_cancel(struct exchange *x)
 {
     struct upstream *u = x->pool;
-    detach(x, false);
-    exchange_free(x);
-    pump(u);
+    struct line *c = x->line;
+    x->dropped = true;
+    if (!c || !wanted(c)) {
+        detach(x, false);
+        exchange_free(x);
+        pump(u);
+    } else if (!x->sent) {
+        exchange_unlink(x);
+        exchange_free(x);
+    } else {
+        x->calls = &drop;
+        x->user = x;
+        exchange_resume(x);
+    }
 }
 
 static void default_to(uint32_t *v, uint32_t preset)
@@ -614,6 +783,7 @@ int upstream_new(struct loop *loop, const char *address, const struct upstream_o
         return FIRN_ENOMEM;
     }
     default_to(&u->opts.conns_max, 256);
+    default_to(&u->opts.pipeline, 1);
     default_to(&u->opts.waiting_max, 1024);
     default_to(&u->opts.connect_ms, 1000);
     default_to(&u->opts.head_ms, 60 * 1000);
@@ -628,13 +798,13 @@ void upstream_free(struct upstream *u)
     if (!u || u->freeing)
         return;
     u->freeing = true;
-    while (u->waiting)
-        fail(u->waiting, EXCHANGE_CLOSED, "the pool ends");
     while (u->lines)
         if (u->lines->x)
             fail(u->lines->x, EXCHANGE_CLOSED, "the pool ends");
         else
             line_close(u->lines);
+    while (u->waiting)
+        fail(u->waiting, EXCHANGE_CLOSED, "the pool ends");
     while (u->idle)
         line_close(u->idle);
     u->depth++;

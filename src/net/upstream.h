@@ -21,6 +21,14 @@
  * closes the connection, so that nothing can be smuggled from one exchange into the next. Interim
  * answers (1xx) are passed over; 101 only answers a request to upgrade. A connection is used again
  * only when request and answer were complete, in that order.
+ *
+ * Pipelining (upstream_opts.pipeline): requests of one turn of the loop that have no body and are
+ * repeatable leave on one connection with one write, and answers are matched in order. A request is
+ * put behind another one only before that one is sent, so that nobody joins a queue that already
+ * waits. When the connection breaks, when an answer says that it ends, times out, or has to wait
+ * for its reader, the exchanges behind it end with EXCHANGE_STALE at once: they are repeatable, and
+ * `fresh` sends each on a connection of its own. head_ms counts from the end of the answer before.
+ * A server that frames its answers wrongly mixes them up: only for servers that are trusted.
  */
 #ifndef FIRN_NET_UPSTREAM_H
 #define FIRN_NET_UPSTREAM_H
@@ -40,6 +48,7 @@ struct upstream_opts {       /* zero means the default */
     uint32_t head_ms;        /* from the end of the request to the answer's head; default 60,000 */
     uint32_t body_ms;        /* between two pieces of a body, either way; default 30,000 */
     uint32_t idle_ms;        /* before an unused connection is closed; default 30,000 */
+    uint32_t pipeline;       /* requests on one connection at a time; default 1 */
     struct tls_context *tls; /* borrowed; NULL: plaintext */
     const char *server_name; /* checked against the certificate; copied. NULL: the address */
 };
@@ -48,6 +57,7 @@ struct upstream_opts {       /* zero means the default */
 struct upstream_stats {
     uint64_t conns, in_flight, waiting; /* now */
     uint64_t connects, connect_errors, requests, reused, bad_answers, timeouts;
+    uint64_t pipelined; /* requests that were put behind another one on its connection */
 };
 
 /* `address` is "host:port" or "[v6]:port"; names are looked up by the caller, so this is an IP
@@ -82,7 +92,8 @@ struct exchange_answer {              /* borrowed until head() returns */
 enum exchange_end {
     EXCHANGE_OK,         /* the whole answer was delivered */
     EXCHANGE_NO_CONNECT, /* nothing was sent: another server may be tried */
-    EXCHANGE_STALE,      /* a connection that was idle before ended without a byte of an answer */
+    EXCHANGE_STALE,      /* a connection that was idle before ended without a byte of an answer,
+                          * or, pipelined, an answer before this one stopped those behind it */
     EXCHANGE_BROKEN,     /* it ended later: the request may have had its effect */
     EXCHANGE_TIMEOUT,    /* the same, by a deadline */
     EXCHANGE_BAD_ANSWER, /* bytes that are no HTTP/1.1 answer */

@@ -39,6 +39,7 @@ struct config_service {
     char *host; /* the Host that servers get; NULL: the client's */
     uint32_t connect_ms, first_byte_ms, timeout_ms, idle_ms;
     uint32_t connections, retries;
+    uint32_t pipeline;              /* requests on one connection at a time; 1: no pipelining */
     int balance;                    /* enum config_balance */
     char *hash_by;                  /* "address", "path", or the lower-case name of a header */
     uint32_t eject_after, eject_ms; /* failures in a row; for how long */

@@ -145,6 +145,7 @@ static const struct entry_key keys[] = {
     { "timeout_ms", &entry_u32, AT(timeout_ms), 0, DAY, 0 },
     { "idle_ms", &entry_u32, AT(idle_ms), 1, HOUR, 30000 },
     { "connections", &entry_u32, AT(connections), 1, 100000, 256 },
+    { "pipeline", &entry_u32, AT(pipeline), 1, 64, 1 },
     { "retries", &entry_u32, AT(retries), 0, 10, 1 },
     { "eject_after", &entry_u32, AT(eject_after), 0, 1000, 5 },
     { "eject_ms", &entry_u32, AT(eject_ms), 1, HOUR, 10000 },

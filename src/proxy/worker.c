@@ -63,6 +63,7 @@ static struct upstream_opts opts_of(const struct backend *b)
                                    .connect_ms = s->connect_ms,
                                    .head_ms = s->first_byte_ms,
                                    .idle_ms = s->idle_ms,
+                                   .pipeline = s->pipeline,
                                    .tls = b->tls,
                                    .server_name = s->server_name };
 }
@@ -70,7 +71,8 @@ static struct upstream_opts opts_of(const struct backend *b)
 static bool same_opts(const struct upstream_opts *a, const struct upstream_opts *b)
 {
     return a->conns_max == b->conns_max && a->connect_ms == b->connect_ms &&
-           a->head_ms == b->head_ms && a->idle_ms == b->idle_ms && !a->tls && !b->tls;
+           a->head_ms == b->head_ms && a->idle_ms == b->idle_ms && a->pipeline == b->pipeline &&
+           !a->tls && !b->tls;
 }
 
 /* Connections to a server outlive a reload that does not concern them; with TLS they are made anew,
