@@ -163,8 +163,9 @@ static int size_line(struct walk *w, uint64_t max, uint64_t *size)
     const char *q = w->q, *from = q, *end = w->end;
     uint64_t v = 0;
     for (; q < end && hex_digit(*q) >= 0; q++) {
+        bool over = v > UINT64_MAX >> 4; /* 17 digits must not come round to a small number */
         v = v << 4 | (unsigned)hex_digit(*q);
-        if (v > max)
+        if (over || v > max)
             return refuse(w, HTTP_CHUNK_LONG, "the body is too long");
     }
     if (q == end && q - from < HTTP_CHUNK_LINE_BYTES_MAX)

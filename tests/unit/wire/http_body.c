@@ -90,6 +90,8 @@ T_TEST(body_chunks_refused)
         "1;\r\na\r\n",
         "1;a=\"\n\r\na",
         "ffffffffffffffff\r\n",
+        "10000000000000001\r\na\r\n",
+        "0000000010000000000000000\r\n\r\n",
         "0\r\nContent-Length: 5\r\n\r\n",
         "0\r\n a: b\r\n\r\n",
         "0\r\nTransfer-Encoding: chunked\r\n\r\n",
