@@ -198,9 +198,13 @@ static void request_broken(struct client *c, unsigned status, const char *why)
         c->state = PASSING; /* gone() may not act on it any more */
         c->edge->calls->gone(c->edge->ctx, &q->pub, why);
     }
+    if (answered && !told) { /* the answer is complete; it must not be lost with the rest */
+        client_linger(c);
+        return;
+    }
     stat_add(&c->edge->stats.aborted, answered || !status);
     if (answered || !status)
-        client_close(c, answered && told);
+        client_close(c, answered);
     else
         client_refuse(c, status, why);
 }
@@ -303,10 +307,12 @@ static ssize_t take_body(struct client *c, const char *p, size_t len)
         }
         return n;
     }
+    bool more = data.len == 0 || e->calls->body(e->ctx, &q->pub, data.p, data.len);
+    if (c->q != q || c->state != IN_HAND) /* the owner has answered or aborted meanwhile */
+        return n;
     if (data.len > 0)
-        q->paused = !e->calls->body(e->ctx, &q->pub, data.p, data.len);
-    /* The owner may have answered or aborted meanwhile. */
-    if (c->q == q && c->state == IN_HAND && q->in.done && !q->end_told) {
+        q->paused = !more;
+    if (q->in.done && !q->end_told) {
         q->end_told = true;
         e->calls->body_end(e->ctx, &q->pub);
     }
@@ -336,7 +342,9 @@ static size_t on_input(void *user, const char *p, size_t len)
         } else if (c->state == PASSING) {
             n = take_body(c, p + at, len - at);
         } else if (c->q->tunnel) {
-            c->q->paused = !e->calls->body(e->ctx, &c->q->pub, p + at, len - at);
+            bool more = e->calls->body(e->ctx, &c->q->pub, p + at, len - at);
+            if (c->state == IN_HAND)
+                c->q->paused = !more;
             n = (ssize_t)(len - at);
         } else if (!c->q->wanted || c->q->paused || c->q->pub.body_done) {
             stream_pause(s);
