@@ -4,6 +4,7 @@
  * tests/integration/gateway.py.
  */
 #include "platform/mono.h"
+#include "proxy/tracing.h"
 #include "proxy/worker.h"
 #include "wire/json_write.h"
 
@@ -66,6 +67,8 @@ void access_log(struct call *c)
     ms(b, "ms", now - c->began_ns);
     if (c->first_byte_ns)
         ms(b, "first_byte_ms", c->first_byte_ns - c->began_ns);
+    if (c->trace)
+        json_text(b, "trace", trace_id_of(c));
     if (c->why)
         json_text(b, "error", c->why);
     json_end(b, '}');

@@ -24,6 +24,8 @@ enum { CALL_ID_BUF = 65 };
 
 struct app;
 struct call;
+struct call_trace;
+struct call_try;
 struct metrics; /* daemon/metrics.h */
 struct view;
 
@@ -96,6 +98,8 @@ struct call {
     uint64_t tried;
     unsigned tries;
     struct alarm deadline;
+    struct call_trace *trace; /* proxy/tracing.h; NULL: none */
+    struct call_try *attempt;
 
     /* for the log */
     bool answered;   /* a head was sent */

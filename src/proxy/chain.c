@@ -3,10 +3,13 @@
  */
 #include "proxy/forward.h"
 #include "proxy/links.h"
+#include "proxy/tracing.h"
 
 const struct link chain[] = {
     { "log", .done = log_done },
     { "id", .request = id_request, .answer = id_answer },
+    { "trace", .request = trace_request, .answer = trace_answer, .done = trace_done,
+      .metrics = trace_metrics, .status = trace_status },
     { "route", .request = route_request },
     { "transform", .request = transform_request, .answer = transform_answer },
     { "breaker", .request = breaker_request, .done = breaker_done },

@@ -8,9 +8,16 @@
 #include "daemon/config.h"
 #include "wire/buf.h"
 
-enum { CONFIG_FIELDS_MAX = 32, CONFIG_SERVERS_MAX = 64, CONFIG_METHOD_MAX = 24 };
+enum {
+    CONFIG_FIELDS_MAX = 32,
+    CONFIG_SERVERS_MAX = 64,
+    CONFIG_METHOD_MAX = 24,
+    CONFIG_SERVICE_MAX = 63
+};
 
 enum config_balance { CONFIG_ROUND_ROBIN, CONFIG_LEAST, CONFIG_HASH };
+
+enum config_traces { CONFIG_TRACES_ALL, CONFIG_TRACES_TRUSTED }; /* of clients */
 
 struct config_field { /* "Name: value" */
     char *name, *value;
@@ -93,6 +100,13 @@ struct config {
         uint64_t connections, connections_per_address, requests;
         uint64_t header_ms, body_ms, idle_ms, write_ms, notice_ms, drain_ms;
     } limits;
+    struct {
+        char *endpoint; /* of the collector, or NULL: no spans */
+        char *sample;   /* 0 to 1: span_sample_read() */
+        char *service, *tls_ca;
+        uint64_t queue, timeout_ms;
+        int incoming; /* enum config_traces */
+    } tracing;
     struct {
         int level, format; /* of daemon/log.h */
         bool access;

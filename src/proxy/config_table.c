@@ -4,6 +4,8 @@
  * tests/unit/proxy/config.c.
  */
 #include "proxy/config.h"
+#include "daemon/span_export.h"
+#include "daemon/span_sample.h"
 #include "id/diag.h"
 #include "proxy/redis_settings.h"
 
@@ -12,6 +14,15 @@
 #define AT(field)   .offset = offsetof(struct config, field)
 #define RANGE(a, b) .min = (a), .max = (b)
 #define HOUR_MS     (UINT64_C(3600) * 1000)
+
+static int check_service(const char *value, struct firn_diag *why)
+{
+    char text[CONFIG_SHOWN_BUF];
+    return strlen(value) <= CONFIG_SERVICE_MAX
+               ? 0
+               : firn__diag(why, FIRN_ERANGE, 0, "'%s' is too long a name; give up to %d bytes",
+                            config_shown(value, text), CONFIG_SERVICE_MAX);
+}
 
 static const struct setting settings[] = {
     { "listen.http", SETTING_ADDRS, 0, AT(listen.http), .preset = "127.0.0.1:8080",
@@ -74,7 +85,36 @@ static const struct setting settings[] = {
       .choices = "text|json", .help = "of the same" },
     { "log.access", SETTING_BOOL, SETTING_RELOAD, AT(log.access), .preset = "true",
       .help = "one line of JSON on stdout for each request" },
+    { "tracing.endpoint", SETTING_STRING, 0, AT(tracing.endpoint), .check = span_export_check,
+      .help = "collector that spans are sent to (OTLP over HTTP), such as http://127.0.0.1:4318" },
+    { "tracing.sample", SETTING_STRING, SETTING_RELOAD, AT(tracing.sample), .preset = "0",
+      .check = span_sample_check,
+      .help = "share of the requests without a traceparent whose spans are recorded: 0 to 1" },
+    { "tracing.incoming", SETTING_CHOICE, SETTING_RELOAD, AT(tracing.incoming), .preset = "all",
+      .choices = "all|trusted",
+      .help = "whose traceparent is honoured: every client's, or that of networks in trust" },
+    { "tracing.service", SETTING_STRING, 0, AT(tracing.service), .preset = "firn-proxy",
+      .check = check_service, .help = "service.name of the spans" },
+    { "tracing.queue", SETTING_UINT, 0, AT(tracing.queue), RANGE(16, 1000000), .preset = "2048",
+      .help = "spans that may wait for the collector, about 2 KiB each; more are dropped" },
+    { "tracing.timeout_ms", SETTING_UINT, 0, AT(tracing.timeout_ms), RANGE(10, 60000),
+      .preset = "3000",
+      .help = "for one request to the collector, and for the last spans when the gateway stops" },
+    { "tracing.tls_ca", SETTING_FILE, 0, AT(tracing.tls_ca),
+      .help = "PEM file: the CA of a collector with https; otherwise the system's are trusted" },
 };
+
+static int check_tracing(const struct config *c, struct firn_diag *diag)
+{
+    bool https = c->tracing.endpoint && strncmp(c->tracing.endpoint, "https:", 6) == 0;
+    if (!c->tracing.endpoint && span_sample_read(c->tracing.sample) > 0)
+        return config_fault(&c->base, "tracing.sample", FIRN_EINVAL, diag,
+                            "needs tracing.endpoint too, the collector that spans are sent to");
+    if (c->tracing.tls_ca && !https)
+        return config_fault(&c->base, "tracing.tls_ca", FIRN_EINVAL, diag,
+                            "needs an https:// URL in tracing.endpoint");
+    return 0;
+}
 
 static int check_routes(const struct config *c, struct firn_diag *diag)
 {
@@ -106,7 +146,8 @@ static int config_check(const void *config, struct firn_diag *diag)
                             FIRN_EINVAL, diag, "needs redis.address");
     if (c->redis.user && !c->redis.password_file)
         return config_fault(&c->base, "redis.user", FIRN_EINVAL, diag, "needs redis.password_file");
-    return check_routes(c, diag);
+    int r = check_tracing(c, diag);
+    return r ? r : check_routes(c, diag);
 }
 
 const struct config_program proxy_config = {

@@ -7,6 +7,7 @@
 #include "proxy/forward.h"
 #include "id/fnv.h"
 #include "platform/mono.h"
+#include "proxy/tracing.h"
 #include "proxy/worker.h"
 
 #include <stdio.h>
@@ -130,6 +131,17 @@ static const char *fault_of(enum exchange_end end, unsigned *status)
                                         : "the service closed the connection before its answer";
 }
 
+/* For error.type of a span. */
+static const char *end_name(enum exchange_end end)
+{
+    static const char *const names[] = {
+        [EXCHANGE_NO_CONNECT] = "no_connection", [EXCHANGE_STALE] = "stale_connection",
+        [EXCHANGE_BROKEN] = "connection_broken", [EXCHANGE_TIMEOUT] = "timeout",
+        [EXCHANGE_BAD_ANSWER] = "bad_answer",    [EXCHANGE_CLOSED] = "pool_closed",
+    };
+    return names[end];
+}
+
 static void try_server(struct call *c)
 {
     struct backend *b = c->backend;
@@ -138,6 +150,8 @@ static void try_server(struct call *c)
     choose_server(c);
     if (c->server < b->n)
         u = worker_pool(c->worker, c->view, (size_t)(b - c->view->plan->backends), c->server);
+    if (c->worker->app->spans)
+        tracing_try(c);
     struct buf lines;
     buf_init(&lines, HEAD_BYTES_MAX);
     buf_add_str(&lines, "Host: ");
@@ -165,6 +179,7 @@ static void try_server(struct call *c)
     buf_done(&lines);
     if (r == 0)
         return;
+    tracing_try_end(c, firn_error_name(r));
     leave_server(c, BREAKER_UNKNOWN);
     if (r == FIRN_ERANGE)
         call_problem(c, 431, "the request's headers are too large for the gateway to pass on");
@@ -182,6 +197,7 @@ static void on_deadline(struct alarm *a)
     if (c->x)
         exchange_cancel(c->x);
     c->x = NULL;
+    tracing_try_end(c, "timeout");
     leave_server(c, BREAKER_BAD);
     if (c->answered)
         call_abort(c, "the request took longer than its timeout_ms");
@@ -227,9 +243,11 @@ static void on_head(void *user, const struct exchange_answer *e)
     if (r->status == 101)
         fields_set(&a.fields, slice_of("Upgrade"), slice_of("websocket"));
     c->outcome = r->status < GOOD_BELOW ? BREAKER_GOOD : BREAKER_BAD;
+    tracing_try_status(c, r->status);
     if (a.fields.failed) { /* rather none than an answer without them */
         exchange_cancel(c->x);
         c->x = NULL;
+        tracing_try_end(c, "bad_answer");
         leave_server(c, BREAKER_BAD);
         call_problem(c, 502, "the service's answer has more Connection headers than are taken");
         return;
@@ -268,6 +286,7 @@ static void on_done(void *user, enum exchange_end end, const char *why, struct s
     struct call *c = user;
     unsigned status;
     c->x = NULL;
+    tracing_try_end(c, end == EXCHANGE_OK ? NULL : end_name(end));
     if (end == EXCHANGE_OK) {
         leave_server(c, c->outcome);
         call_done(c, trailers);
@@ -300,6 +319,7 @@ void forward_done(struct call *c)
     if (c->x) /* the client went away */
         exchange_cancel(c->x);
     c->x = NULL;
+    tracing_try_end(c, "client_gone");
     leave_server(c, c->outcome == BREAKER_GOOD ? BREAKER_GOOD : BREAKER_UNKNOWN);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "daemon/log.h"
 #include "daemon/signals.h"
+#include "daemon/span_export.h"
 #include "daemon/systemd.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
@@ -78,6 +79,22 @@ static int make_places(const struct config *c)
         return FIRN_EIO;
     places_init(&app.places, (uint32_t)max, (uint32_t)c->limits.connections_per_address, salt);
     return 0;
+}
+
+static int start_tracing(const struct config *c, struct firn_diag *d)
+{
+    struct firn_ulid id;
+    if (!c->tracing.endpoint)
+        return 0;
+    if (firn_ulid_make(app.started_ms, firn_rng_thread(), &id) == 0)
+        firn_ulid_format(&id, app.instance);
+    snprintf(app.service, sizeof app.service, "%s", c->tracing.service);
+    struct span_export_opts o = { .endpoint = c->tracing.endpoint,
+                                  .tls_ca = c->tracing.tls_ca,
+                                  .queue = (uint32_t)c->tracing.queue,
+                                  .timeout_ms = (uint32_t)c->tracing.timeout_ms,
+                                  .resource = { app.service, FIRN_VERSION, app.instance, NULL } };
+    return span_export_start(&o, &app.spans, d);
 }
 
 static int start_loops(const struct config *c, struct firn_diag *d)
@@ -307,6 +324,7 @@ static void stop(int sig)
         pthread_join(runners[i].thread, NULL);
     for (size_t i = 0; i < app.workers_n; i++)
         worker_done(&workers[i]);
+    span_export_stop(app.spans);
     for (size_t i = 0; i < app.workers_n; i++)
         loop_free(workers[i].loop);
     plan_unref(app.plan);
@@ -332,6 +350,8 @@ static int run(struct config *c)
     if ((r = plan_new(c, NULL, &app.plan, &d)))
         return fail("configuration", r, &d);
     c = &app.plan->config;
+    if ((r = start_tracing(c, &d)))
+        return fail("tracing.endpoint", r, &d);
     if ((r = start_loops(c, &d)))
         return fail("loops", r, &d);
     if ((r = listen_port(PORT_HTTP, &c->listen.http, &d)) ||

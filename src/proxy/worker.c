@@ -3,6 +3,7 @@
  * tests/integration/gateway.py.
  */
 #include "proxy/worker.h"
+#include "daemon/span_sample.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,7 @@ int worker_use(struct service_ctx *w, struct plan *p)
         return FIRN_ENOMEM;
     }
     adopt(w, v, w->view);
+    w->unsampled = span_sample_next(w->app->spans ? span_sample_read(p->config.tracing.sample) : 0);
     struct view *old = w->view;
     w->view = v;
     int r = w->index == 0 ? health_start(w, v) : 0;

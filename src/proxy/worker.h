@@ -32,6 +32,7 @@ struct service_ctx {
     struct firn_ulid_gen ulid;
     struct buf log; /* lines of the access log that are not written yet */
     struct alarm log_alarm;
+    uint64_t unsampled;    /* requests before the next one that begins a trace */
     struct health *health; /* checks; on the first loop */
     struct redis *redis;   /* NULL: none is configured */
     char redis_why[160];   /* why it is away, or ""; under app->plan_lock */
@@ -51,7 +52,9 @@ struct app { /* the process */
     pthread_mutex_t plan_lock; /* to take a reference from another thread */
     struct places places;
     struct tls_context *tls;
-    uint64_t started_ms; /* Unix ms */
+    struct span_export *spans; /* to the collector; NULL: no tracing */
+    char service[CONFIG_SERVICE_MAX + 1], instance[FIRN_ULID_TEXT_BUF]; /* in its spans */
+    uint64_t started_ms;                                                /* Unix ms */
     _Atomic bool draining;
     _Atomic uint64_t reloads, reload_errors;
     char reload_error[192]; /* the last one, "" when the last reload worked; under plan_lock */

@@ -3,6 +3,7 @@
  */
 #include "server/config.h"
 #include "coord/slot.h"
+#include "daemon/span_sample.h"
 #include "firn/layout.h"
 #include "server/cluster.h"
 #include "wire/url.h"
@@ -87,22 +88,13 @@ static int check_peers(const struct config *c, struct firn_diag *diag)
 static int check_tracing(const struct config *c, struct firn_diag *diag)
 {
     bool https = c->tracing.endpoint && strncmp(c->tracing.endpoint, "https:", 6) == 0;
-    if (!c->tracing.endpoint && config_sample(c->tracing.sample) > 0)
+    if (!c->tracing.endpoint && span_sample_read(c->tracing.sample) > 0)
         return config_fault(&c->base, "tracing.sample", FIRN_EINVAL, diag,
                             "needs tracing.endpoint too, the collector that spans are sent to");
     if (c->tracing.tls_ca && !https)
         return config_fault(&c->base, "tracing.tls_ca", FIRN_EINVAL, diag,
                             "needs an https:// URL in tracing.endpoint");
     return 0;
-}
-
-double config_sample(const char *text)
-{
-    char *end;
-    if (strspn(text, "0123456789.") != strlen(text))
-        return -1; /* no sign, no exponent, no nan */
-    double v = strtod(text, &end);
-    return end != text && *end == '\0' && v <= 1 ? v : -1;
 }
 
 int config_check(const void *config, struct firn_diag *diag)

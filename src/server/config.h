@@ -66,7 +66,7 @@ struct config {
     } log;
     struct {
         char *endpoint; /* of the collector, or NULL: no spans */
-        char *sample;   /* 0 to 1: config_sample() */
+        char *sample;   /* 0 to 1: span_sample_read() */
         char *service, *tls_ca;
         uint64_t queue, timeout_ms;
     } tracing;
@@ -91,9 +91,6 @@ extern const struct setting_entries config_tokens_type;
 
 /* Which setting makes firnd a member of a cluster of firnds; NULL: none. */
 const char *config_cluster_asked(const struct config *c);
-
-/* tracing.sample as a number; below 0: it is none from 0 to 1. */
-double config_sample(const char *text);
 
 /* The danger in being reachable from other machines as configured, in a sentence, or NULL. */
 const char *config_exposed(const struct config *c);

@@ -7,6 +7,7 @@
 #include "server/config.h"
 #include "server/browser.h"
 #include "daemon/span_export.h"
+#include "daemon/span_sample.h"
 #include "firn/layout.h"
 #include "id/diag.h"
 #include "store/store.h"
@@ -95,16 +96,6 @@ static int check_admin(const char *value, struct firn_diag *why)
     return n >= 1 && n <= 64
                ? 0
                : firn__diag(why, FIRN_EFORMAT, 0, "'%s' is no name of a certificate: 1 to 64 bytes",
-                            config_shown(value, text));
-}
-
-static int check_sample(const char *value, struct firn_diag *why)
-{
-    char text[CONFIG_SHOWN_BUF];
-    return config_sample(value) >= 0
-               ? 0
-               : firn__diag(why, FIRN_EFORMAT, 0,
-                            "'%s' is no ratio; give a number from 0 (none) to 1 (all), as in 0.01",
                             config_shown(value, text));
 }
 
@@ -280,7 +271,7 @@ static const struct setting settings[] = {
 
     { "tracing.endpoint", SETTING_STRING, 0, AT(tracing.endpoint), .check = span_export_check,
       .help = "collector that spans are sent to (OTLP over HTTP), such as http://127.0.0.1:4318" },
-    { "tracing.sample", SETTING_STRING, 0, AT(tracing.sample), "0", .check = check_sample,
+    { "tracing.sample", SETTING_STRING, 0, AT(tracing.sample), "0", .check = span_sample_check,
       .help = "share of the requests without a traceparent whose spans are recorded: 0 to 1" },
     { "tracing.service", SETTING_STRING, 0, AT(tracing.service), "firnd", .check = check_service,
       .help = "service.name of the spans" },

@@ -13,6 +13,7 @@
 #include "daemon/log.h"
 #include "daemon/signals.h"
 #include "daemon/span_export.h"
+#include "daemon/span_sample.h"
 #include "daemon/systemd.h"
 #include "platform/mono.h"
 #include "store/url.h"
@@ -148,7 +149,7 @@ static int start_tracing(struct firn_diag *d)
     const struct config *c = &app.config;
     snprintf(app.service, sizeof app.service, "%s", c->tracing.service);
     snprintf(app.name, sizeof app.name, "%s", c->name);
-    app.sample = config_sample(c->tracing.sample);
+    app.sample = span_sample_read(c->tracing.sample);
     if (!c->tracing.endpoint)
         return 0;
     struct span_export_opts o = { .endpoint = c->tracing.endpoint,

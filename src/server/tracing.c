@@ -5,11 +5,11 @@
 #include "server/tracing.h"
 #include "daemon/log.h"
 #include "daemon/span_export.h"
+#include "daemon/span_sample.h"
 #include "firn/random.h"
 #include "platform/mono.h"
 #include "wire/url.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,22 +32,9 @@ struct trace { /* of one request */
 
 /* ---- which requests ---- */
 
-/* How many requests pass before the next one that is sampled: as if a coin were tossed for each. */
-static uint64_t next_sample(double ratio)
-{
-    const double none = (double)UINT64_MAX;
-    if (!(ratio > 0))
-        return UINT64_MAX;
-    if (ratio >= 1)
-        return 0;
-    double u = (double)((firn_rng_u64(firn_rng_thread()) >> 11) + 1) / (double)(1ULL << 53);
-    double n = log(u) / log1p(-ratio);
-    return n < none ? (uint64_t)n : UINT64_MAX;
-}
-
 void tracing_init(struct service_ctx *ctx)
 {
-    ctx->unsampled = next_sample(ctx->app->spans ? ctx->app->sample : 0);
+    ctx->unsampled = span_sample_next(ctx->app->spans ? ctx->app->sample : 0);
 }
 
 static struct trace *trace_take(struct service_ctx *ctx)
@@ -185,7 +172,7 @@ void tracing_begin(struct call *c)
         trace_hex(s->self.trace, sizeof s->self.trace, t->trace);
     }
     if (!in_trace && sampled)
-        ctx->unsampled = next_sample(ctx->app->sample);
+        ctx->unsampled = span_sample_next(ctx->app->sample);
     t->log = (struct log_request){ t->id, t->trace };
     write_fields(t, c->r);
     c->r->user = t;
