@@ -50,6 +50,7 @@ struct client {
     struct request *q; /* IN_HAND, PASSING */
     size_t passed;
     uint64_t sent_seen; /* stream_sent() when the deadline was set */
+    uint64_t idle_from; /* ms of the loop: since when the next request is awaited */
     struct network network;
     enum place place;
     struct client *next, **prev;
@@ -137,6 +138,19 @@ static void client_deadline(struct client *c)
         c->q->progress = 0;
     /* The last answer is on its way to the kernel in most cases: look again soon. */
     stream_deadline(c->stream, c->state == LINGERING ? LINGER_MS : ms[c->wait]);
+}
+
+/* The next request is awaited. Its answer's last bytes leave at the end of the turn, so in this
+ * moment the deadline would be that of a write, and idle_ms would count from its end only. */
+static void client_next(struct client *c)
+{
+    const struct edge_opts *o = &c->edge->opts;
+    c->idle_from = loop_now_ms(c->edge->loop);
+    client_deadline(c);
+    if (c->wait == FOR_WRITE && o->idle_ms < o->write_ms) {
+        c->wait = FOR_NEXT; /* if it is still a write then, on_expired() goes on with write_ms */
+        stream_deadline(c->stream, o->idle_ms);
+    }
 }
 
 static void client_close(struct client *c, bool reset)
@@ -228,7 +242,7 @@ static void request_done(struct client *c)
         c->q = NULL;
     }
     stream_resume(c->stream);
-    client_deadline(c);
+    client_next(c);
 }
 
 /* Returns how many bytes the head took, 0: more are needed, -1: refused. */
@@ -303,7 +317,7 @@ static ssize_t take_body(struct client *c, const char *p, size_t len)
             c->state = READING;
             request_free(e, q);
             c->q = NULL;
-            client_deadline(c);
+            client_next(c);
         }
         return n;
     }
@@ -377,7 +391,7 @@ static void on_drained(void *user)
         c->edge->calls->writable(c->edge->ctx, &c->q->pub);
     } else if (c->state != LINGERING) {
         stream_resume(c->stream);
-        client_deadline(c);
+        client_next(c);
     }
 }
 
@@ -407,6 +421,14 @@ static void on_expired(void *user)
 {
     struct client *c = user;
     enum wait now = client_waits(c);
+    if (now == FOR_NEXT && c->wait == FOR_WRITE) { /* the answer has left since */
+        uint64_t gone = loop_now_ms(c->edge->loop) - c->idle_from;
+        c->wait = FOR_NEXT;
+        if (gone < c->edge->opts.idle_ms) {
+            stream_deadline(c->stream, c->edge->opts.idle_ms - gone);
+            return;
+        }
+    }
     bool moves = now == FOR_WRITE && stream_sent(c->stream) > c->sent_seen; /* slow, but it reads */
     if (now != c->wait || moves || now == FOR_NOTHING) {
         client_deadline(c);
@@ -538,6 +560,19 @@ static void write_line(struct stream *s, unsigned status, struct slice reason)
     if (!reason.p)
         reason = (struct slice){ http_status_text(status), strlen(http_status_text(status)) };
     stream_write(s, reason.p, reason.len);
+    stream_write(s, "\r\n", 2);
+}
+
+void edge_interim(struct edge_request *pub, unsigned status, struct slice reason,
+                  struct slice fields)
+{
+    struct request *q = request_of(pub);
+    struct stream *s = q->client->stream;
+    firn_assert(!q->answered && status > 101 && status < 200, "status=%u", status);
+    if (pub->head.minor == 0)
+        return;
+    write_line(s, status, reason);
+    stream_write(s, fields.p, fields.len);
     stream_write(s, "\r\n", 2);
 }
 

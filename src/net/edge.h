@@ -78,6 +78,11 @@ const char *edge_cert_name(const struct edge_request *q); /* as tls_peer_name() 
 void edge_want_body(struct edge_request *q);
 void edge_resume(struct edge_request *q);
 
+/* An interim answer (1xx but 100 and 101) before the head; nothing to clients of HTTP/1.0, which do
+ * not know it. `fields`: as of edge_head(). */
+void edge_interim(struct edge_request *q, unsigned status, struct slice reason,
+                  struct slice fields);
+
 /* The head of the answer. `fields`: whole lines, each with its CR LF, without those of framing and
  * Connection, which are added. body_len: EDGE_LENGTH_UNKNOWN, or exactly so many bytes follow, but
  * not to HEAD, nor with 204 and 304, whose length (of what GET would send) is -1 if unknown. */

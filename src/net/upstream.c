@@ -9,6 +9,7 @@
  * connection, to be told by pump(). Tested in tests/unit/net/proxy.c, upstream_pipeline.c.
  */
 #include "net/upstream.h"
+#include "net/alarm.h"
 #include "net/stream.h"
 #include "wire/http_body.h"
 #include "wire/url.h"
@@ -55,6 +56,7 @@ struct exchange {
     enum exchange_end end; /* with orphan */
     size_t dropped_bytes;
     unsigned interim;
+    uint64_t wait_until_ms; /* of the loop's clock */
     struct http_body in;
     struct exchange *next, **prev; /* in pool->waiting or line->x */
 };
@@ -68,6 +70,8 @@ struct upstream {
     struct line *filling;      /* or NULL: takes further requests, none of its own is sent */
     uint64_t rest_until_ms;    /* no pipelining before */
     struct exchange *waiting, **waiting_last; /* orphans first */
+    struct alarm crowded; /* when the first of those that wait has waited for too long */
+    bool crowded_set;
     struct upstream_stats stats;
     bool freeing;
     unsigned depth; /* in callbacks of its streams: it is freed when the last one returns */
@@ -124,8 +128,10 @@ static void line_deadline(struct line *c)
         ms = o->connect_ms;
     else if (!x)
         ms = o->idle_ms;
-    else if (x->tunnel || x->paused)
-        ms = 0;
+    else if (x->paused)
+        ms = 0; /* the client's side has a deadline for its reading */
+    else if (x->tunnel)
+        ms = x->ended ? o->tunnel_end_ms : o->tunnel_ms;
     else if (x->answered || x->throttled)
         ms = o->body_ms;
     else if (x->ended)
@@ -291,6 +297,8 @@ static size_t take_head(struct line *c, struct exchange *x, const char *p, size_
             fail(x, EXCHANGE_BAD_ANSWER, "too many interim answers");
             return len;
         }
+        if (x->calls->interim)
+            x->calls->interim(x->user, &r);
     }
     if (r.status == 101 && !x->upgrade) {
         fail(x, EXCHANGE_BAD_ANSWER, "101 to a request that asked for no upgrade");
@@ -491,7 +499,8 @@ static void on_expired(void *user)
         fail(x, EXCHANGE_NO_CONNECT, "the connection was not made in time");
     else
         fail(x, EXCHANGE_TIMEOUT,
-             x->answered    ? "the answer's body stopped coming"
+             x->tunnel      ? "nothing came through the tunnel"
+             : x->answered  ? "the answer's body stopped coming"
              : x->throttled ? "the server does not read the request"
                             : "no answer in time");
     leave(u);
@@ -574,6 +583,31 @@ static void pump(struct upstream *u)
     }
 }
 
+static bool may_wait(struct upstream *u, uint64_t ms);
+
+/* In order: all wait equally long, so the first is the first to give up. */
+static void on_crowded(struct alarm *a)
+{
+    struct upstream *u = (struct upstream *)((char *)a - offsetof(struct upstream, crowded));
+    const uint64_t now = loop_now_ms(u->loop);
+    u->depth++;
+    u->crowded_set = false;
+    while (u->waiting && !u->freeing && u->waiting->wait_until_ms <= now)
+        fail(u->waiting, EXCHANGE_CROWDED, "no connection to the server became free in time");
+    while (u->waiting && !u->freeing && !may_wait(u, u->waiting->wait_until_ms - now))
+        fail(u->waiting, EXCHANGE_CROWDED, "out of memory");
+    leave(u);
+}
+
+/* Sees to it that those that wait are given up in time. The alarm may be for one that has its
+ * connection meanwhile: it is set anew then. */
+static bool may_wait(struct upstream *u, uint64_t ms)
+{
+    if (!u->crowded_set)
+        u->crowded_set = alarm_set(u->loop, &u->crowded, ms, on_crowded) == 0;
+    return u->crowded_set;
+}
+
 static bool lines_ok(struct slice fields)
 {
     const char *q = fields.p, *end = q + fields.len, *why;
@@ -641,7 +675,8 @@ int exchange_begin(struct upstream *u, const struct exchange_request *req,
             stream_nudge(c->stream);
         return 0;
     }
-    if (u->stats.waiting >= u->opts.waiting_max) {
+    x->wait_until_ms = loop_now_ms(u->loop) + u->opts.wait_ms;
+    if (u->stats.waiting >= u->opts.waiting_max || !may_wait(u, u->opts.wait_ms)) {
         exchange_free(x);
         return FIRN_EAGAIN;
     }
@@ -726,7 +761,9 @@ static void drop_done(void *user, enum exchange_end end, const char *why, struct
     (void)trailers;
 }
 
-static const struct exchange_calls drop = { drop_ready, drop_head, drop_body, drop_done };
+static const struct exchange_calls drop = {
+    .ready = drop_ready, .head = drop_head, .body = drop_body, .done = drop_done
+};
 
 void exchange_cancel(struct exchange *x)
 {
@@ -785,10 +822,13 @@ int upstream_new(struct loop *loop, const char *address, const struct upstream_o
     default_to(&u->opts.conns_max, 256);
     default_to(&u->opts.pipeline, 1);
     default_to(&u->opts.waiting_max, 1024);
+    default_to(&u->opts.wait_ms, 3000);
     default_to(&u->opts.connect_ms, 1000);
     default_to(&u->opts.head_ms, 60 * 1000);
     default_to(&u->opts.body_ms, 30 * 1000);
     default_to(&u->opts.idle_ms, 30 * 1000);
+    default_to(&u->opts.tunnel_ms, 3600 * 1000);
+    default_to(&u->opts.tunnel_end_ms, 10 * 1000);
     *out = u;
     return 0;
 }
@@ -798,6 +838,7 @@ void upstream_free(struct upstream *u)
     if (!u || u->freeing)
         return;
     u->freeing = true;
+    alarm_clear(&u->crowded);
     while (u->lines)
         if (u->lines->x)
             fail(u->lines->x, EXCHANGE_CLOSED, "the pool ends");

@@ -19,7 +19,7 @@
  * Answers are checked as strictly as the requests that firnd reads: one length, no folded lines, no
  * bytes behind the answer. What does not conform ends the exchange with EXCHANGE_BAD_ANSWER and
  * closes the connection, so that nothing can be smuggled from one exchange into the next. Interim
- * answers (1xx) are passed over; 101 only answers a request to upgrade. A connection is used again
+ * answers (1xx) are told to interim(); 101 only answers a request to upgrade. A connection is used again
  * only when request and answer were complete, in that order.
  *
  * Pipelining (upstream_opts.pipeline): requests of one turn of the loop that have no body and are
@@ -44,11 +44,14 @@ struct exchange;    /* one request and its answer */
 struct upstream_opts {       /* zero means the default */
     uint32_t conns_max;      /* of this pool; default 256. Beyond it requests wait in order */
     uint32_t waiting_max;    /* requests that wait for a connection; default 1,024 */
+    uint32_t wait_ms;        /* for a connection, while all are in use; default 3,000 */
     uint32_t connect_ms;     /* with the TLS handshake; default 1,000 */
     uint32_t head_ms;        /* from the end of the request to the answer's head; default 60,000 */
     uint32_t body_ms;        /* between two pieces of a body, either way; default 30,000 */
     uint32_t idle_ms;        /* before an unused connection is closed; default 30,000 */
     uint32_t pipeline;       /* requests on one connection at a time; default 1 */
+    uint32_t tunnel_ms;      /* a tunnel without a byte either way; default 1 h */
+    uint32_t tunnel_end_ms;  /* the same after the client's end; default 10,000 */
     struct tls_context *tls; /* borrowed; NULL: plaintext */
     const char *server_name; /* checked against the certificate; copied. NULL: the address */
 };
@@ -98,12 +101,16 @@ enum exchange_end {
     EXCHANGE_TIMEOUT,    /* the same, by a deadline */
     EXCHANGE_BAD_ANSWER, /* bytes that are no HTTP/1.1 answer */
     EXCHANGE_CLOSED,     /* upstream_free() */
+    EXCHANGE_CROWDED,    /* nothing was sent: no connection became free within wait_ms */
 };
 
 struct exchange_calls {
     /* The request's head is on a connection: bytes of the body can be written. Again after
      * exchange_write() returned false. Also called without a body. */
     void (*ready)(void *user);
+    /* Optional. An interim answer (1xx but 101) before the head; borrowed until it returns. The
+     * exchange must not be cancelled in it. */
+    void (*interim)(void *user, const struct http_response *head);
     void (*head)(void *user, const struct exchange_answer *a);
     /* False: no more until exchange_resume(). The piece in hand is taken in any case. */
     bool (*body)(void *user, const char *p, size_t len);

@@ -1,38 +1,115 @@
 /*
  * The access log: one line of JSON on stdout for each request. Lines are collected per loop and
- * written together, under a lock, so that those of several loops do not mix. Tested in
- * tests/integration/gateway.py.
+ * written together, under a lock, so that those of several loops do not mix. A reader of stdout
+ * that stops reading does not stop the gateway: what does not fit is kept up to KEEP_BYTES per
+ * loop, further lines are dropped and counted. stdout is not made non-blocking, because whoever
+ * shares it would be, too: poll() is asked before each piece, and a piece of PIPE_BUF fits where
+ * poll() says so. Tested in tests/integration/gateway.py and gateway_net.py.
  */
 #include "platform/mono.h"
+#include "proxy/admin.h"
+#include "proxy/links.h"
 #include "proxy/tracing.h"
-#include "proxy/worker.h"
 #include "wire/json_write.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { WRITE_BYTES = 16 * 1024, WRITE_MS = 50 };
+enum {
+    WRITE_BYTES = 16 * 1024,
+    WRITE_MS = 50,
+    KEEP_BYTES = 256 * 1024, /* of a loop, while stdout takes nothing */
+    LAST_MS = 1000,          /* for a stdout that takes nothing when the gateway ends */
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct service_ctx *torn; /* half a line of this loop is written; guarded by lock */
 
-void access_log_flush(struct service_ctx *w)
+/* Files take everything, at any time. */
+static bool is_file(void)
+{
+    struct stat st;
+    return fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool takes(int wait_ms)
+{
+    struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    int n;
+    do
+        n = poll(&p, 1, wait_ms);
+    while (n < 0 && errno == EINTR);
+    return n > 0;
+}
+
+/* Whole lines of at most PIPE_BUF, or a piece of a longer one. */
+static size_t piece_of(const char *p, size_t len)
+{
+    if (len <= PIPE_BUF)
+        return len;
+    const char *end = memrchr(p, '\n', PIPE_BUF);
+    return end ? (size_t)(end + 1 - p) : PIPE_BUF;
+}
+
+static uint64_t lines_in(const struct buf *b)
+{
+    uint64_t n = 0;
+    for (const char *p = b->p, *end = p + b->len;
+         b->len && (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        n++;
+    return n;
+}
+
+static void flush(struct service_ctx *w, int wait_ms)
 {
     size_t at = 0;
+    const bool file = is_file();
+    bool broken = false;
     pthread_mutex_lock(&lock);
-    while (at < w->log.len) {
-        ssize_t n = write(STDOUT_FILENO, w->log.p + at, w->log.len - at);
+    while (at < w->log.len && (!torn || torn == w) && (file || takes(wait_ms))) {
+        size_t left = w->log.len - at;
+        ssize_t n = write(STDOUT_FILENO, w->log.p + at,
+                          file ? left : piece_of(w->log.p + at, left));
+        broken = n < 0 && errno != EINTR && errno != EAGAIN;
         if (n < 0 && errno != EINTR)
-            break; /* a log that cannot be written has no place to say so */
-        at += n > 0 ? (size_t)n : 0;
+            break;
+        if (n > 0) {
+            at += (size_t)n;
+            torn = w->log.p[at - 1] != '\n' ? w : NULL;
+        }
     }
+    if (broken)
+        torn = NULL;
     pthread_mutex_unlock(&lock);
-    w->log.len = 0;
+    buf_consume(&w->log, at);
+    if (broken) { /* closed or full: nothing to wait for */
+        latency__more(&w->log_lost, lines_in(&w->log));
+        w->log.len = 0;
+    }
+    w->log_blocked = w->log.len > 0;
     w->log.failed = false;
 }
 
 static void on_alarm(struct alarm *a)
 {
-    access_log_flush((struct service_ctx *)((char *)a - offsetof(struct service_ctx, log_alarm)));
+    struct service_ctx *w = (struct service_ctx *)((char *)a -
+                                                   offsetof(struct service_ctx, log_alarm));
+    flush(w, 0);
+    if (w->log.len > 0 && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)
+        flush(w, LAST_MS);
+}
+
+void access_log_end(struct service_ctx *w)
+{
+    flush(w, LAST_MS);
+    latency__more(&w->log_lost, lines_in(&w->log));
+    w->log.len = 0;
+    pthread_mutex_lock(&lock);
+    torn = torn == w ? NULL : torn;
+    pthread_mutex_unlock(&lock);
 }
 
 static void ms(struct buf *b, const char *key, uint64_t ns)
@@ -49,6 +126,10 @@ void access_log(struct call *c)
     uint64_t now = mono_ns();
     if (!c->view->plan->config.log.access)
         return;
+    if (b->len >= KEEP_BYTES) {
+        latency__more(&w->log_lost, 1);
+        return;
+    }
     bool first = b->len == 0;
     json_begin(b, NULL, '{');
     json_time(b, "time", (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000));
@@ -73,8 +154,18 @@ void access_log(struct call *c)
         json_text(b, "error", c->why);
     json_end(b, '}');
     buf_add(b, "\n", 1);
-    if (b->len >= WRITE_BYTES)
-        access_log_flush(w);
-    else if (first && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)
-        access_log_flush(w);
+    if (first && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)
+        flush(w, 0);
+    else if (b->len >= WRITE_BYTES && !w->log_blocked)
+        flush(w, 0);
+}
+
+void log_metrics(struct app *a, const struct plan *p, struct metrics *m)
+{
+    uint64_t lost = 0;
+    (void)p;
+    for (size_t i = 0; i < a->workers_n; i++)
+        lost += __atomic_load_n(&a->workers[i].log_lost, __ATOMIC_RELAXED);
+    metric(m, "firn_proxy_log_lost_total", "Lines of the access log that stdout did not take.",
+           (double)lost);
 }

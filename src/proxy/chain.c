@@ -6,12 +6,13 @@
 #include "proxy/tracing.h"
 
 const struct link chain[] = {
-    { "log", .done = log_done },
+    { "log", .done = log_done, .metrics = log_metrics },
     { "id", .request = id_request, .answer = id_answer },
     { "trace", .request = trace_request, .answer = trace_answer, .done = trace_done,
       .metrics = trace_metrics, .status = trace_status },
     { "route", .request = route_request },
     { "transform", .request = transform_request, .answer = transform_answer },
+    { "split", .request = split_request, .metrics = split_metrics, .status = split_status },
     { "breaker", .request = breaker_request, .done = breaker_done },
     { "forward", .request = forward_request, .done = forward_done },
 };

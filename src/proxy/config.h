@@ -12,7 +12,8 @@ enum {
     CONFIG_FIELDS_MAX = 32,
     CONFIG_SERVERS_MAX = 64,
     CONFIG_METHOD_MAX = 24,
-    CONFIG_SERVICE_MAX = 63
+    CONFIG_SERVICE_MAX = 63,
+    CONFIG_SPLIT_MAX = 16
 };
 
 enum config_balance { CONFIG_ROUND_ROBIN, CONFIG_LEAST, CONFIG_HASH };
@@ -45,6 +46,7 @@ struct config_service {
     char *tls_ca, *tls_cert, *tls_key, *server_name; /* or NULL */
     char *host; /* the Host that servers get; NULL: the client's */
     uint32_t connect_ms, first_byte_ms, timeout_ms, idle_ms;
+    uint32_t wait_ms, tunnel_ms, tunnel_end_ms; /* see net/upstream.h */
     uint32_t connections, retries;
     uint32_t pipeline;              /* requests on one connection at a time; 1: no pipelining */
     int balance;                    /* enum config_balance */
@@ -60,13 +62,25 @@ struct config_services {
     size_t n;
 };
 
+struct config_split_part { /* a service's share of a route */
+    char *service;
+    uint32_t weight; /* 0 .. 1000 */
+};
+
+struct config_split {
+    struct config_split_part *v;
+    size_t n;
+};
+
 struct config_route {
     char *name;
     struct config_strings hosts;   /* lower case; "*.example.org"; empty: every host */
     char *path;                    /* a prefix, canonical */
     struct config_strings methods; /* empty: every method */
     struct config_fields headers;  /* all of them must be there with that value; "*": any */
-    char *service;
+    char *service;                 /* or NULL, with `split` */
+    struct config_split split;     /* over several services; empty: none */
+    char *split_by;      /* "address", "user", "header:name", "cookie:Name"; NULL: in turn */
     char *rewrite;       /* in the place of the prefix; NULL: none */
     uint32_t timeout_ms; /* 0: the service's */
     struct config_fields request_set, request_add, answer_set, answer_add;

@@ -4,6 +4,7 @@
  */
 #include "proxy/config.h"
 #include "proxy/config_fields.h"
+#include "proxy/config_split.h"
 #include "wire/http_line.h"
 
 #include <ctype.h>
@@ -36,6 +37,18 @@ static int check_method(const struct entry_reader *r, const struct entry_key *k,
                              config_shown(text, show));
 }
 
+static int check_route(const struct entry_reader *r, void *entry)
+{
+    const struct config_route *route = entry;
+    if (!route->service && route->split.n == 0)
+        return entry_blame(r, "service", "it is missing: where should requests go?");
+    if (route->service && route->split.n > 0)
+        return entry_blame(r, "split", "it takes the place of service; give one of both");
+    if (route->split_by && route->split.n == 0)
+        return entry_blame(r, "split_by", "needs split");
+    return 0;
+}
+
 enum { DAY = 86400000 }; /* ms */
 
 #define AT(field) .offset = offsetof(struct config_route, field)
@@ -44,7 +57,9 @@ static const struct entry_key keys[] = {
     { "name", &entry_text, AT(name), .check = entry_check_name },
     { "path", &entry_text, AT(path), .missing = "it is missing; '/' matches every request",
       .check = config_check_path },
-    { "service", &entry_text, AT(service), .missing = "it is missing: where should requests go?" },
+    { "service", &entry_text, AT(service) },
+    { "split", &config_split_type, AT(split) },
+    { "split_by", &entry_text, AT(split_by), .check = config_check_split_by },
     { "rewrite", &entry_text, AT(rewrite), .check = config_check_path },
     { "hosts", &entry_texts, AT(hosts), .check = check_host },
     { "methods", &entry_texts, AT(methods), .check = check_method },
@@ -59,4 +74,5 @@ static const struct entry_key keys[] = {
 };
 
 const struct setting_entries config_routes_type = { keys, sizeof keys / sizeof keys[0],
-                                                    sizeof(struct config_route), "route-", NULL };
+                                                    sizeof(struct config_route), "route-",
+                                                    check_route };

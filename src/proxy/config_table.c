@@ -116,18 +116,68 @@ static int check_tracing(const struct config *c, struct firn_diag *diag)
     return 0;
 }
 
+static bool same_texts(const struct config_strings *a, const struct config_strings *b)
+{
+    for (size_t i = 0; i < a->n && a->n == b->n; i++) {
+        size_t k = 0;
+        while (k < b->n && strcmp(a->v[i], b->v[k]) != 0)
+            k++;
+        if (k == b->n)
+            return false;
+    }
+    return a->n == b->n;
+}
+
+static bool same_headers(const struct config_fields *a, const struct config_fields *b)
+{
+    for (size_t i = 0; i < a->n && a->n == b->n; i++) {
+        size_t k = 0;
+        while (k < b->n && (strcasecmp(a->v[i].name, b->v[k].name) != 0 ||
+                            strcmp(a->v[i].value, b->v[k].value) != 0))
+            k++;
+        if (k == b->n)
+            return false;
+    }
+    return a->n == b->n;
+}
+
+/* Of two routes that match the same requests the second would never get one. */
+static int check_twins(const struct config *c, struct firn_diag *diag)
+{
+    for (size_t i = 0; i < c->routes.n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct config_route *a = &c->routes.v[k], *b = &c->routes.v[i];
+            if (strcmp(a->path, b->path) == 0 && same_texts(&a->hosts, &b->hosts) &&
+                same_texts(&a->methods, &b->methods) && same_headers(&a->headers, &b->headers))
+                return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
+                                    "'%.40s' and '%.40s' match the same requests; remove one, or "
+                                    "tell them apart by path, hosts, methods or headers",
+                                    a->name, b->name);
+        }
+    return 0;
+}
+
+static int check_service_of(const struct config *c, const struct config_route *r, const char *name,
+                            struct firn_diag *diag)
+{
+    for (size_t k = 0; k < c->services.n; k++)
+        if (strcmp(c->services.v[k].name, name) == 0)
+            return 0;
+    return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
+                        "route '%.40s': there is no service '%.40s'", r->name, name);
+}
+
 static int check_routes(const struct config *c, struct firn_diag *diag)
 {
     for (size_t i = 0; i < c->routes.n; i++) {
         const struct config_route *r = &c->routes.v[i];
-        size_t k = 0;
-        while (k < c->services.n && strcmp(c->services.v[k].name, r->service) != 0)
-            k++;
-        if (k == c->services.n)
-            return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                                "route '%.40s': there is no service '%.40s'", r->name, r->service);
+        int e = r->service ? check_service_of(c, r, r->service, diag) : 0;
+        for (size_t k = 0; k < r->split.n && e == 0; k++)
+            e = check_service_of(c, r, r->split.v[k].service, diag);
+        if (e)
+            return e;
     }
-    return 0;
+    return check_twins(c, diag);
 }
 
 static int config_check(const void *config, struct firn_diag *diag)

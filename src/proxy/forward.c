@@ -11,6 +11,7 @@
 #include "proxy/worker.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HEAD_BYTES_MAX = 64 * 1024, GOOD_BELOW = 500 };
@@ -135,11 +136,19 @@ static const char *fault_of(enum exchange_end end, unsigned *status)
 static const char *end_name(enum exchange_end end)
 {
     static const char *const names[] = {
-        [EXCHANGE_NO_CONNECT] = "no_connection", [EXCHANGE_STALE] = "stale_connection",
-        [EXCHANGE_BROKEN] = "connection_broken", [EXCHANGE_TIMEOUT] = "timeout",
-        [EXCHANGE_BAD_ANSWER] = "bad_answer",    [EXCHANGE_CLOSED] = "pool_closed",
+        [EXCHANGE_NO_CONNECT] = "no_connection",   [EXCHANGE_STALE] = "stale_connection",
+        [EXCHANGE_BROKEN] = "connection_broken",   [EXCHANGE_TIMEOUT] = "timeout",
+        [EXCHANGE_BAD_ANSWER] = "bad_answer",      [EXCHANGE_CLOSED] = "pool_closed",
+        [EXCHANGE_CROWDED] = "no_free_connection",
     };
     return names[end];
+}
+
+/* Not now: later there may be a connection. */
+static void refuse_crowded(struct call *c)
+{
+    atomic_fetch_add_explicit(&c->backend->crowded, 1, memory_order_relaxed);
+    call_problem(c, 503, "too many requests wait for this service");
 }
 
 static void try_server(struct call *c)
@@ -185,10 +194,10 @@ static void try_server(struct call *c)
         call_problem(c, 431, "the request's headers are too large for the gateway to pass on");
     else if (r == FIRN_EINVAL)
         call_problem(c, 400, "the request cannot be passed on as HTTP/1.1");
+    else if (r == FIRN_EAGAIN)
+        refuse_crowded(c);
     else
-        call_problem(c, 503,
-                     r == FIRN_EAGAIN ? "too many requests wait for this service"
-                                      : "the gateway is out of memory");
+        call_problem(c, 503, "the gateway is out of memory");
 }
 
 static void on_deadline(struct alarm *a)
@@ -234,6 +243,27 @@ static void on_ready(void *user)
     }
 }
 
+/* 100 is the gateway's own: it asks for the body itself. */
+static void on_interim(void *user, const struct http_response *r)
+{
+    struct call *c = user;
+    struct fields *f = r->status == 100 || !c->q ? NULL : malloc(sizeof *f);
+    struct buf lines;
+    if (!f)
+        return;
+    f->n = 0;
+    f->failed = false;
+    fields_take(f, r->header, r->headers, false);
+    for (size_t i = 0; i < c->route->answer_remove.n; i++)
+        fields_remove(f, slice_of(c->route->answer_remove.v[i]));
+    buf_init(&lines, HEAD_BYTES_MAX);
+    fields_write(f, &lines);
+    if (!f->failed && !lines.failed) /* it is only a hint: rather none than a part */
+        edge_interim(c->q, r->status, r->reason, (struct slice){ lines.p, lines.len });
+    buf_done(&lines);
+    free(f);
+}
+
 static void on_head(void *user, const struct exchange_answer *e)
 {
     struct call *c = user;
@@ -252,7 +282,7 @@ static void on_head(void *user, const struct exchange_answer *e)
         call_problem(c, 502, "the service's answer has more Connection headers than are taken");
         return;
     }
-    if (r->status == 101) /* the tunnel has no deadline as a whole */
+    if (r->status == 101) /* the tunnel has deadlines of its own */
         alarm_clear(&c->deadline);
     call_head(c, &a);
 }
@@ -281,6 +311,16 @@ static bool may_repeat(const struct call *c, enum exchange_end end)
     return end == EXCHANGE_BROKEN && c->idempotent && !c->body_begun;
 }
 
+/* What the end says about the server. A tunnel that ends, or a full pool, says nothing. */
+static enum breaker_outcome outcome_of(const struct call *c, enum exchange_end end)
+{
+    if (c->status == 101)
+        return BREAKER_GOOD;
+    return end == EXCHANGE_STALE || end == EXCHANGE_CLOSED || end == EXCHANGE_CROWDED
+               ? BREAKER_UNKNOWN
+               : BREAKER_BAD;
+}
+
 static void on_done(void *user, enum exchange_end end, const char *why, struct slice trailers)
 {
     struct call *c = user;
@@ -292,11 +332,12 @@ static void on_done(void *user, enum exchange_end end, const char *why, struct s
         call_done(c, trailers);
         return;
     }
-    leave_server(c,
-                 end == EXCHANGE_STALE || end == EXCHANGE_CLOSED ? BREAKER_UNKNOWN : BREAKER_BAD);
+    leave_server(c, outcome_of(c, end));
     if (c->answered) {
         char *text = call_text(c, strlen(why));
         call_abort(c, text ? strcpy(text, why) : "the answer broke off");
+    } else if (end == EXCHANGE_CROWDED) {
+        refuse_crowded(c);
     } else if (repeat_stale(c, end) || (may_repeat(c, end) && budget_takes(c->backend))) {
         try_server(c);
     } else {
@@ -309,6 +350,7 @@ static void on_done(void *user, enum exchange_end end, const char *why, struct s
 
 static const struct exchange_calls calls = {
     .ready = on_ready,
+    .interim = on_interim,
     .head = on_head,
     .body = on_body,
     .done = on_done,

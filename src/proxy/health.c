@@ -81,7 +81,9 @@ static void on_done(void *user, enum exchange_end end, const char *why, struct s
         result(k, end == EXCHANGE_OK && k->status >= 200 && k->status < 400);
 }
 
-static const struct exchange_calls calls = { on_ready, on_head, on_body, on_done };
+static const struct exchange_calls calls = {
+    .ready = on_ready, .head = on_head, .body = on_body, .done = on_done
+};
 
 static void too_late(struct alarm *a)
 {

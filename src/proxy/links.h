@@ -6,6 +6,7 @@
 
 /* log: the line when it ends. */
 void log_done(struct call *c);
+void log_metrics(struct app *a, const struct plan *p, struct metrics *m); /* access_log.c */
 
 /* id: who asks, and the name of the request. */
 enum link_result id_request(struct call *c);
@@ -17,5 +18,10 @@ enum link_result route_request(struct call *c);
 /* transform: the fields that the server gets, and those that the client gets. */
 enum link_result transform_request(struct call *c);
 void transform_answer(struct call *c, struct answer *a);
+
+/* split: the service, where a route has several (split.c). */
+enum link_result split_request(struct call *c);
+void split_metrics(struct app *a, const struct plan *p, struct metrics *m);
+void split_status(struct app *a, const struct plan *p, struct buf *b);
 
 #endif

@@ -8,6 +8,7 @@
 #include "daemon/signals.h"
 #include "daemon/span_export.h"
 #include "daemon/systemd.h"
+#include "id/diag.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
 #include "proxy/admin.h"
@@ -219,6 +220,11 @@ static void reload(void)
     struct plan *p = NULL;
     size_t n;
     int r = config_reload(&app.plan->config.base, &next.base, change, &n, &d);
+    if (r == 0 && next.routes.n == 0 && app.plan->config.routes.n > 0) {
+        config_free(&next.base); /* a file that is being written reads like this */
+        r = firn__diag(&d, FIRN_EINVAL, 0,
+                       "there is no route in it; to serve nothing, stop the gateway");
+    }
     if (r == 0)
         r = plan_new(&next, app.plan, &p, &d);
     if (r == 0)

@@ -82,6 +82,9 @@ void metrics_write(struct app *a, struct metrics *m)
                    offsetof(struct backend, retries));
     service_metric(m, p, "firn_proxy_breaker_refused_total", "Requests refused by a breaker.",
                    offsetof(struct backend, refused));
+    service_metric(m, p, "firn_proxy_crowded_total",
+                   "Requests refused because no connection became free in time.",
+                   offsetof(struct backend, crowded));
     server_metric(m, p, "firn_proxy_server_up", "1: the server gets requests.", up_of);
     server_metric(m, p, "firn_proxy_server_requests_total", "Requests sent to a server.",
                   requests_of);

@@ -3,6 +3,7 @@
 #include "id/hex.h"
 
 #include <ctype.h>
+#include <string.h>
 
 static bool unreserved(int c)
 {
@@ -18,11 +19,28 @@ static size_t drop_segment(const char *out, size_t len)
     return len;
 }
 
-/* At the end of a segment that begins at `from`: resolves "." and "..". Returns the new length, 0 when
- * there is nothing above. `more`: a slash follows. */
+/* "..;x" and ".;x" (also with %3B): servers that take what follows ';' as a parameter of the
+ * segment, as Tomcat does, read ".." after this gateway has compared the path with its routes. */
+static bool hides_dots(const char *segment, size_t n)
+{
+    size_t dots = 0;
+    while (dots < n && dots < 3 && segment[dots] == '.')
+        dots++;
+    const char *rest = segment + dots;
+    return (dots == 1 || dots == 2) && n > dots &&
+           (*rest == ';' || (n - dots >= 3 && memcmp(rest, "%3B", 3) == 0));
+}
+
+#define ABOVE_ROOT  ((size_t)0) /* no lengths of a path */
+#define HIDDEN_DOTS SIZE_MAX
+
+/* At the end of a segment that begins at `from`: resolves "." and "..". Returns the new length, or
+ * one of the above. `more`: a slash follows. */
 static size_t end_segment(char *out, size_t from, size_t len, bool more)
 {
     size_t n = len - from;
+    if (hides_dots(out + from, n))
+        return HIDDEN_DOTS;
     if (n == 1 && out[from] == '.')
         return from;
     if (n == 2 && out[from] == '.' && out[from + 1] == '.')
@@ -30,6 +48,13 @@ static size_t end_segment(char *out, size_t from, size_t len, bool more)
     if (more && n > 0)
         out[len++] = '/';
     return len;
+}
+
+static int refused(size_t how, const char **why)
+{
+    *why = how == ABOVE_ROOT ? "the path leads above its root"
+                             : "the path has a segment of dots with parameters behind ';'";
+    return FIRN_EFORMAT;
 }
 
 int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len, const char **why)
@@ -47,10 +72,8 @@ int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len, co
         int c = (uint8_t)path.p[i];
         if (c == '/') {
             len = from = end_segment(out, from, len, true);
-            if (len == 0) {
-                *why = "the path leads above its root";
-                return FIRN_EFORMAT;
-            }
+            if (len == ABOVE_ROOT || len == HIDDEN_DOTS)
+                return refused(len, why);
             continue;
         }
         if (c != '%') {
@@ -78,10 +101,8 @@ int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len, co
         }
     }
     len = end_segment(out, from, len, false);
-    if (len == 0) {
-        *why = "the path leads above its root";
-        return FIRN_EFORMAT;
-    }
+    if (len == ABOVE_ROOT || len == HIDDEN_DOTS)
+        return refused(len, why);
     *out_len = len;
     return 0;
 }

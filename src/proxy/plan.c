@@ -45,6 +45,7 @@ static void inherit(struct backend *b, const struct backend *old)
     atomic_store(&b->requests, atomic_load(&old->requests));
     atomic_store(&b->retries, atomic_load(&old->retries));
     atomic_store(&b->refused, atomic_load(&old->refused));
+    atomic_store(&b->crowded, atomic_load(&old->crowded));
     for (size_t i = 0; i < b->n; i++)
         for (size_t k = 0; k < old->n; k++)
             if (strcmp(b->server[i].address, old->server[k].address) == 0) {
@@ -105,10 +106,38 @@ static void plan_free(struct plan *p)
     free(p->backends);
     free(p->routes);
     free(p->route_backend);
+    for (size_t i = 0; p->splits && i < p->config.routes.n; i++)
+        split_free(p->splits[i]);
+    free(p->splits);
     free(p->trust);
     redis_settings_free(&p->redis);
     config_free(&p->config.base);
     free(p);
+}
+
+static size_t place_of(const struct plan *p, const char *service)
+{
+    return (size_t)(backend_named(p, service) - p->backends);
+}
+
+/* The backends of a route: its service, or those of its split, of which the first stands in until
+ * one is chosen. */
+static int bind_route(struct plan *p, size_t i, const struct plan *old, struct firn_diag *diag)
+{
+    const struct config_route *r = &p->config.routes.v[i];
+    const struct split *was = NULL;
+    p->route_backend[i] = place_of(p, r->split.n > 0 ? r->split.v[0].service : r->service);
+    if (r->split.n == 0)
+        return 0;
+    for (size_t k = 0; old && k < old->config.routes.n; k++)
+        if (strcmp(old->config.routes.v[k].name, r->name) == 0)
+            was = old->splits[k];
+    p->splits[i] = split_new(r, was);
+    if (!p->splits[i])
+        return firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
+    for (size_t k = 0; k < r->split.n; k++)
+        p->splits[i]->backend[k] = place_of(p, r->split.v[k].service);
+    return 0;
 }
 
 int plan_new(struct config *config, const struct plan *old, struct plan **out,
@@ -126,21 +155,22 @@ int plan_new(struct config *config, const struct plan *old, struct plan **out,
     p->backends = calloc(c->services.n + 1, sizeof *p->backends);
     p->routes = calloc(c->routes.n + 1, sizeof *p->routes);
     p->route_backend = calloc(c->routes.n + 1, sizeof *p->route_backend);
+    p->splits = calloc(c->routes.n + 1, sizeof *p->splits);
     p->trust = calloc(c->trust.n + 1, sizeof *p->trust);
-    int e = p->backends && p->routes && p->route_backend && p->trust ? 0 : FIRN_ENOMEM;
+    int e = p->backends && p->routes && p->route_backend && p->splits && p->trust ? 0 : FIRN_ENOMEM;
     for (size_t i = 0; e == 0 && i < c->services.n; i++)
         e = make_backend(&p->backends[i], &c->services.v[i], old, diag);
     for (size_t i = 0; e == 0 && i < c->trust.n; i++)
         e = ip_network_parse(c->trust.v[i], &p->trust[i]);
     if (e == 0)
         e = redis_settings_read(c, &p->redis, diag);
+    for (size_t i = 0; e == 0 && i < c->routes.n; i++)
+        e = bind_route(p, i, old, diag);
     if (e) {
         plan_free(p);
         return e;
     }
     route_sort(c->routes.v, c->routes.n, p->routes);
-    for (size_t i = 0; i < c->routes.n; i++)
-        p->route_backend[i] = (size_t)(backend_named(p, c->routes.v[i].service) - p->backends);
     *out = p;
     return 0;
 }

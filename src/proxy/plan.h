@@ -13,6 +13,7 @@
 #include "proxy/redis_settings.h"
 #include "proxy/retry_budget.h"
 #include "proxy/route.h"
+#include "proxy/split.h"
 #include "wire/tls_context.h"
 #include "wire/url.h"
 
@@ -37,6 +38,7 @@ struct backend { /* a service */
     struct server server[CONFIG_SERVERS_MAX];
     size_t n; /* servers */
     _Atomic uint64_t requests, retries, refused;
+    _Atomic uint64_t crowded; /* refused because no connection became free */
 };
 
 struct plan {
@@ -45,6 +47,7 @@ struct plan {
     struct backend *backends; /* in the order of config.services */
     const struct config_route **routes;
     size_t *route_backend; /* by the route's place in config.routes */
+    struct split **splits; /* the same: NULL, or of a route over several services */
     struct ip_network *trust;
     struct redis_settings redis;
     uint64_t number; /* from 1; one more with each reload */

@@ -82,6 +82,7 @@ void status_write(struct app *a, struct buf *b)
         json_count(b, "requests", atomic_load(&k->requests));
         json_count(b, "retries", atomic_load(&k->retries));
         json_count(b, "refused", atomic_load(&k->refused));
+        json_count(b, "crowded", atomic_load(&k->crowded));
         pthread_mutex_lock(&k->lock);
         json_text(b, "breaker", breaker_state_name(k->breaker.state));
         json_begin(b, "servers", '[');

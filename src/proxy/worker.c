@@ -65,6 +65,9 @@ static struct upstream_opts opts_of(const struct backend *b)
                                    .head_ms = s->first_byte_ms,
                                    .idle_ms = s->idle_ms,
                                    .pipeline = s->pipeline,
+                                   .wait_ms = s->wait_ms,
+                                   .tunnel_ms = s->tunnel_ms,
+                                   .tunnel_end_ms = s->tunnel_end_ms,
                                    .tls = b->tls,
                                    .server_name = s->server_name };
 }
@@ -72,8 +75,9 @@ static struct upstream_opts opts_of(const struct backend *b)
 static bool same_opts(const struct upstream_opts *a, const struct upstream_opts *b)
 {
     return a->conns_max == b->conns_max && a->connect_ms == b->connect_ms &&
-           a->head_ms == b->head_ms && a->idle_ms == b->idle_ms && a->pipeline == b->pipeline &&
-           !a->tls && !b->tls;
+           a->head_ms == b->head_ms && a->idle_ms == b->idle_ms && a->wait_ms == b->wait_ms &&
+           a->tunnel_ms == b->tunnel_ms && a->tunnel_end_ms == b->tunnel_end_ms &&
+           a->pipeline == b->pipeline && !a->tls && !b->tls;
 }
 
 /* Connections to a server outlive a reload that does not concern them; with TLS they are made anew,
@@ -167,7 +171,7 @@ void worker_done(struct service_ctx *w)
     view_unref(w, w->view);
     firn_assert(!w->pools, "a pool is left");
     alarm_clear(&w->log_alarm);
-    access_log_flush(w);
+    access_log_end(w);
     buf_done(&w->log);
     for (struct call *c = w->spare, *next; c; c = next) {
         next = c->next;

@@ -31,6 +31,7 @@ struct service_ctx {
     uint32_t spares;
     struct firn_ulid_gen ulid;
     struct buf log; /* lines of the access log that are not written yet */
+    bool log_blocked;
     struct alarm log_alarm;
     uint64_t unsampled;    /* requests before the next one that begins a trace */
     struct health *health; /* checks; on the first loop */
@@ -40,6 +41,7 @@ struct service_ctx {
     /* Counters: written by this loop, read by any thread. */
     uint64_t status[6]; /* answers by hundreds; [0]: the client went away */
     uint64_t calls;     /* now */
+    uint64_t log_lost;  /* lines of the access log */
     struct latency latency, first_byte;
     struct redis_stats redis_stats;
     bool redis_up;
@@ -81,7 +83,7 @@ void worker_redis_status(struct app *a, const struct plan *p, struct buf *b);
 
 /* access_log.c */
 void access_log(struct call *c);
-void access_log_flush(struct service_ctx *w);
+void access_log_end(struct service_ctx *w); /* writes what is left */
 
 /* health.c */
 FIRN_MUSTUSE int health_start(struct service_ctx *w,

@@ -160,17 +160,17 @@ class Gateway:
 
     count = 0
 
-    def __init__(self, test, config, *args, serve=True):
+    def __init__(self, test, config, *args, serve=True, access=None, before=()):
         Gateway.count += 1
         self.test = test
         self.config_path = os.path.join(test.dir, f"gateway-{Gateway.count}.yaml")
         self.log_path = os.path.join(test.dir, f"gateway-{Gateway.count}.log")
         self.access_path = os.path.join(test.dir, f"gateway-{Gateway.count}.access")
         self.write(config)
-        cmd = [os.path.join(test.bin, "firn-proxy"), "-c", self.config_path, "--listen-http=127.0.0.1:0",
+        cmd = [*before, os.path.join(test.bin, "firn-proxy"), "-c", self.config_path, "--listen-http=127.0.0.1:0",
                "--listen-admin=127.0.0.1:0", *args]
-        with open(self.log_path, "wb") as log, open(self.access_path, "wb") as access:
-            self.process = subprocess.Popen(cmd, stderr=log, stdout=access, stdin=subprocess.DEVNULL, cwd=test.dir)
+        with open(self.log_path, "wb") as log, open(self.access_path, "wb") as lines:
+            self.process = subprocess.Popen(cmd, stderr=log, stdout=access or lines, stdin=subprocess.DEVNULL, cwd=test.dir)
         self.pid = self.process.pid
         test.running.append(self)
         if serve:

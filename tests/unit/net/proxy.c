@@ -79,7 +79,9 @@ static void on_done(void *user, enum exchange_end end, const char *why, struct s
     free(t);
 }
 
-static const struct exchange_calls exchange = { on_ready, on_head, on_answer_body, on_done };
+static const struct exchange_calls exchange = {
+    .ready = on_ready, .head = on_head, .body = on_answer_body, .done = on_done
+};
 
 static void on_request(void *ctx, struct edge_request *q)
 {

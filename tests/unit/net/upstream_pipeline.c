@@ -80,7 +80,9 @@ static void on_done(void *user, enum exchange_end end, const char *why, struct s
     (void)__atomic_add_fetch(&p->w->ended, 1, __ATOMIC_RELEASE);
 }
 
-static const struct exchange_calls calls = { on_ready, on_head, on_body, on_done };
+static const struct exchange_calls calls = {
+    .ready = on_ready, .head = on_head, .body = on_body, .done = on_done
+};
 
 static void begin_all(struct loop_task *t)
 {
