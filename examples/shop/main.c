@@ -31,16 +31,16 @@ static int fail(const char *what, int error, const struct firn_diag *d)
     return 1;
 }
 
-static int serve(const struct catalog *c, const char *address, const char *ids)
+static int serve(const struct catalog *c, const char *address, const char *ids, const char *name)
 {
     struct firn_diag d = { 0, "" };
     struct service service;
     struct loop *loop = NULL;
     struct loop_opts opts = { .drain_ms = DRAIN_MS };
     pthread_t thread;
-    char name[PEER_ADDRESS_BUF];
+    char here[PEER_ADDRESS_BUF];
     uint64_t salt;
-    int fd, r = shop_begin(c, ids, &service, &d);
+    int fd, r = shop_begin(c, name, ids, &service, &d);
     if (r)
         return fail("IDs", r, &d);
     signals_block();
@@ -51,12 +51,12 @@ static int serve(const struct catalog *c, const char *address, const char *ids)
         return fail("loop", r, &d);
     if ((r = listen_open(address, &fd, 1, &d)))
         return fail(address, r, &d);
-    listen_name(fd, name);
+    listen_name(fd, here);
     if ((r = loop_listen(loop, fd, 0, false)))
         return fail(address, r, &d);
     if (pthread_create(&thread, NULL, run_loop, loop) != 0)
         return fail("thread", FIRN_ENOMEM, &d);
-    log_info("serving", "service=%s address=%s", c->name, name);
+    log_info("serving", "service=%s name=%s address=%s", c->name, name, here);
     int sig = 0;
     while (sig != SIGTERM && sig != SIGINT) {
         sig = signals_wait(SIGNALS_MS);
@@ -71,12 +71,12 @@ static int serve(const struct catalog *c, const char *address, const char *ids)
 
 int main(int argc, char **argv)
 {
-    const struct catalog *c = argc == 3 || argc == 4 ? catalog_find(argv[1]) : NULL;
+    const struct catalog *c = argc >= 3 && argc <= 5 ? catalog_find(argv[1]) : NULL;
     if (!c) {
         fputs("usage: firn-shop users|orders|products|payments|notifications HOST:PORT "
-              "[firn://HOST:PORT]\n",
+              "[firn://HOST:PORT [NAME]]\n",
               stderr);
         return 2;
     }
-    return serve(c, argv[2], argv[3]);
+    return serve(c, argv[2], argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : c->name);
 }

@@ -46,6 +46,8 @@ struct waiting {         /* a row whose ID is on the way */
 
 static struct {
     const struct catalog *catalog;
+    const char *name;
+    char served_by[TEXT_BUF]; /* a header line */
     struct firn_client *client;
     uv_poll_t poll; /* on the client's descriptor */
     bool polling;
@@ -61,7 +63,7 @@ static void log_line(const struct asked *a, unsigned status)
     buf_init(&b, 4096);
     json_begin(&b, NULL, '{');
     json_time(&b, "time", (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000));
-    json_text(&b, "service", shop.catalog->name);
+    json_text(&b, "service", shop.name);
     json_text(&b, "id", a->id[0] ? a->id : NULL);
     json_text(&b, "traceparent", a->trace[0] ? a->trace : NULL);
     json_text(&b, "user", a->user[0] ? a->user : NULL);
@@ -145,7 +147,7 @@ static void answer_headers(struct reply *r, const struct http_head *h)
     char name[TEXT_BUF];
     reply_begin(r, 200, private_fields);
     json_begin(r->out, NULL, '{');
-    json_text(r->out, "service", shop.catalog->name);
+    json_text(r->out, "service", shop.name);
     for (size_t i = 0; i < h->headers; i++) {
         keep(h->header[i].name, name, sizeof name);
         json_bytes(r->out, name, h->header[i].value.p, h->header[i].value.len);
@@ -295,6 +297,7 @@ static void on_http(struct service_ctx *ctx, const struct http_request *req, str
     struct http_head head;
     struct asked a;
     bool fails = slice_is(req->path, "/admin/fail");
+    r->fields = shop.served_by;
     if (slice_is(req->path, "/healthz")) { /* also while it fails: that is what breakers are for */
         reply_http(r, 200, json_fields, "{\"status\":\"ok\"}", 15);
         return;
@@ -320,9 +323,12 @@ static void on_http(struct service_ctx *ctx, const struct http_request *req, str
 
 /* --- begin and end --- */
 
-int shop_begin(const struct catalog *c, const char *ids, struct service *out, struct firn_diag *d)
+int shop_begin(const struct catalog *c, const char *name, const char *ids, struct service *out,
+               struct firn_diag *d)
 {
     shop.catalog = c;
+    shop.name = name;
+    snprintf(shop.served_by, sizeof shop.served_by, "X-Served-By: %.100s\r\n", name);
     catalog_begin(c);
     *out = (struct service){ .http = on_http };
     return ids ? firn_client_open(ids, &shop.client, d) : 0;

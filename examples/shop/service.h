@@ -9,9 +9,10 @@
 #include "catalog.h"
 #include "net/loop.h"
 
-/* `ids`: the URL of firnd as libfirn-client has it, or NULL: nothing can be created. */
-FIRN_MUSTUSE int shop_begin(const struct catalog *c, const char *ids, struct service *out,
-                            struct firn_diag *d);
+/* `name`: of this instance, for X-Served-By and the log, borrowed. `ids`: the URL of firnd as
+ * libfirn-client has it, or NULL: nothing can be created. */
+FIRN_MUSTUSE int shop_begin(const struct catalog *c, const char *name, const char *ids,
+                            struct service *out, struct firn_diag *d);
 
 /* Between loop_new() and loop_run(): answers of firnd are taken on that loop. */
 FIRN_MUSTUSE int shop_use(struct loop *l);

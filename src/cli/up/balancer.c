@@ -1,6 +1,7 @@
 /* The load balancer of firn up: finds haproxy or nginx and writes its configuration. */
 #include "cli/up/balancer.h"
 #include "cli/say.h"
+#include "cli/up/machine.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -9,26 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In PATH, and where Debian puts daemons: a user's PATH often lacks that. */
-static bool find_program(const char *name, char out[BALANCER_PATH_BUF])
-{
-    char places[2 * BALANCER_PATH_BUF];
-    const char *path = getenv("PATH");
-    snprintf(places, sizeof places, "%.4000s:/usr/local/sbin:/usr/sbin:/sbin", path ? path : "");
-    for (char *save = NULL, *dir = strtok_r(places, ":", &save); dir;
-         dir = strtok_r(NULL, ":", &save)) {
-        int n = snprintf(out, BALANCER_PATH_BUF, "%s/%s", dir, name);
-        if (n < BALANCER_PATH_BUF && access(out, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool balancer_find(struct balancer *b, const char *name)
 {
     static const char *const names[] = { "haproxy", "nginx" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if ((!name || strcmp(name, names[i]) == 0) && find_program(names[i], b->program)) {
+        if ((!name || strcmp(name, names[i]) == 0) && machine_find(names[i], b->program)) {
             b->name = names[i];
             return true;
         }
@@ -44,24 +30,6 @@ static bool nginx_has_stream(void)
     return has;
 }
 
-/* The text with 127.0.0.1:90xx as 127.0.0.1:(base + xx). */
-static void put_moved(FILE *to, const char *p, size_t len, uint32_t base)
-{
-    static const char address[] = "127.0.0.1:90";
-    const size_t known = sizeof address - 1, whole = known + 2;
-    for (const char *end = p + len; p < end;) {
-        const char *at = memmem(p, (size_t)(end - p), address, known);
-        if (!at || (size_t)(end - at) < whole) {
-            fwrite(p, 1, (size_t)(end - p), to);
-            return;
-        }
-        uint32_t offset = (uint32_t)(at[known] - '0') * 10 + (uint32_t)(at[known + 1] - '0');
-        fwrite(p, 1, (size_t)(at - p), to);
-        fprintf(to, "127.0.0.1:%u", base + offset);
-        p = at + whole;
-    }
-}
-
 static void put_nginx(FILE *to, const struct balancer *b, const char *dir, uint32_t base)
 {
     static const char begin[] = "\nhttp {\n", stream[] = "\nstream {\n";
@@ -71,10 +39,10 @@ static void put_nginx(FILE *to, const struct balancer *b, const char *dir, uint3
     const char *http = memmem(p, len, begin, sizeof begin - 1);
     const char *cut = b->resp ? NULL : memmem(p, len, stream, sizeof stream - 1);
     size_t head = http ? (size_t)(http - p) + sizeof begin - 1 : 0;
-    put_moved(to, p, head, base);
+    machine_put_moved(to, p, head, base, NULL);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         fprintf(to, "    %s_temp_path %s/nginx-%s;\n", kinds[i], dir, kinds[i]);
-    put_moved(to, p + head, (cut ? (size_t)(cut + 1 - p) : len) - head, base);
+    machine_put_moved(to, p + head, (cut ? (size_t)(cut + 1 - p) : len) - head, base, NULL);
 }
 
 int balancer_prepare(struct balancer *b, const char *dir, uint32_t base)
@@ -89,7 +57,7 @@ int balancer_prepare(struct balancer *b, const char *dir, uint32_t base)
     }
     b->resp = haproxy || nginx_has_stream();
     if (haproxy)
-        put_moved(to, (const char *)balancer_haproxy, balancer_haproxy_len, base);
+        machine_put_moved(to, (const char *)balancer_haproxy, balancer_haproxy_len, base, NULL);
     else
         put_nginx(to, b, dir, base);
     if (fclose(to) != 0) {

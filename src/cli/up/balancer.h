@@ -7,11 +7,13 @@
 #ifndef FIRN_CLI_UP_BALANCER_H
 #define FIRN_CLI_UP_BALANCER_H
 
+#include "cli/up/machine.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BALANCER_PATH_BUF = 4096, BALANCER_ARGS_MAX = 8 };
+enum { BALANCER_PATH_BUF = MACHINE_PATH_BUF, BALANCER_ARGS_MAX = 8 };
 
 struct balancer {
     const char *name; /* "haproxy" or "nginx" */

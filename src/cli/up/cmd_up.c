@@ -11,13 +11,14 @@
 #include "cli/say.h"
 #include "cli/table.h"
 #include "cli/term.h"
-#include "cli/up/site.h"
+#include "cli/up/shop.h"
 #include "platform/mono.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -71,13 +72,19 @@ const struct usage up_usage = {
     .name = "up",
     .examples = "  firn up                       everything, until Ctrl-C\n"
                 "  firn up --state var/cluster   keep the state for the next time\n"
-                "  firn up --once --rounds 3     start, show three rounds, stop\n",
-    .synopsis = "firn up [--rounds N] [--once] [--state DIR] [--port PORT] [--balancer NAME]\n"
-                "               [--store URL]",
+                "  firn up --once --rounds 3     start, show three rounds, stop\n"
+                "  firn up shop                  the gateway, with five services behind it\n",
+    .synopsis =
+        "firn up [shop] [--rounds N] [--once] [--state DIR] [--port PORT] [--balancer NAME]\n"
+        "               [--store URL]",
     .about =
         "Starts a cluster of three servers, a load balancer in front of them and a client that\n"
         "requests Snowflake IDs and tickets in turn, all on this machine. A server\n"
-        "that ends (kill one!) is started again after 5 s. Ctrl-C stops all.\n",
+        "that ends (kill one!) is started again after 5 s. Ctrl-C stops all.\n"
+        "\n"
+        "shop: instead of these five services, an ID server, Redis and two gateways in front of\n"
+        "them, and commands that show each feature of the gateway.\n",
+    .operands = "shop",
     .opts = opts,
 };
 
@@ -276,8 +283,11 @@ int cmd_up(int argc, char **argv)
     int operands, r = options_parse(&up_usage, argc, argv, &o, &operands);
     if (r >= 0)
         return r;
+    if (operands == 1 && strcmp(argv[1], "shop") == 0)
+        return o.balancer || o.store ? say_trouble("--balancer and --store are not for the shop")
+                                     : shop_up(&o);
     if (operands > 0)
-        return say_trouble("unexpected operand '%s': firn up takes options only", argv[1]);
+        return say_trouble("unexpected operand '%s': shop, or options only", argv[1]);
     struct site *s = calloc(1, sizeof *s);
     if (!s)
         return say_trouble("out of memory");

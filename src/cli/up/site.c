@@ -83,7 +83,7 @@ uint32_t site_port(const struct site *s, size_t member, enum port port)
 }
 
 /* Check before the start: a server would only log it. */
-static int check_port(const struct site *s, uint32_t port)
+int site_check_port(const struct site *s, uint32_t port)
 {
     struct sockaddr_in a = { .sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),
@@ -108,7 +108,7 @@ int site_check_ports(const struct site *s)
     int r = -1;
     for (size_t m = s->children > SITE_MEMBERS ? 0 : 1; m <= SITE_MEMBERS && r < 0; m++)
         for (enum port p = PORT_HOME; p <= PORT_PEERS && r < 0; p++)
-            r = check_port(s, site_port(s, m, p));
+            r = site_check_port(s, site_port(s, m, p));
     return r;
 }
 

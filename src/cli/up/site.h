@@ -68,6 +68,7 @@ int site_folder(struct site *s);
 /* Decide what runs: flags, logs, balancer. Then check that its ports are free. */
 int site_plan(struct site *s);
 int site_check_ports(const struct site *s);
+int site_check_port(const struct site *s, uint32_t port);
 
 /* Remove FIRN_... from the environment: they are settings of another firnd, not of these three. */
 void site_forget_settings(void);

@@ -1,0 +1,18 @@
+# Five services behind one port. /api/products/123 is /products/123 at its service.
+for s in users orders products payments notifications; do curl -s 127.0.0.1:9000/api/$s; echo; done
+curl -si 127.0.0.1:9000/api/products/123; echo
+
+# A new order gets its ID from firnd; repeated with the same key it is the same order.
+curl -s 127.0.0.1:9000/api/orders -H 'Idempotency-Key: tour-1' -d '{"user_id":"user_456","amount":10000}'; echo
+curl -s 127.0.0.1:9010/api/orders -H 'Idempotency-Key: tour-1' -d '{"user_id":"user_456","amount":10000}'; echo
+
+# What a service gets: a client's own X-User-ID is dropped.
+curl -s 127.0.0.1:9000/api/headers -H 'X-User-ID: 1'; echo
+
+# The circuit breaker: payments fails, then the gateway answers for it; when it is healed, it closes again.
+curl -s -X POST '127.0.0.1:9015/admin/fail?status=500'; echo
+for i in 1 2 3 4 5 6 7; do curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123; done
+curl -s -X POST 127.0.0.1:9015/admin/heal; sleep 3; curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123
+
+# One line of JSON per request, with the same request ID at the gateway and at the service.
+id=$(curl -si 127.0.0.1:9000/api/users/456 | tr -d '\r' | sed -n 's/^X-Request-ID: //p'); sleep 1; grep -h "$id" var/shop/*.log
