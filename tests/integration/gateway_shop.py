@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""
+The gateway in front of real parts: Redis, a firnd, the five services of examples/shop and two gateways with the
+configuration that firn up shop writes. Every figure that the gateway is made for, asked with curl and raw clients;
+then firn up shop itself, whose printed commands are executed.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(HERE, "lib"), os.path.join(HERE, ".."), os.path.join(HERE, "..", "deploy")]
+import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
+import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
+from collector import CLIENT, SERVER, Collector, parent  # noqa: E402  pylint: disable=wrong-import-position
+from engines.redis import Server as Redis  # noqa: E402  pylint: disable=wrong-import-position
+from world import free_base  # noqa: E402  pylint: disable=wrong-import-position
+
+BREAKER_BODY = b'{"error": "Service temporarily unavailable"}'
+SERVICES = ("users", "orders", "products", "payments", "notifications")
+# The last two digits of the ports in examples/shop/gateway.yaml.
+PORTS = {"12": "users", "13": "orders", "14": "products", "15": "payments", "16": "notifications", "17": "products-2"}
+
+
+class Service:
+    """One firn-shop; standard output is its log of requests."""
+
+    def __init__(self, t, kind, ids, name=None):
+        name = name or kind
+        self.test, self.name = t, name
+        self.out, self.err = (os.path.join(t.dir, f"shop-{name}.{k}") for k in ("out", "err"))
+        with open(self.out, "wb") as out, open(self.err, "wb") as err:
+            self.process = subprocess.Popen([os.path.join(t.bin, "firn-shop"), kind, "127.0.0.1:0", ids, name], stdout=out, stderr=err,
+                                            stdin=subprocess.DEVNULL)
+        self.pid = self.process.pid
+        self.address = f.wait_for(f"{name} to serve", lambda: re.search(r"address=(\S+)", self.log()))[1]
+
+    def log(self):
+        with open(self.err, encoding="utf-8") as log:
+            return log.read()
+
+    def lines(self):
+        with open(self.out, encoding="utf-8") as log:
+            return [json.loads(x) for x in log.read().splitlines()]
+
+    def line(self, request_id):
+        return f.wait_for(f"{self.name}'s line of {request_id}", lambda: [x for x in self.lines() if x["id"] == request_id])
+
+    def admin(self, path):
+        c = f.Http(self.address)
+        status, _ = c.post(path, {})
+        c.close()
+        self.test.equal(status, 200, f"{self.name}: {path}")
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.test.equal(self.process.wait(f.LIMIT), 0, f"{self.name} ends: {self.log()[-2000:]}")
+        for word in f.BAD_WORDS:
+            self.test.check(word not in self.log(), f"{self.name}'s log is free of {word}: {self.log()[-2000:]}")
+
+
+class World:
+    """All parts. They live through all sections, which ask for rows, users and routes of their own."""
+
+    def __init__(self, t):
+        self.test = t
+        self.collector = Collector()
+        self.redis = Redis(t.state("redis"), appendonly="no")
+        self.redis.start()
+        self.firnd = f.Firnd(t, t.steady("shop"), f"--tracing-endpoint={self.collector.url}").wait_ready()
+        ids = f"firn://{self.firnd.snowflake}"
+        self.services = {name: Service(t, name.split("-")[0], ids, name) for name in PORTS.values()}
+        self.folder = t.state("up")
+        with open(os.path.join(ROOT, "examples", "shop", "gateway.yaml"), encoding="utf-8") as text:
+            self.config = self.moved(text.read())
+        self.gates = [self.gateway(), self.gateway()]
+        for process in (self.firnd, *self.gates):
+            t.running.remove(process)  # not the sections end them
+
+    def moved(self, text):
+        text = text.replace("127.0.0.1:9023", f"127.0.0.1:{self.redis.port}")
+        return re.sub(r"127\.0\.0\.1:90(\d\d)", lambda m: self.services[PORTS[m[1]]].address, text).replace("var/shop", self.folder)
+
+    def gateway(self):
+        return g.Gateway(self.test, self.config + f"\ntracing: {{ endpoint: '{self.collector.url}' }}\n")
+
+    def end(self):
+        for gate in self.gates:
+            self.test.equal(gate.stop(), 0, f"the gateway ends: {gate.log()[-2000:]}")
+        for service in self.services.values():
+            service.end()
+        self.test.equal(self.firnd.stop(), 0, "firnd ends")
+        self.redis.stop()
+
+
+def curl(*args):
+    """(status, fields in lower case, body) by the curl of this machine."""
+    said = subprocess.run(["curl", "-sS", "-i", "--max-time", str(int(f.LIMIT)), *args], capture_output=True, check=True, timeout=f.LIMIT)
+    head, _, body = said.stdout.partition(b"\r\n\r\n")
+    while head.startswith(b"HTTP/1.1 100"):
+        head, _, body = body.partition(b"\r\n\r\n")
+    first, *rest = head.decode("latin-1").split("\r\n")
+    return int(first.split()[1]), {k.lower(): v for k, v in (x.split(": ", 1) for x in rest)}, body
+
+
+def ask(gate, path, *args):
+    status, low, body = curl(f"http://{gate.http}{path}", *args)
+    return status, low, json.loads(body)
+
+
+# --- sections ---
+
+
+def routes(t, w):
+    """Five live services behind one port; /api/products/123 is /products/123 there."""
+    for name in SERVICES:
+        row = {"users": 456}.get(name, 123)
+        for gate in w.gates:
+            status, low, told = ask(gate, f"/api/{name}/{row}")
+            t.equal((status, told["id"]), (200, str(row)), f"/api/{name}/{row}: {told}")
+            line, = w.services[low["x-served-by"]].line(low["x-request-id"])
+            t.equal(line["path"], f"/{name}/{row}", "the path at the service")
+        t.equal(ask(w.gates[0], f"/api/{name}/9")[0], 404, f"{name}: no such row")
+    status, _, told = ask(w.gates[0], "/api/orders/123")
+    t.equal((told["user_id"], told["amount"]), ("user_456", 10000), "the order")
+
+
+def failover(t, w):
+    """Two gateways, one is killed under load: clients repeat what was not answered at the other one, and nothing is lost or made
+    twice."""
+    gates = [w.gates[0], w.gateway()]
+    t.running.remove(gates[1])
+    count, clients, lock = 150, 6, threading.Lock()
+    made, wrong, done = {}, [], [0, 0]  # done: answers; of those, on a repetition
+    half = threading.Event()
+
+    def one(c, key):
+        body = json.dumps({"user_id": "user_456", "amount": 1}).encode()
+        c.ask("/api/orders", "POST", body, f"Idempotency-Key: {key}\r\n")
+        return c.answer()
+
+    def work(who):
+        at, c = who % 2, None
+        for n in range(count):
+            key, tries = f"load-{who}-{n}", 0
+            while tries < 3:  # it repeats until there is an answer
+                try:
+                    c = c or f.Http(gates[at].http)
+                    status, body = one(c, key)
+                    break
+                except (f.Gone, OSError):
+                    c, at, tries = None, 1 - at, tries + 1
+            else:
+                wrong.append(f"{key}: no answer")
+                return
+            with lock:
+                done[0] += 1
+                done[1] += tries > 0
+                if status not in (200, 201):
+                    wrong.append(f"{key}: {status} {body[:200]}")
+                else:
+                    made[key] = json.loads(body)["id"]
+                if done[0] == count * clients // 3:
+                    half.set()
+        if c:
+            c.close()
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(clients)]
+    for thread in threads:
+        thread.start()
+    t.check(half.wait(f.LIMIT), "a third of the load is done")
+    gates[1].process.kill()
+    gates[1].process.wait(f.LIMIT)
+    for thread in threads:
+        thread.join(f.LIMIT)
+    t.equal(wrong, [], "no request is lost or refused")
+    t.equal(len(made), count * clients, "every order is made")
+    t.equal(len(set(made.values())), count * clients, "each with an ID of its own")
+    t.check(done[1] > 0, "somebody had to repeat a request")
+    _, body = f.get(w.services["orders"].address, "/orders?amount=1")
+    t.equal(sorted(x["id"] for x in body), sorted(made.values()), "and the service has each of them once")
+
+
+def breaker(t, w):
+    """It opens and answers with the exact body, nothing reaches the service; then it closes again."""
+    gate, payments = w.gates[0], w.services["payments"]
+
+    def pay():
+        return curl(f"http://{gate.http}/api/payments/123")
+    payments.admin("/admin/fail?status=500")
+    t.equal([pay()[0] for _ in range(5)], [500] * 5, "the service's own failures")
+    before = len(payments.lines())
+    status, low, body = pay()
+    t.equal((status, body, low["content-type"]), (503, BREAKER_BODY, "application/json"), "the breaker is open")
+    t.check(int(low["retry-after"]) >= 1, "Retry-After")
+    t.equal(len(payments.lines()), before, "the service was not asked")
+    t.equal(ask(gate, "/api/orders/123")[0], 200, "other services are served")
+    payments.admin("/admin/heal")
+    f.wait_for("the breaker to close", lambda: pay()[0] == 200)
+    t.equal([pay()[0] for _ in range(5)], [200] * 5, "it is closed")
+
+
+def one_id(t, w):
+    """One line of JSON for each request at gateway and service, and the same request ID at gateway, service and firnd."""
+    gate, orders = w.gates[1], w.services["orders"]
+    status, low, made = ask(gate, "/api/orders", "-H", f"traceparent: {parent(77)}", "-d", '{"user_id":"user_456","amount":2}')
+    t.equal(status, 201, f"{made}")
+    name = low["x-request-id"]
+    at_gate = gate.line(name)
+    at_service, = orders.line(name)
+    t.equal((at_gate["status"], at_gate["path"], at_gate["service"]), (201, "/api/orders", "orders"), "the gateway's line")
+    t.equal((at_service["status"], at_service["path"], at_service["method"]), (201, "/orders", "POST"), "the service's line")
+    t.equal(sum(x["id"] == name for x in gate.lines()), 1, "one line")
+
+    def ids():
+        spans = w.collector.of_trace(77)
+        return spans if {"GET /v1/ids/{kind}"} <= {s["name"] for s in spans} else None
+    spans = f.wait_for("firnd's span", ids)
+    firnd = [s for s in spans if s["name"] == "GET /v1/ids/{kind}"][0]
+    t.equal(firnd["of"]["firn.request_id"], name, "firnd has the request ID")
+    t.equal(firnd["kind"], SERVER, "a span of a server")
+    tries = f.wait_for("the gateway's spans", lambda: [s for s in w.collector.of_trace(77) if s["kind"] == CLIENT])
+    t.equal(firnd["parentSpanId"], tries[0]["spanId"], "below the gateway's try, whose span the service passes on")
+    t.equal(at_service["traceparent"].split("-")[1:3], [f"{77:032x}", tries[0]["spanId"]], "and the service's line names it")
+
+
+# --- firn up shop ---
+
+
+class Up:
+    """firn up shop, with its output in files."""
+
+    def __init__(self, t, *args):
+        self.base = free_base()
+        self.out_path, self.err_path = t.state("up.out"), t.state("up.err")
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen([os.path.join(t.bin, "firn"), "up", "shop", "--port", str(self.base), *args], stdout=out,
+                                            stderr=err, stdin=subprocess.DEVNULL, env={**os.environ, "TMPDIR": t.dir})
+        self.pid = self.process.pid
+        t.running.append(self)
+        self.test = t
+
+    def log(self):
+        with open(self.out_path, encoding="utf-8") as out, open(self.err_path, encoding="utf-8") as err:
+            return out.read() + err.read()
+
+    def wait_said(self, what):
+        def look():
+            if self.process.poll() is not None and what not in self.log():
+                raise f.NotThere(f"firn up shop ended with {self.process.returncode}: {self.log()}")
+            return what in self.log()
+        f.wait_for(f"firn up shop to say {what}", look)
+
+    def signal(self, number):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def end(self, number):
+        self.signal(number)
+        code = self.process.wait(f.LIMIT)
+        self.test.running.remove(self)
+        return code
+
+    def kill(self):
+        self.end(signal.SIGTERM)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def tour(said):
+    """The commands as printed, by what stands above them."""
+    text = said[said.index("\n# ") + 1:said.index("\nKill one")]
+    return [(part.split("\n", 1)[0], part.split("\n", 1)[1]) for part in re.split(r"^# ", text, flags=re.M) if part.strip()]
+
+
+# What the output of each part of the tour has, by a word of its title.
+EXPECTED = {
+    "Five services": ['"User 456"', '"user_id":"user_456"', '"Cast-iron teapot"', '"captured"', '"Order 123 is paid"', "HTTP/1.1 200 OK"],
+    "A new order": ['"status":"new"'],
+    "What a service gets": ['"service":"users"'],
+    "circuit breaker": [" 500\n", BREAKER_BODY.decode() + " 503\n", '"captured"} 200\n'],
+    "One line of JSON": ['"route":"users"', '"service":"users"'],
+}
+
+
+def up_shop(t, _):
+    """It starts, every command that it prints does what it says, and Ctrl-C leaves nothing."""
+    up = Up(t)
+    up.wait_said("Kill one")
+    said = up.log()
+    pids = [int(p) for p in re.findall(r"127\.0\.0\.1:\d+ +(\d+)", said)]
+    t.equal(len(pids), 10, "two gateways, six services, firnd and Redis are in the table")
+    parts = tour(said)
+    t.equal(sorted(w for w in EXPECTED if not any(w in title for title, _ in parts)), [], "each part of the tour is there")
+    t.equal([title for title, _ in parts if not any(w in title for w in EXPECTED)], [], "and no other")
+    shell = subprocess.run(["bash", "-c", "".join(f"printf '@@@ %s\\n' {json.dumps(title)}\n{lines}" for title, lines in parts)],
+                           capture_output=True, text=True, check=False, timeout=f.LIMIT)
+    t.equal((shell.returncode, shell.stderr), (0, ""), "the commands work")
+    output = {title: text for title, _, text in (x.partition("\n") for x in shell.stdout.split("@@@ ")[1:])}
+    for word, texts in EXPECTED.items():
+        got = "".join(text for title, text in output.items() if word in title)
+        for text in texts:
+            t.check(text in got.replace("\r\n", "\n"), f"{word}: {text} is not in: {got}")
+    ids = re.findall(r'"id":"(\d+)"', "".join(text for title, text in output.items() if "A new order" in title))
+    t.check(len(ids) == 2 and ids[0] == ids[1] and int(ids[0]) > 1 << 40, f"one order with an ID of firnd: {ids}")
+    os.kill(pids[1], signal.SIGKILL)
+    up.wait_said("gateway-2 ended by signal 9")
+    t.equal(ask_port(up.base, "/api/users/456"), 200, "the other gateway serves")
+    up.wait_said("gateway-2 runs again")
+    t.equal(up.end(signal.SIGINT), 0, f"exit status: {up.log()}")
+    f.wait_for("all of them to end", lambda: not any(alive(p) for p in pids))
+    t.equal([n for n in os.listdir(t.dir) if n.startswith("firn-up-")], [], "the temporary folder is gone")
+    t.check("All stopped." in up.log(), "it says so")
+
+
+def ask_port(port, path):
+    return curl(f"http://127.0.0.1:{port}{path}")[0]
+
+
+def main():
+    with f.Test("gateway_shop") as t:
+        w = World(t)
+        try:
+            for section in (routes, breaker, one_id, failover, up_shop):
+                t.section(section, w)
+        finally:
+            w.end()
+
+
+if __name__ == "__main__":
+    main()
