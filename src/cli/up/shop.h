@@ -1,7 +1,8 @@
 /*
- * shop.h - firn up shop: the gateway with everything around it, on this machine: Redis, a firnd, the five
- * services of examples/shop (one of them twice, for a canary) and two gateways. A program listens on
- * PORT + its `offset` in shop.c. One thread. Tested in tests/integration/gateway_shop.py.
+ * shop.h - firn up shop: the gateway with everything around it, on this machine: Redis, a firnd,
+ * the five services of examples/shop (one of them twice, for a canary) and two gateways. A program
+ * listens on PORT + its `offset` in shop.c. One thread. Tested in
+ * tests/integration/gateway_shop.py.
  */
 #ifndef FIRN_CLI_UP_SHOP_H
 #define FIRN_CLI_UP_SHOP_H
