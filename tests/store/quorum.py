@@ -290,9 +290,11 @@ def case_a_restored_etcd_does_not_vote(folder):
     with t.running(QuorumEtcd(folder)) as e, t.opened(e.url()) as p:
         write(p, "k", None, "0")
         e.node[0].snapshot(os.path.join(folder, "copy"))
+        e.pause(2)  # so that no write is done without the one that will forget it
         for n in range(5):
             write(p, "k", str(n), str(n + 1))
         write(p, "n", None, "1")
+        e.resume(2)
         e.node[0].restore(os.path.join(folder, "copy"))
 
         def refused():
@@ -331,8 +333,10 @@ def case_a_restored_postgres_does_not_vote(folder):
     with t.running(QuorumPostgres(folder)) as e, t.opened(e.url()) as p:
         write(p, "k", None, "0")
         e.node[0].snapshot(os.path.join(folder, "copy"))
+        e.pause(2)  # so that no write is done without the one that will forget it
         for n in range(5):
             write(p, "k", str(n), str(n + 1))
+        e.resume(2)
         e.node[0].restore(os.path.join(folder, "copy"))
 
         def refused():
