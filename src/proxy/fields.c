@@ -15,6 +15,25 @@ static bool same_name(struct slice a, struct slice b)
     return true;
 }
 
+/* What a server may take for the same name: CGI and its heirs (WSGI, PHP, Rack) make variables of
+ * fields, in which '_' and, with some, every other mark cannot be told from '-'. */
+static uint8_t folded(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (uint8_t)(c | 0x20);
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? (uint8_t)c : '-';
+}
+
+bool field_alike(struct slice name, struct slice other)
+{
+    if (name.len != other.len)
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (folded(name.p[i]) != folded(other.p[i]))
+            return false;
+    return true;
+}
+
 static bool names(struct slice list, struct slice name)
 {
     for (const char *p = list.p, *end = p + list.len; p < end;) {
@@ -85,7 +104,7 @@ void fields_remove(struct fields *f, struct slice name)
 {
     size_t kept = 0;
     for (size_t i = 0; i < f->n; i++)
-        if (!same_name(f->v[i].name, name))
+        if (!field_alike(f->v[i].name, name))
             f->v[kept++] = f->v[i];
     f->n = kept;
 }
@@ -93,13 +112,13 @@ void fields_remove(struct fields *f, struct slice name)
 void fields_set(struct fields *f, struct slice name, struct slice value)
 {
     for (size_t i = 0; i < f->n; i++) {
-        if (!same_name(f->v[i].name, name))
+        if (!field_alike(f->v[i].name, name))
             continue;
         struct http_header first = { name, value };
         size_t kept = i + 1;
         f->v[i] = first;
         for (size_t k = i + 1; k < f->n; k++)
-            if (!same_name(f->v[k].name, name))
+            if (!field_alike(f->v[k].name, name))
                 f->v[kept++] = f->v[k];
         f->n = kept;
         return;

@@ -22,11 +22,16 @@ struct fields {
  * which the gateway answers itself. */
 void fields_take(struct fields *f, const struct http_header *from, size_t n, bool request);
 
-/* Names of fields_*() are lower case where they are compared, and written as given. */
+/* Whether a server may take one name for the other: the case of letters does not count, nor which
+ * mark stands between them ("X_User.ID" is X-User-ID in CGI's variables). */
+bool field_alike(struct slice name, struct slice other);
+
+/* Names are written as given. Those that are removed or replaced are all that are alike. */
 void fields_add(struct fields *f, struct slice name, struct slice value);
-void fields_remove(struct fields *f, struct slice name);                  /* all of that name */
+void fields_remove(struct fields *f, struct slice name);
 void fields_set(struct fields *f, struct slice name, struct slice value); /* in their place */
-struct slice fields_get(const struct fields *f, const char *name);        /* the first, or absent */
+struct slice fields_get(const struct fields *f, const char *name); /* the first of exactly that
+                                                                    * lower-case name, or absent */
 
 /* Lines, each with its CR LF. */
 void fields_write(const struct fields *f, struct buf *out);

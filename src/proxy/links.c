@@ -159,6 +159,8 @@ enum link_result route_request(struct call *c)
     size_t len;
     if (slice_is(h->path, "*"))
         return refuse(c, 400, "OPTIONS * is not passed on: ask for a path");
+    if (!route_host_ok(h->host))
+        return refuse(c, 400, "the host is no name or address, or its port is no number");
     char *path = call_text(c, h->path.len);
     if (!path || path_canonical(h->path, path, h->path.len, &len, &why) != 0)
         return refuse(c, path ? 400 : 503, path ? why : "the gateway is out of memory");
@@ -178,22 +180,20 @@ enum link_result route_request(struct call *c)
 
 /* --- transform --- */
 
-/* Fields in which servers believe the gateway. '_' counts as '-', as it does for servers that make
- * variables of fields. */
-/* A claim that ends with a dash is all names that begin with it. */
-static bool is_claim(struct slice name, const char *claim)
+/* Fields in which servers believe the gateway. One that ends with a dash is all names that begin
+ * with it. */
+static bool is_claim(struct slice name, const char *claim, bool *exact)
 {
     size_t n = strlen(claim);
     if (name.len < n || (name.len > n && claim[n - 1] != '-'))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        char a = name.p[i] == '_' ? '-' : name.p[i];
-        if ((a >= 'A' && a <= 'Z' ? a | 0x20 : a) != claim[i])
-            return false;
-    }
-    return true;
+    name.len = n;
+    *exact = http_word_is(name, claim);
+    return *exact || field_alike(name, slice_of(claim));
 }
 
+/* A trusted proxy may tell about clients, but it may also pass on what it does not know: a name
+ * that is only alike is nobody's. */
 static void drop_claims(struct fields *f, bool trusted)
 {
     static const char *const always[] = { "x-user-id", "host", "transfer-encoding",
@@ -202,11 +202,11 @@ static void drop_claims(struct fields *f, bool trusted)
                                           "x-request-id" };
     size_t kept = 0;
     for (size_t i = 0; i < f->n; i++) {
-        bool drop = false;
+        bool drop = false, exact;
         for (size_t k = 0; k < sizeof always / sizeof always[0]; k++)
-            drop |= is_claim(f->v[i].name, always[k]);
-        for (size_t k = 0; k < sizeof others / sizeof others[0] && !trusted; k++)
-            drop |= is_claim(f->v[i].name, others[k]);
+            drop |= is_claim(f->v[i].name, always[k], &exact);
+        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+            drop |= is_claim(f->v[i].name, others[k], &exact) && !(trusted && exact);
         if (!drop)
             f->v[kept++] = f->v[i];
     }

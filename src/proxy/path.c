@@ -19,28 +19,25 @@ static size_t drop_segment(const char *out, size_t len)
     return len;
 }
 
-/* "..;x" and ".;x" (also with %3B): servers that take what follows ';' as a parameter of the
- * segment, as Tomcat does, read ".." after this gateway has compared the path with its routes. */
-static bool hides_dots(const char *segment, size_t n)
+/* Whether parameters of a segment begin here: ';', and for servers that decode first also %3B. */
+static bool has_parameters(const char *p, size_t n)
 {
-    size_t dots = 0;
-    while (dots < n && dots < 3 && segment[dots] == '.')
-        dots++;
-    const char *rest = segment + dots;
-    return (dots == 1 || dots == 2) && n > dots &&
-           (*rest == ';' || (n - dots >= 3 && memcmp(rest, "%3B", 3) == 0));
+    return n > 0 && (*p == ';' || (n >= 3 && memcmp(p, "%3B", 3) == 0));
 }
 
-#define ABOVE_ROOT  ((size_t)0) /* no lengths of a path */
-#define HIDDEN_DOTS SIZE_MAX
+/* "..;x" and ".;x": servers that drop parameters, as Java's do, read ".." after this gateway has
+ * compared the path with its routes. */
+static bool is_dots_with_parameters(const char *p, size_t n)
+{
+    size_t dots = n > 1 && p[1] == '.' ? 2 : 1;
+    return n > dots && p[0] == '.' && has_parameters(p + dots, n - dots);
+}
 
-/* At the end of a segment that begins at `from`: resolves "." and "..". Returns the new length, or
- * one of the above. `more`: a slash follows. */
+/* At the end of a segment that begins at `from`: resolves "." and "..". Returns the new length, 0 when
+ * there is nothing above. `more`: a slash follows. */
 static size_t end_segment(char *out, size_t from, size_t len, bool more)
 {
     size_t n = len - from;
-    if (hides_dots(out + from, n))
-        return HIDDEN_DOTS;
     if (n == 1 && out[from] == '.')
         return from;
     if (n == 2 && out[from] == '.' && out[from + 1] == '.')
@@ -50,10 +47,9 @@ static size_t end_segment(char *out, size_t from, size_t len, bool more)
     return len;
 }
 
-static int refused(size_t how, const char **why)
+static int refuse(const char **why, const char *text)
 {
-    *why = how == ABOVE_ROOT ? "the path leads above its root"
-                             : "the path has a segment of dots with parameters behind ';'";
+    *why = text;
     return FIRN_EFORMAT;
 }
 
@@ -61,19 +57,19 @@ int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len, co
 {
     static const char digits[] = "0123456789ABCDEF";
     size_t len = 1, from = 1; /* of the segment in hand */
-    if (path.len == 0 || path.p[0] != '/') {
-        *why = "the path does not begin with '/'";
-        return FIRN_EFORMAT;
-    }
+    if (path.len == 0 || path.p[0] != '/')
+        return refuse(why, "the path does not begin with '/'");
     if (cap < path.len)
         return FIRN_ENOSPC;
     out[0] = '/';
-    for (size_t i = 1; i < path.len; i++) {
-        int c = (uint8_t)path.p[i];
+    for (size_t i = 1; i <= path.len; i++) {
+        int c = i < path.len ? (uint8_t)path.p[i] : '/'; /* the end ends a segment, too */
         if (c == '/') {
-            len = from = end_segment(out, from, len, true);
-            if (len == ABOVE_ROOT || len == HIDDEN_DOTS)
-                return refused(len, why);
+            if (is_dots_with_parameters(out + from, len - from))
+                return refuse(why, "the path holds '.' or '..' with parameters");
+            len = from = end_segment(out, from, len, i < path.len);
+            if (len == 0)
+                return refuse(why, "the path leads above its root");
             continue;
         }
         if (c != '%') {
@@ -82,16 +78,12 @@ int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len, co
         }
         int high = i + 2 < path.len ? hex_digit(path.p[i + 1]) : -1;
         int low = i + 2 < path.len ? hex_digit(path.p[i + 2]) : -1;
-        if (high < 0 || low < 0) {
-            *why = "a '%' in the path is not followed by two hexadecimal digits";
-            return FIRN_EFORMAT;
-        }
+        if (high < 0 || low < 0)
+            return refuse(why, "a '%' in the path is not followed by two hexadecimal digits");
         c = high << 4 | low;
         i += 2;
-        if (c == '/' || c == '\\' || c < 0x20 || c == 0x7f) {
-            *why = "the path holds an encoded slash, backslash or control character";
-            return FIRN_EFORMAT;
-        }
+        if (c == '/' || c == '\\' || c < 0x20 || c == 0x7f)
+            return refuse(why, "the path holds an encoded slash, backslash or control character");
         if (unreserved(c)) {
             out[len++] = (char)c;
         } else {
@@ -100,24 +92,50 @@ int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len, co
             out[len++] = digits[low];
         }
     }
-    len = end_segment(out, from, len, false);
-    if (len == ABOVE_ROOT || len == HIDDEN_DOTS)
-        return refused(len, why);
     *out_len = len;
     return 0;
 }
 
+/* Where the parameters that begin at `i` end. */
+static size_t skip_parameters(struct slice path, size_t i)
+{
+    const char *slash = memchr(path.p + i, '/', path.len - i);
+    return slash ? (size_t)(slash - path.p) : path.len;
+}
+
+/* How much of `path` the prefix takes, with the parameters of its segments; 0: not below it. */
+static size_t match(struct slice path, struct slice prefix)
+{
+    size_t i = 0, k = 0;
+    if (path.len >= prefix.len && memcmp(path.p, prefix.p, prefix.len) == 0)
+        i = k = prefix.len;
+    while (k < prefix.len && i < path.len) {
+        if (path.p[i] == prefix.p[k]) {
+            i++;
+            k++;
+        } else if (prefix.p[k] == '/' && has_parameters(path.p + i, path.len - i)) {
+            i = skip_parameters(path, i);
+        } else {
+            return 0;
+        }
+    }
+    if (k < prefix.len)
+        return 0;
+    if (prefix.p[k - 1] == '/' || i == path.len || path.p[i] == '/')
+        return i;
+    return has_parameters(path.p + i, path.len - i) ? skip_parameters(path, i) : 0;
+}
+
 bool path_below(struct slice path, struct slice prefix)
 {
-    if (path.len < prefix.len || memcmp(path.p, prefix.p, prefix.len) != 0)
-        return false;
-    return path.len == prefix.len || prefix.p[prefix.len - 1] == '/' || path.p[prefix.len] == '/';
+    return match(path, prefix) > 0;
 }
 
 int path_rewrite(struct slice path, struct slice prefix, struct slice to, char *out, size_t cap,
                  size_t *out_len)
 {
-    struct slice rest = { path.p + prefix.len, path.len - prefix.len };
+    size_t taken = match(path, prefix);
+    struct slice rest = { path.p + taken, path.len - taken };
     while (to.len > 0 && to.p[to.len - 1] == '/')
         to.len--;
     bool slash = rest.len == 0 ? to.len == 0 : rest.p[0] != '/';

@@ -13,16 +13,18 @@
  * room for `cap` bytes; it is never longer than `path`. Percent-encoded letters, digits and -._~
  * are decoded, other hex digits made upper case; slashes that repeat become one; "." and ".."
  * segments, also encoded ones, are resolved. FIRN_EFORMAT and *why: an encoded slash, backslash,
- * NUL or other control byte, '%' without two hex digits, or ".." above the root. FIRN_ENOSPC. */
+ * NUL or other control byte, '%' without two hex digits, ".." above the root, or "." or ".." with
+ * parameters ("..;x"). FIRN_ENOSPC. */
 FIRN_MUSTUSE int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len,
                                 const char **why);
 
 /* Whether `path` (canonical) is `prefix` or lies below it: "/api" has "/api" and "/api/x", not
- * "/apix". "/" has every path. A '/' at the end of the prefix demands one there. */
+ * "/apix". "/" has every path. A '/' at the end of the prefix demands one there. Parameters of a
+ * segment do not count, as some servers drop them: "/api;v=1/x" is below "/api". */
 bool path_below(struct slice path, struct slice prefix);
 
 /* `path` with `to` in the place of `prefix`, as in a route's rewrite: "/api/products/1", "/api" and
- * "/" give "/products/1". FIRN_ENOSPC. */
+ * "/" give "/products/1". `path` is below `prefix`. FIRN_ENOSPC. */
 FIRN_MUSTUSE int path_rewrite(struct slice path, struct slice prefix, struct slice to, char *out,
                               size_t cap, size_t *out_len);
 

@@ -19,6 +19,30 @@ static struct slice bare_host(struct slice h)
     return h;
 }
 
+static bool is_of_host(char c, bool address)
+{
+    bool digit = c >= '0' && c <= '9';
+    char low = (char)(c | 0x20), last = address ? 'f' : 'z';
+    return digit || (low >= 'a' && low <= last) || c == '.' ||
+           (address ? c == ':' : c == '-' || c == '_');
+}
+
+bool route_host_ok(struct slice h)
+{
+    size_t i = 0;
+    bool address = h.len > 0 && h.p[0] == '[';
+    for (i = address; i < h.len && is_of_host(h.p[i], address); i++)
+        continue;
+    if (address && (i == h.len || h.p[i++] != ']'))
+        return false;
+    if (i < h.len && h.p[i++] != ':')
+        return false;
+    size_t port = i;
+    while (i < h.len && h.p[i] >= '0' && h.p[i] <= '9')
+        i++;
+    return i == h.len && i - port <= 5;
+}
+
 /* `want` is lower case. */
 static bool host_is(struct slice host, const char *want)
 {

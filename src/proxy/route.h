@@ -17,6 +17,10 @@ struct route_query {
     size_t headers_n;
 };
 
+/* Whether it is a name or address, perhaps with a port; or empty, as HTTP/1.0 has it. Servers
+ * disagree about what other characters mean ("a:80@b", "a,b"), so they are not passed on. */
+bool route_host_ok(struct slice host);
+
 /* `order`: pointers to the n routes, sorted. */
 void route_sort(const struct config_route *routes, size_t n, const struct config_route **order);
 

@@ -84,6 +84,21 @@ T_TEST(fields_change)
     T_OK(f.failed);
 }
 
+T_TEST(fields_that_are_alike)
+{
+    static const char *const in[] = { "X_User.ID",  "1", "x-user-id", "2",
+                                      "X-User-Id2", "3", "XUser-ID",  "4" };
+    T_OK(field_alike(slice_of("X!A"), slice_of("x_a")) &&
+         !field_alike(slice_of("xa"), slice_of("x-a")) &&
+         !field_alike(slice_of("x1"), slice_of("x-")));
+    take(in, 4, true);
+    fields_set(&f, slice_of("X-User-ID"), slice_of("9"));
+    T_STR(written(), "X-User-ID: 9\r\nX-User-Id2: 3\r\nXUser-ID: 4\r\n");
+    take(in, 4, true);
+    fields_remove(&f, slice_of("x-user-id"));
+    T_STR(written(), "X-User-Id2: 3\r\nXUser-ID: 4\r\n");
+}
+
 T_TEST(fields_with_many_connections)
 {
     static const char *in[2 * 9];

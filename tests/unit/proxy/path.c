@@ -29,6 +29,12 @@ T_TEST(path_canonical_forms)
         { "/%c3%a9", "/%C3%A9" },
         { "/a%20b%3f", "/a%20b%3F" },
         { "/a;b=c/d", "/a;b=c/d" },
+        { "/;a/...;b/.c;d/;", "/;a/...;b/.c;d/;" },
+        { "/a/%252e%252e/b", "/a/%252e%252e/b" },
+        { "/a/..;/b", NULL },
+        { "/a/.;x=y/b", NULL },
+        { "/a/%2e%2e;", NULL },
+        { "/.;", NULL },
         { "/.", "/" },
         { "/..;/a", NULL },
         { "/a/..;x=y/b", NULL },
@@ -81,7 +87,7 @@ T_TEST(path_canonical_forms)
 T_TEST(path_canonical_of_any_bytes)
 {
     for (uint64_t i = t_scale(200000); i-- > 0;) {
-        static const char some[] = "/..//%2e%2Fab%5c%41%";
+        static const char some[] = "/..//%2e%2Fab%5c%41%;;";
         char in[40], out[40], again[40];
         const char *why;
         size_t n = 1 + (size_t)t_random_below(30), len, len2;
@@ -93,7 +99,8 @@ T_TEST(path_canonical_of_any_bytes)
         struct slice c = { out, len };
         T_OK(len > 0 && len <= n && out[0] == '/');
         T_OK(!memmem(out, len, "//", 2) && !memmem(out, len, "/../", 4) &&
-             !memmem(out, len, "/./", 3));
+             !memmem(out, len, "/./", 3) && !memmem(out, len, "/.;", 3) &&
+             !memmem(out, len, "/..;", 4));
         T_OK(!(len >= 3 && memcmp(out + len - 3, "/..", 3) == 0), "%.*s", (int)n, in);
         T_EQ(path_canonical(c, again, sizeof again, &len2, &why), 0);
         T_OK(len2 == len && memcmp(out, again, len) == 0, "%.*s", (int)n, in);
@@ -116,6 +123,18 @@ T_TEST(path_prefixes_and_rewrites)
         { "/api", "/api/", NULL, NULL },
         { "/x", "/", "/v1", "/v1/x" },
         { "/", "/", "/v1", "/v1/" },
+        { "/api;v=1/x", "/api", "/v2", "/v2/x" },
+        { "/api;v=1", "/api", "/v2", "/v2" },
+        { "/api/x;v=1", "/api", "/v2", "/v2/x;v=1" },
+        { "/a;b/c;d/e;f", "/a/c", "/v2", "/v2/e;f" },
+        { "/a;b/c", "/a;b", "/v2", "/v2/c" },
+        { "/a;b/;c/d", "/a/", "/", "/;c/d" },
+        { "/a;b/c", "/a/d", NULL, NULL },
+        { "/api%3Bv/x", "/api", "/v2", "/v2/x" },
+        { "/apix;b/c", "/api", NULL, NULL },
+        { "/api;b", "/api/", NULL, NULL },
+        { "/ap;i/x", "/api", NULL, NULL },
+        { "/;x/api", "/api", NULL, NULL },
     };
     for (size_t i = 0; i < T_LEN(cases); i++) {
         char out[64];

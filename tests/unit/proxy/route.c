@@ -82,3 +82,23 @@ T_TEST(route_none)
     T_OK(!wrong);
     T_OK(!route_find(order, 0, &q, &wrong));
 }
+
+T_TEST(route_hosts)
+{
+    static const struct {
+        const char *host;
+        bool ok;
+    } cases[] = {
+        { "", true },         { "a", true },         { "A-b_c.example.:8080", true },
+        { "10.0.0.1", true }, { "[::1]", true },     { "[fe80::1]:65535", true },
+        { "a:", true },       { "a:b", false },      { "a:80:90", false },
+        { "a,b", false },     { "a;b", false },      { "a=b", false },
+        { "[::1", false },    { "[a]", true },       { "[::1]x", false },
+        { "[x]", false },     { "a:123456", false }, { "a:+1", false },
+        { "a(b)", false },    { "a%2eb", false },    { "[::1]:80:", false },
+        { "::1", false },
+    };
+    for (size_t i = 0; i < T_LEN(cases); i++)
+        T_EQ(route_host_ok((struct slice){ cases[i].host, strlen(cases[i].host) }), cases[i].ok,
+             "%s", cases[i].host);
+}
