@@ -14,5 +14,9 @@ curl -s -X POST '127.0.0.1:9015/admin/fail?status=500'; echo
 for i in 1 2 3 4 5 6 7; do curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123; done
 curl -s -X POST 127.0.0.1:9015/admin/heal; sleep 3; curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123
 
+# Canary: one of ten requests goes to the next version. A/B: who asks for variant b gets it.
+for i in $(seq 20); do curl -sI 127.0.0.1:9000/api/notifications | grep -i '^X-Served-By'; done | sort | uniq -c
+curl -sI 127.0.0.1:9000/api/notifications -H 'X-Variant: b' | grep -i '^X-Served-By'
+
 # One line of JSON per request, with the same request ID at the gateway and at the service.
 id=$(curl -si 127.0.0.1:9000/api/users/456 | tr -d '\r' | sed -n 's/^X-Request-ID: //p'); sleep 1; grep -h "$id" var/shop/*.log

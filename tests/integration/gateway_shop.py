@@ -25,7 +25,7 @@ from world import free_base  # noqa: E402  pylint: disable=wrong-import-position
 BREAKER_BODY = b'{"error": "Service temporarily unavailable"}'
 SERVICES = ("users", "orders", "products", "payments", "notifications")
 # The last two digits of the ports in examples/shop/gateway.yaml.
-PORTS = {"12": "users", "13": "orders", "14": "products", "15": "payments", "16": "notifications", "17": "products-2"}
+PORTS = {"12": "users", "13": "orders", "14": "products", "15": "payments", "16": "notifications", "17": "notifications-2"}
 
 
 class Service:
@@ -124,7 +124,7 @@ def routes(t, w):
         for gate in w.gates:
             status, low, told = ask(gate, f"/api/{name}/{row}")
             t.equal((status, told["id"]), (200, str(row)), f"/api/{name}/{row}: {told}")
-            line, = w.services[low["x-served-by"]].line(low["x-request-id"])
+            line, = w.services[low["x-served-by"]].line(low["x-request-id"])  # perhaps the canary's
             t.equal(line["path"], f"/{name}/{row}", "the path at the service")
         t.equal(ask(w.gates[0], f"/api/{name}/9")[0], 404, f"{name}: no such row")
     status, _, told = ask(w.gates[0], "/api/orders/123")
@@ -203,6 +203,15 @@ def breaker(t, w):
     payments.admin("/admin/heal")
     f.wait_for("the breaker to close", lambda: pay()[0] == 200)
     t.equal([pay()[0] for _ in range(5)], [200] * 5, "it is closed")
+
+
+def canary(t, w):
+    """Of 100 requests exactly 10 go to the next version; the header of the A/B test chooses it."""
+    def served_by(*args):
+        return curl(f"http://{w.gates[0].http}/api/notifications", "-I", *args)[1]["x-served-by"]
+    got = [served_by() for _ in range(50)]
+    t.equal((got.count("notifications"), got.count("notifications-2")), (45, 5), "of 50 requests")
+    t.equal({served_by("-H", "X-Variant: b") for _ in range(5)}, {"notifications-2"}, "variant b")
 
 
 def one_id(t, w):
@@ -290,6 +299,7 @@ EXPECTED = {
     "A new order": ['"status":"new"'],
     "What a service gets": ['"service":"users"'],
     "circuit breaker": [" 500\n", BREAKER_BODY.decode() + " 503\n", '"captured"} 200\n'],
+    "Canary": ["     18 X-Served-By: notifications\n", "      2 X-Served-By: notifications-2\n", "\nX-Served-By: notifications-2\n"],
     "One line of JSON": ['"route":"users"', '"service":"users"'],
 }
 
@@ -332,7 +342,7 @@ def main():
     with f.Test("gateway_shop") as t:
         w = World(t)
         try:
-            for section in (routes, breaker, one_id, failover, up_shop):
+            for section in (routes, breaker, canary, one_id, failover, up_shop):
                 t.section(section, w)
         finally:
             w.end()

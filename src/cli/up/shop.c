@@ -34,10 +34,11 @@ static const struct part {
     [SHOP_USERS] = { "users", "users", "users", 12, 12, "/healthz" },
     [SHOP_ORDERS] = { "orders", "orders", "orders", 13, 13, "/healthz" },
     [SHOP_PRODUCTS] = { "products", "products", "products", 14, 14, "/healthz" },
-    [SHOP_PRODUCTS_2] = { "products-2", "products, the canary", "products", 17, 17, "/healthz" },
     [SHOP_PAYMENTS] = { "payments", "payments", "payments", 15, 15, "/healthz" },
     [SHOP_NOTIFICATIONS] = { "notifications", "notifications", "notifications", 16, 16,
                              "/healthz" },
+    [SHOP_NOTIFICATIONS_2] = { "notifications-2", "  their canary", "notifications", 17, 17,
+                               "/healthz" },
     [SHOP_FIRND] = { "firnd", "firnd: IDs of new rows", NULL, 20, 20, "/readyz" },
     [SHOP_REDIS] = { "redis", "Redis: limits, cache", NULL, 23, 0, NULL },
 };
@@ -112,11 +113,11 @@ static void plan_redis(struct shop *s, size_t i)
 static int plan(struct shop *s)
 {
     static void (*const plans[SHOP_CHILDREN])(struct shop *, size_t) = {
-        [SHOP_GATEWAY] = plan_gateway,  [SHOP_GATEWAY_2] = plan_gateway,
-        [SHOP_USERS] = plan_service,    [SHOP_ORDERS] = plan_service,
-        [SHOP_PRODUCTS] = plan_service, [SHOP_PRODUCTS_2] = plan_service,
-        [SHOP_PAYMENTS] = plan_service, [SHOP_NOTIFICATIONS] = plan_service,
-        [SHOP_FIRND] = plan_firnd,      [SHOP_REDIS] = plan_redis,
+        [SHOP_GATEWAY] = plan_gateway,       [SHOP_GATEWAY_2] = plan_gateway,
+        [SHOP_USERS] = plan_service,         [SHOP_ORDERS] = plan_service,
+        [SHOP_PRODUCTS] = plan_service,      [SHOP_PAYMENTS] = plan_service,
+        [SHOP_NOTIFICATIONS] = plan_service, [SHOP_NOTIFICATIONS_2] = plan_service,
+        [SHOP_FIRND] = plan_firnd,           [SHOP_REDIS] = plan_redis,
     };
     const char *dir = s->site.dir;
     child_find("firnd", s->firnd);
@@ -236,7 +237,7 @@ static void show(const struct shop *s)
     printf(
         "\nKill one; it is started again after %d s\n"
         "    kill -9 %d    gateway 2: clients use gateway 1, which has the same limits and cache\n"
-        "    kill -9 %d    products: the canary and the cache go on\n"
+        "    kill -9 %d    products: what the cache has goes on\n"
         "    kill -9 %d    payments: 503, and the breaker opens\n"
         "    kill -9 %d    firnd: nothing new can be made, everything else goes on\n",
         RESTART_MS / 1000, (int)s->child[SHOP_GATEWAY_2].pid, (int)s->child[SHOP_PRODUCTS].pid,
