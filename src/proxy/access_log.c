@@ -142,6 +142,8 @@ void access_log(struct call *c)
     json_text(b, "service", c->backend ? c->backend->conf->name : NULL);
     json_text(b, "server", c->last_server ? c->last_server : NULL);
     json_count(b, "tries", c->tries);
+    if (c->parts)
+        json_count(b, "parts", c->parts);
     json_count(b, "status", c->status);
     json_count(b, "bytes_in", c->bytes_in);
     json_count(b, "bytes_out", c->bytes_out);

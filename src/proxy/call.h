@@ -101,6 +101,9 @@ struct call {
     struct call_trace *trace; /* proxy/tracing.h; NULL: none */
     struct call_try *attempt;
 
+    struct compose *compose; /* the link `compose`: NULL, or its state */
+    unsigned parts;          /* calls that were made for this one */
+
     /* for the log */
     bool answered;   /* a head was sent */
     unsigned status; /* of the answer; 499: the client went away before it */

@@ -1,6 +1,7 @@
 /*
  * The chain: which links a request passes, in order. Tested in tests/integration/gateway.py.
  */
+#include "proxy/compose.h"
 #include "proxy/forward.h"
 #include "proxy/links.h"
 #include "proxy/tracing.h"
@@ -13,6 +14,7 @@ const struct link chain[] = {
     { "route", .request = route_request },
     { "transform", .request = transform_request, .answer = transform_answer },
     { "split", .request = split_request, .metrics = split_metrics, .status = split_status },
+    { "compose", .request = compose_request, .done = compose_done, .metrics = compose_metrics },
     { "breaker", .request = breaker_request, .done = breaker_done },
     { "forward", .request = forward_request, .done = forward_done },
 };

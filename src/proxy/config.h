@@ -72,15 +72,30 @@ struct config_split {
     size_t n;
 };
 
+struct config_composition { /* see proxy/composition.h */
+    char *name;
+    char *rest;                  /* what follows the route's path; NULL: nothing */
+    struct config_strings parts; /* "NAME = SERVICE /TARGET" */
+    struct config_strings required, shape;
+    uint32_t timeout_ms, part_bytes, answer_bytes;
+};
+
+struct config_compositions {
+    struct config_composition *v;
+    size_t n;
+};
+
 struct config_route {
     char *name;
     struct config_strings hosts;   /* lower case; "*.example.org"; empty: every host */
     char *path;                    /* a prefix, canonical */
     struct config_strings methods; /* empty: every method */
     struct config_fields headers;  /* all of them must be there with that value; "*": any */
-    char *service;                 /* or NULL, with `split` */
+    char *service;                 /* or NULL, and one of `split`, `compose`, `graphql` */
     struct config_split split;     /* over several services; empty: none */
     char *split_by;      /* "address", "user", "header:name", "cookie:Name"; NULL: in turn */
+    char *compose;       /* the composition that answers */
+    bool graphql;        /* the schema answers */
     char *rewrite;       /* in the place of the prefix; NULL: none */
     uint32_t timeout_ms; /* 0: the service's */
     struct config_fields request_set, request_add, answer_set, answer_add;
@@ -104,7 +119,13 @@ struct config {
     bool watch;                  /* read the file again when it changes */
     struct config_strings trust; /* networks whose X-Forwarded-* are believed */
     struct config_services services;
+    struct config_compositions compositions;
     struct config_routes routes;
+    struct {
+        char *schema;                                   /* a file, or NULL */
+        uint64_t depth, cost, calls, timeout_ms, bytes; /* bytes: of a service's answer */
+        bool introspection;
+    } graphql;
     struct {
         char *address, *user, *password_file; /* or NULL; address NULL: no Redis */
         uint64_t db, timeout_ms;
@@ -131,7 +152,10 @@ struct config {
 extern const struct config_program proxy_config;
 
 /* config_services.c, config_routes.c */
-extern const struct setting_entries config_services_type, config_routes_type;
+extern const struct setting_entries config_services_type, config_routes_type,
+    config_compositions_type;
+/* What `compositions` and the routes that have one need from each other and from services. */
+int config_check_compositions(const struct config *c, struct firn_diag *diag);
 int config_check_network(const char *value, struct firn_diag *why);
 
 #endif

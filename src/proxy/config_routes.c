@@ -40,12 +40,22 @@ static int check_method(const struct entry_reader *r, const struct entry_key *k,
 static int check_route(const struct entry_reader *r, void *entry)
 {
     const struct config_route *route = entry;
-    if (!route->service && route->split.n == 0)
-        return entry_blame(r, "service", "it is missing: where should requests go?");
-    if (route->service && route->split.n > 0)
-        return entry_blame(r, "split", "it takes the place of service; give one of both");
+    int ways = (route->service != NULL) + (route->split.n > 0) + (route->compose != NULL) +
+               route->graphql;
+    if (ways == 0)
+        return entry_blame(r, "service",
+                           "it is missing: where should requests go? (or split, compose, graphql)");
+    if (ways > 1)
+        return entry_blame(r,
+                           route->split.n > 0 ? "split"
+                           : route->compose   ? "compose"
+                                              : "graphql",
+                           "it takes the place of service; give one of service, split, compose and "
+                           "graphql");
     if (route->split_by && route->split.n == 0)
         return entry_blame(r, "split_by", "needs split");
+    if (route->rewrite && (route->compose || route->graphql))
+        return entry_blame(r, "rewrite", "it is for requests that go to a service");
     return 0;
 }
 
@@ -60,6 +70,7 @@ static const struct entry_key keys[] = {
     { "service", &entry_text, AT(service) },
     { "split", &config_split_type, AT(split) },
     { "split_by", &entry_text, AT(split_by), .check = config_check_split_by },
+    { "compose", &entry_text, AT(compose) },
     { "rewrite", &entry_text, AT(rewrite), .check = config_check_path },
     { "hosts", &entry_texts, AT(hosts), .check = check_host },
     { "methods", &entry_texts, AT(methods), .check = check_method },

@@ -61,6 +61,9 @@ static const struct setting settings[] = {
       .preset = "100", .help = "how long a request waits for Redis before it goes on without" },
     { "redis.prefix", SETTING_STRING, SETTING_RELOAD, AT(redis.prefix), .check = redis_prefix_check,
       .preset_note = "nothing", .help = "what the names of all keys begin with" },
+    { "compositions", SETTING_ENTRIES, SETTING_RELOAD, AT(compositions),
+      .entries = &config_compositions_type,
+      .help = "answers that are made of several services' answers, for routes with compose" },
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), RANGE(1, 1000000),
       .preset = "8192", .help = "connections of clients at once" },
     { "limits.connections_per_address", SETTING_UINT, 0, AT(limits.connections_per_address),
@@ -197,6 +200,7 @@ static int config_check(const void *config, struct firn_diag *diag)
     if (c->redis.user && !c->redis.password_file)
         return config_fault(&c->base, "redis.user", FIRN_EINVAL, diag, "needs redis.password_file");
     int r = check_tracing(c, diag);
+    r = r ? r : config_check_compositions(c, diag);
     return r ? r : check_routes(c, diag);
 }
 

@@ -174,7 +174,9 @@ enum link_result route_request(struct call *c)
     if (!c->route)
         return method_is_wrong ? refuse(c, 405, "no route takes this method for this path")
                                : refuse(c, 404, "no route takes this host and path");
-    c->backend = &p->backends[p->route_backend[c->route - p->config.routes.v]];
+    size_t backend = p->route_backend[c->route - p->config.routes.v];
+    if (backend != PLAN_NONE)
+        c->backend = &p->backends[backend];
     return make_target(c) ? LINK_NEXT : refuse(c, 503, "the gateway is out of memory");
 }
 

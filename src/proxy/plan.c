@@ -104,6 +104,9 @@ static void plan_free(struct plan *p)
             pthread_mutex_destroy(&p->backends[i].lock);
     }
     free(p->backends);
+    for (size_t i = 0; p->compositions && i < p->config.compositions.n; i++)
+        composition_free(&p->compositions[i]);
+    free(p->compositions);
     free(p->routes);
     free(p->route_backend);
     for (size_t i = 0; p->splits && i < p->config.routes.n; i++)
@@ -126,7 +129,8 @@ static int bind_route(struct plan *p, size_t i, const struct plan *old, struct f
 {
     const struct config_route *r = &p->config.routes.v[i];
     const struct split *was = NULL;
-    p->route_backend[i] = place_of(p, r->split.n > 0 ? r->split.v[0].service : r->service);
+    const char *service = r->split.n > 0 ? r->split.v[0].service : r->service;
+    p->route_backend[i] = service ? place_of(p, service) : PLAN_NONE;
     if (r->split.n == 0)
         return 0;
     for (size_t k = 0; old && k < old->config.routes.n; k++)
@@ -138,6 +142,25 @@ static int bind_route(struct plan *p, size_t i, const struct plan *old, struct f
     for (size_t k = 0; k < r->split.n; k++)
         p->splits[i]->backend[k] = place_of(p, r->split.v[k].service);
     return 0;
+}
+
+/* What it needs was checked with the configuration. */
+static int make_composition(struct plan *p, size_t i, struct firn_diag *diag)
+{
+    struct composition *c = &p->compositions[i];
+    const char *key;
+    int e = composition_make(&p->config.compositions.v[i], c, &key, diag);
+    for (size_t k = 0; e == 0 && k < c->n; k++)
+        c->part[k].backend = place_of(p, c->part[k].service);
+    return e;
+}
+
+const struct composition *plan_composition(const struct plan *p, const struct config_route *r)
+{
+    size_t i = 0;
+    while (strcmp(p->config.compositions.v[i].name, r->compose) != 0)
+        i++;
+    return &p->compositions[i];
 }
 
 int plan_new(struct config *config, const struct plan *old, struct plan **out,
@@ -157,7 +180,10 @@ int plan_new(struct config *config, const struct plan *old, struct plan **out,
     p->route_backend = calloc(c->routes.n + 1, sizeof *p->route_backend);
     p->splits = calloc(c->routes.n + 1, sizeof *p->splits);
     p->trust = calloc(c->trust.n + 1, sizeof *p->trust);
-    int e = p->backends && p->routes && p->route_backend && p->splits && p->trust ? 0 : FIRN_ENOMEM;
+    p->compositions = calloc(c->compositions.n + 1, sizeof *p->compositions);
+    int e = p->backends && p->routes && p->route_backend && p->splits && p->trust && p->compositions
+                ? 0
+                : FIRN_ENOMEM;
     for (size_t i = 0; e == 0 && i < c->services.n; i++)
         e = make_backend(&p->backends[i], &c->services.v[i], old, diag);
     for (size_t i = 0; e == 0 && i < c->trust.n; i++)
@@ -166,6 +192,8 @@ int plan_new(struct config *config, const struct plan *old, struct plan **out,
         e = redis_settings_read(c, &p->redis, diag);
     for (size_t i = 0; e == 0 && i < c->routes.n; i++)
         e = bind_route(p, i, old, diag);
+    for (size_t i = 0; e == 0 && i < c->compositions.n; i++)
+        e = make_composition(p, i, diag);
     if (e) {
         plan_free(p);
         return e;

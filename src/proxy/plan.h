@@ -8,6 +8,7 @@
 
 #include "proxy/balance.h"
 #include "proxy/breaker.h"
+#include "proxy/composition.h"
 #include "proxy/config.h"
 #include "proxy/network.h"
 #include "proxy/redis_settings.h"
@@ -41,13 +42,16 @@ struct backend { /* a service */
     _Atomic uint64_t crowded; /* refused because no connection became free */
 };
 
+#define PLAN_NONE ((size_t)-1)
+
 struct plan {
     _Atomic uint32_t refs;
     struct config config;
     struct backend *backends; /* in the order of config.services */
     const struct config_route **routes;
-    size_t *route_backend; /* by the route's place in config.routes */
+    size_t *route_backend; /* by the route's place in config.routes; PLAN_NONE: no service */
     struct split **splits; /* the same: NULL, or of a route over several services */
+    struct composition *compositions; /* in the order of config.compositions */
     struct ip_network *trust;
     struct redis_settings redis;
     uint64_t number; /* from 1; one more with each reload */
@@ -60,6 +64,9 @@ FIRN_MUSTUSE int plan_new(struct config *config, const struct plan *old, struct 
                           struct firn_diag *diag);
 struct plan *plan_ref(struct plan *p);
 void plan_unref(struct plan *p); /* NULL is fine */
+
+/* Of a route with compose. */
+const struct composition *plan_composition(const struct plan *p, const struct config_route *r);
 
 bool plan_trusts(const struct plan *p, const struct sockaddr *sa);
 

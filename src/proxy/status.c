@@ -100,6 +100,8 @@ void status_write(struct app *a, struct buf *b)
         json_text(b, "name", r->name);
         json_text(b, "path", r->path);
         json_text(b, "service", r->service);
+        if (r->compose)
+            json_text(b, "compose", r->compose);
         json_end(b, '}');
     }
     json_end(b, ']');

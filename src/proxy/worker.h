@@ -39,9 +39,10 @@ struct service_ctx {
     char redis_why[160];   /* why it is away, or ""; under app->plan_lock */
 
     /* Counters: written by this loop, read by any thread. */
-    uint64_t status[6]; /* answers by hundreds; [0]: the client went away */
-    uint64_t calls;     /* now */
-    uint64_t log_lost;  /* lines of the access log */
+    uint64_t status[6];          /* answers by hundreds; [0]: the client went away */
+    uint64_t calls;              /* now */
+    uint64_t log_lost;           /* lines of the access log */
+    uint64_t composed, parts[2]; /* answers from parts; parts that worked and that failed */
     struct latency latency, first_byte;
     struct redis_stats redis_stats;
     bool redis_up;
