@@ -9,6 +9,11 @@ curl -s 127.0.0.1:9010/api/orders -H 'Idempotency-Key: tour-1' -d '{"user_id":"u
 # What a service gets: a client's own X-User-ID is dropped.
 curl -s 127.0.0.1:9000/api/headers -H 'X-User-ID: 1'; echo
 
+# One request for several services, in the shape that web, mobile and partner clients want.
+curl -s 127.0.0.1:9000/api/home/456; echo
+curl -s 127.0.0.1:9000/api/home/456 -H 'X-Client: mobile'; echo
+curl -s 127.0.0.1:9000/partner/orders/123; echo
+
 # The circuit breaker: payments fails, then the gateway answers for it; when it is healed, it closes again.
 curl -s -X POST '127.0.0.1:9015/admin/fail?status=500'; echo
 for i in 1 2 3 4 5 6 7; do curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123; done

@@ -205,6 +205,29 @@ def breaker(t, w):
     t.equal([pay()[0] for _ in range(5)], [200] * 5, "it is closed")
 
 
+def clients(t, w):
+    """Web, mobile and partner clients get the same data in shapes of their own; a service that fails is null and an error."""
+    gate, payments = w.gates[0], w.services["payments"]
+    web = {"user": {"id": "456", "name": "User 456", "tier": "gold"},
+           "orders": [{"id": "123", "product": "123", "amount": 10000, "status": "paid"}],
+           "payments": [{"order": "123", "status": "captured"}], "messages": [{"text": "Order 123 is paid"}]}
+
+    def home(*args):
+        status, _, told = ask(gate, "/api/home/456", *args)
+        t.equal(status, 200, f"{told}")
+        if "orders" in told:  # other sections make more of them
+            told["orders"] = [x for x in told["orders"] if x["id"] == "123"]
+        return told
+    t.equal(home(), web, "web")
+    t.equal(home("-H", "X-Client: mobile"), {"name": "User 456", "last_order": {"id": "123", "status": "paid"}}, "mobile")
+    t.equal(ask(gate, "/partner/orders/123")[2], {"order": "123", "status": "paid", "product": "Cast-iron teapot", "in_stock": 12}, "partner")
+    t.equal(ask(gate, "/partner/orders/9")[0], 404, "an order that is not there")
+    payments.admin("/admin/fail?status=500&count=1")
+    told = home()
+    t.equal((told["payments"], len(told["errors"]), told["orders"]), (None, 1, web["orders"]), "payments fail: null, and why")
+    t.equal(home(), web, "and then not")
+
+
 def canary(t, w):
     """Of 100 requests exactly 10 go to the next version; the header of the A/B test chooses it."""
     def served_by(*args):
@@ -298,6 +321,8 @@ EXPECTED = {
     "Five services": ['"User 456"', '"user_id":"user_456"', '"Cast-iron teapot"', '"captured"', '"Order 123 is paid"', "HTTP/1.1 200 OK"],
     "A new order": ['"status":"new"'],
     "What a service gets": ['"service":"users"'],
+    "One request for several": ['"payments":[{"order":"123","status":"captured"}]', '"last_order":{"id":"123","status":"paid"}',
+                                '{"order":"123","status":"paid","product":"Cast-iron teapot","in_stock":12}'],
     "circuit breaker": [" 500\n", BREAKER_BODY.decode() + " 503\n", '"captured"} 200\n'],
     "Canary": ["     18 X-Served-By: notifications\n", "      2 X-Served-By: notifications-2\n", "\nX-Served-By: notifications-2\n"],
     "One line of JSON": ['"route":"users"', '"service":"users"'],
@@ -342,7 +367,7 @@ def main():
     with f.Test("gateway_shop") as t:
         w = World(t)
         try:
-            for section in (routes, breaker, canary, one_id, failover, up_shop):
+            for section in (routes, breaker, canary, clients, one_id, failover, up_shop):
                 t.section(section, w)
         finally:
             w.end()
