@@ -12,13 +12,14 @@ import threading
 import time
 
 import acceptors
+import changes
 import members
 from common import WINDOW_S
 from world import wait_for
 
 NODE_REST_S = (0.5, 2.5)  # between two faults of a node
 STORE_REST_S = (3, 6)
-QUORUM_REST_S = (1, 3)  # it has more kinds of them
+KINDS_REST_S = (1, 3)  # of a quorum or a cluster, which have more kinds of them
 # A Redis that starts again may have forgotten, so each time all slots are raised above what it may have granted; more often
 # than time makes up for that, IDs would run further and further ahead.
 REDIS_REST_S = (15, 25)
@@ -35,8 +36,10 @@ class Chaos:
         self.cluster = isinstance(engine, members.Members)
         quorum = acceptors.Acceptors(engine, firn, self.over) if hasattr(engine, "node") else None
         self.of_node = {n.i: self.node_faults(n) for n in nodes}
+        of_members = changes.Changes(engine, firn, self.over).faults() if self.cluster else []
         self.of_store = [Fault(what, do) for what, do in quorum.faults()] if quorum else self.store_faults()
-        self.rest_s = QUORUM_REST_S if quorum else REDIS_REST_S if type(engine).__name__ == "Redis" else STORE_REST_S
+        self.of_store += [Fault(what, do) for what, do in of_members]
+        self.rest_s = KINDS_REST_S if quorum or self.cluster else REDIS_REST_S if type(engine).__name__ == "Redis" else STORE_REST_S
         self.promised = {f.what for faults in (*self.of_node.values(), self.of_store) for f in faults}
 
     def note(self, what, node=None):

@@ -23,17 +23,21 @@ class Members:
     def _member(self, i, folder, bin_dir):
         state = os.path.join(folder, f"state-{i}")
         os.mkdir(state)
-        how = ["--cluster-init", "--cluster-fresh"] if i == 0 else ["--cluster-join", self.endpoints[0]]
+        others = ",".join(e for e in self.endpoints if e != self.endpoints[i])
 
         def command(node):
+            first = i == 0 and len(node.logs) == 1  # afterwards it joins, as docs/cluster.md advises
+            how = ["--cluster-init", "--cluster-fresh"] if first else ["--cluster-join", others]
+            how += ["--cluster-standby"] if node.standby else []
             return [os.path.join(bin_dir, "firnd"), "--no-config", "--state-dir", state, "--store", "raft:",
                     "--store-timeout-ms", "1000", "--name", f"node-{i}", "--loops", "2", "--log-level", "debug",
                     "--cluster-listen", self.endpoints[i], "--cluster-plain", *how,
                     "--cluster-window-ms", f"{WINDOW_S * 1000:.0f}", "--cluster-snapshot-every", "500",
-                    "--cluster-snapshot-keep", "100", "--listen-home", node.address(0),
+                    "--cluster-snapshot-keep", "100", "--listen-home",
+                    node.address(0) + (f",127.0.0.1:{node.ports[0]}" if self.net.separate else ""),
                     "--listen-snowflake", node.address(1), "--listen-ticket", node.address(2)]
         node = world.Node(self.net, i, folder, command, common.is_ready)
-        node.state = state
+        node.state, node.standby = state, False
         return node
 
     @staticmethod
@@ -49,6 +53,11 @@ class Members:
             n.start()
             world.wait_for(f"node {n.i} to be a member",
                            lambda n=n: len((self.status(n) or {}).get("members", [])) == n.i + 1)
+
+    @staticmethod
+    def own(node):
+        """Where a program on the member's own machine reaches it."""
+        return f"http://127.0.0.1:{node.ports[0]}"
 
     def stop(self):
         for disk in self.disks:
