@@ -2,6 +2,7 @@
  * tests/integration/gateway.py. */
 #include "daemon/problem.h"
 #include "platform/mono.h"
+#include "proxy/collect.h"
 #include "proxy/worker.h"
 
 #include <stdio.h>
@@ -136,6 +137,7 @@ struct call *call_inner(struct call *outer, const char *from, const struct http_
     memcpy(c->client, outer->client, sizeof c->client);
     c->trusted = outer->trusted;
     c->route = outer->route;
+    c->rules = outer->rules;
     c->path = outer->path;
     return c;
 }
@@ -153,6 +155,15 @@ static void count_end(struct call *c)
     latency_add(&w->latency, mono_ns() - c->began_ns, 1);
 }
 
+static void free_filters(struct call *c)
+{
+    for (struct call_filter *f = c->filters, *next; f; f = next) {
+        next = f->next;
+        f->ops->free(f);
+    }
+    c->filters = NULL;
+}
+
 /* The call is over; `why`: NULL, or what went wrong. */
 static void call_end(struct call *c, const char *why)
 {
@@ -162,20 +173,30 @@ static void call_end(struct call *c, const char *why)
         c->q->user = NULL;
     c->q = NULL;
     alarm_clear(&c->deadline);
+    free_filters(c);
     for (size_t i = c->reached; i-- > c->first;)
         if (chain[i].done)
             chain[i].done(c);
+    collect_free(c);
     if (!c->outer)
         count_end(c);
     call_free(c);
 }
 
-void call_done(struct call *c, struct slice trailers)
+static void finish(struct call *c, struct slice trailers)
 {
     const struct call_sink *sink = c->sink;
     void *to = c->to;
     call_end(c, NULL);
     sink->end(to, trailers);
+}
+
+void call_done(struct call *c, struct slice trailers)
+{
+    if (c->filters)
+        c->filters->ops->end(c->filters, trailers);
+    else
+        finish(c, trailers);
 }
 
 void call_abort(struct call *c, const char *why)
@@ -238,11 +259,8 @@ static void to_edge_abort(void *to, const char *why)
 static const struct call_sink edge_sink = { to_edge_head, to_edge_body, to_edge_end,
                                             to_edge_abort };
 
-void call_head(struct call *c, struct answer *a)
+static void send_head(struct call *c, const struct answer *a)
 {
-    for (size_t i = c->reached; i-- > c->first;)
-        if (chain[i].answer)
-            chain[i].answer(c, a);
     c->answered = true;
     c->status = a->status;
     if (c->first_byte_ns == 0)
@@ -250,10 +268,62 @@ void call_head(struct call *c, struct answer *a)
     c->sink->head(c->to, a);
 }
 
-bool call_body(struct call *c, const char *p, size_t len)
+static bool send_body(struct call *c, const char *p, size_t len)
 {
     c->bytes_out += len;
     return c->sink->body(c->to, p, len);
+}
+
+void call_head(struct call *c, struct answer *a)
+{
+    free_filters(c); /* of an answer that was given up before its head was sent */
+    for (size_t i = c->reached; i-- > c->first;)
+        if (chain[i].answer)
+            chain[i].answer(c, a);
+    if (!c->filters)
+        send_head(c, a);
+    else if (c->filters->ops->head)
+        c->filters->ops->head(c->filters, a);
+    else
+        call_next_head(c->filters, a);
+}
+
+bool call_body(struct call *c, const char *p, size_t len)
+{
+    return c->filters ? c->filters->ops->body(c->filters, p, len) : send_body(c, p, len);
+}
+
+void call_filter(struct call *c, struct call_filter *f, const struct call_filter_ops *ops)
+{
+    struct call_filter **at = &c->filters;
+    while (*at)
+        at = &(*at)->next;
+    *f = (struct call_filter){ ops, c, NULL };
+    *at = f;
+}
+
+void call_next_head(struct call_filter *f, struct answer *a)
+{
+    struct call *c = f->call;
+    while ((f = f->next))
+        if (f->ops->head) {
+            f->ops->head(f, a);
+            return;
+        }
+    send_head(c, a);
+}
+
+bool call_next_body(struct call_filter *f, const char *p, size_t len)
+{
+    return f->next ? f->next->ops->body(f->next, p, len) : send_body(f->call, p, len);
+}
+
+void call_next_end(struct call_filter *f, struct slice trailers)
+{
+    if (f->next)
+        f->next->ops->end(f->next, trailers);
+    else
+        finish(f->call, trailers);
 }
 
 void call_reply(struct call *c, unsigned status, const char *fields, struct slice body)
@@ -278,6 +348,7 @@ static const struct problem_kind problems[] = {
     { 404, "urn:firn:problem:no-route", "No route" },
     { 405, "urn:firn:problem:method-not-allowed", "Method not allowed" },
     { 413, "urn:firn:problem:too-large", "Too large" },
+    { 415, "urn:firn:problem:unsupported-encoding", "Unsupported content encoding" },
     { 429, "urn:firn:problem:too-many-requests", "Too many requests" },
     { 431, "urn:firn:problem:headers-too-large", "Headers too large" },
     { 502, "urn:firn:problem:bad-gateway", "Bad gateway" },
@@ -316,14 +387,17 @@ static bool on_body(void *ctx, struct edge_request *q, const char *p, size_t len
     if (!c) /* it was answered; the rest is of no use */
         return true;
     c->bytes_in += len;
-    return forward_body(c, p, len);
+    return c->collected ? collect_more(c, p, len) : forward_body(c, p, len);
 }
 
 static void on_body_end(void *ctx, struct edge_request *q)
 {
+    struct call *c = q->user;
     (void)ctx;
-    if (q->user)
-        forward_body_end(q->user);
+    if (c && c->collected)
+        collect_end(c);
+    else if (c)
+        forward_body_end(c);
 }
 
 static void on_writable(void *ctx, struct edge_request *q)

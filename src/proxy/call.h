@@ -64,6 +64,23 @@ struct call_sink {
     void (*abort)(void *to, const char *why); /* it cannot be completed */
 };
 
+/* Between the source of an answer and its sink: sees or changes head, body and end, each once and
+ * in this order, and passes them on with call_next_*(), at once or later. Links add theirs in
+ * answer(); the first one gets what the server sent. Where no link adds one there is no cost. A
+ * filter must not end the call in head() or body(): an alarm may, or end(). */
+struct call_filter { /* the begin of the filter's own struct */
+    const struct call_filter_ops *ops;
+    struct call *call;
+    struct call_filter *next;
+};
+
+struct call_filter_ops {
+    void (*head)(struct call_filter *f, struct answer *a); /* NULL: passed on */
+    bool (*body)(struct call_filter *f, const char *p, size_t len);
+    void (*end)(struct call_filter *f, struct slice trailers); /* call_next_end() comes last */
+    void (*free)(struct call_filter *f); /* once: after end(), or when the answer is given up */
+};
+
 struct call {
     struct service_ctx *worker;
     struct view *view;            /* the plan under which it began */
@@ -83,6 +100,7 @@ struct call {
 
     /* from the link `route` on */
     const struct config_route *route;
+    struct route_rules *rules; /* the route's */
     struct backend *backend;
     struct slice path;     /* canonical, as the client asked */
     struct slice target;   /* what the server is asked: rewritten, with the query */
@@ -103,6 +121,13 @@ struct call {
 
     struct compose *compose; /* the link `compose`: NULL, or its state */
     unsigned parts;          /* calls that were made for this one */
+    struct alarm fault;      /* of the link `fault`: a delay, and what then is answered or 0 */
+    unsigned fault_status;
+
+    struct json_filter *json;       /* of the link `json` */
+    struct call_filter *filters;    /* of the answer, in the order in which they see it */
+    struct collected *collected;    /* the request's body, where a link wanted the whole of it */
+    void (*resume)(struct call *c); /* instead of an exchange: the sink has room again */
 
     /* for the log */
     bool answered;   /* a head was sent */
@@ -146,6 +171,13 @@ void call_done(struct call *c, struct slice trailers);
 /* It cannot be completed; the call is gone. */
 void call_abort(struct call *c, const char *why);
 
+/* In answer(). */
+void call_filter(struct call *c, struct call_filter *f, const struct call_filter_ops *ops);
+/* Pass on what may have been changed. After call_next_end() filter and call are gone. */
+void call_next_head(struct call_filter *f, struct answer *a);
+bool call_next_body(struct call_filter *f, const char *p, size_t len);
+void call_next_end(struct call_filter *f, struct slice trailers);
+
 /* Whether the whole request has arrived. */
 static inline bool call_body_done(const struct call *c)
 {
@@ -159,6 +191,7 @@ struct slice call_copy(struct call *c, struct slice text);
 /* Tells forward.c about the client's side. */
 bool forward_body(struct call *c, const char *p, size_t len);
 void forward_body_end(struct call *c);
+/* Tells the source of the answer, whoever it is. */
 void forward_writable(struct call *c);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * The chain: which links a request passes, in order. Tested in tests/integration/gateway.py.
  */
+#include "proxy/bodies.h"
 #include "proxy/compose.h"
 #include "proxy/forward.h"
 #include "proxy/links.h"
@@ -12,7 +13,11 @@ const struct link chain[] = {
     { "trace", .request = trace_request, .answer = trace_answer, .done = trace_done,
       .metrics = trace_metrics, .status = trace_status },
     { "route", .request = route_request },
+    { "gzip", .answer = gzip_answer, .metrics = gzip_metrics },
+    { "fault", .request = fault_request, .done = fault_done, .metrics = fault_metrics,
+      .status = fault_status },
     { "transform", .request = transform_request, .answer = transform_answer },
+    { "json", .request = json_request, .answer = json_answer, .done = json_done },
     { "split", .request = split_request, .metrics = split_metrics, .status = split_status },
     { "compose", .request = compose_request, .done = compose_done, .metrics = compose_metrics },
     { "breaker", .request = breaker_request, .done = breaker_done },

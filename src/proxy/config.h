@@ -39,6 +39,10 @@ struct config_servers {
     size_t n;
 };
 
+enum config_cache { CONFIG_CACHE_OFF, CONFIG_CACHE_MEMORY, CONFIG_CACHE_REDIS };
+
+enum config_gzip { CONFIG_GZIP_SETTING, CONFIG_GZIP_ON, CONFIG_GZIP_OFF };
+
 struct config_service {
     char *name; /* first, as daemon/config_entries.h has it */
     struct config_servers servers;
@@ -55,6 +59,7 @@ struct config_service {
     uint32_t breaker_failures, breaker_percent, breaker_open_ms; /* see proxy/breaker.h */
     char *health_path;                                           /* NULL: none */
     uint32_t health_ms;                                          /* between two checks */
+    bool mints; /* its answers hold new IDs: no route to it may cache */
 };
 
 struct config_services {
@@ -100,6 +105,16 @@ struct config_route {
     uint32_t timeout_ms; /* 0: the service's */
     struct config_fields request_set, request_add, answer_set, answer_add;
     struct config_strings request_remove, answer_remove;
+    int cache;        /* enum config_cache */
+    char *cache_name; /* first part of its keys; NULL: the route's name */
+    uint32_t cache_ttl_s, cache_ttl_max_s;
+    bool cache_public, cache_by_user, cache_ignore_control;
+    struct config_strings cache_vary;
+    struct config_strings request_rename, request_drop, answer_rename, answer_drop; /* of JSON */
+    uint32_t json_max_bytes;
+    int gzip; /* enum config_gzip */
+    uint32_t fault_delay_ms, fault_delay_percent, fault_abort_status, fault_abort_percent;
+    char *fault_header; /* "Name" or "Name: value" */
 };
 
 struct config_routes {
@@ -142,6 +157,16 @@ struct config {
         uint64_t queue, timeout_ms;
         int incoming; /* enum config_traces */
     } tracing;
+    struct {
+        uint64_t memory_mb, entry_kb; /* of all loops together; of one answer */
+        uint64_t memory_s;            /* an answer that Redis has, too, is in memory for so long */
+        uint64_t wait_ms;             /* for another request that fetches the same */
+    } cache;
+    struct {
+        bool on;
+        struct config_strings types; /* beginnings of Content-Type */
+        uint64_t min_bytes, level;
+    } gzip;
     struct {
         int level, format; /* of daemon/log.h */
         bool access;

@@ -5,6 +5,7 @@
 #include "proxy/config.h"
 #include "proxy/config_fields.h"
 #include "proxy/config_split.h"
+#include "proxy/route_rules.h"
 #include "wire/http_line.h"
 
 #include <ctype.h>
@@ -37,6 +38,41 @@ static int check_method(const struct entry_reader *r, const struct entry_key *k,
                              config_shown(text, show));
 }
 
+static int check_lower_name(const struct entry_reader *r, const struct entry_key *k, char *text)
+{
+    for (char *p = text; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    char show[CONFIG_SHOWN_BUF];
+    return config_all_are(text, HTTP_TOKEN)
+               ? 0
+               : entry_blame(r, k->name, "'%s' is no name of a header", config_shown(text, show));
+}
+
+static int check_fault_header(const struct entry_reader *r, const struct entry_key *k, char *text)
+{
+    char show[CONFIG_SHOWN_BUF];
+    size_t n = strcspn(text, ":");
+    bool ok = n > 0;
+    for (size_t i = 0; i < n; i++)
+        ok &= http_is(text[i], HTTP_TOKEN);
+    return ok ? 0
+              : entry_blame(r, k->name, "'%s' is no header; write 'Name: value', or 'Name'",
+                            config_shown(text, show));
+}
+
+static int check_rules(const struct entry_reader *r, void *entry)
+{
+    struct route_rules rules = { .request_json = { NULL, 0, 0 } };
+    const char *key = "", *why = NULL;
+    int e = route_rules_make(entry, &rules, &key, &why);
+    if (e == FIRN_EFORMAT)
+        e = entry_blame(r, key, "%s", why);
+    else if (e)
+        e = entry_no_memory(r);
+    route_rules_free(&rules);
+    return e;
+}
+
 static int check_route(const struct entry_reader *r, void *entry)
 {
     const struct config_route *route = entry;
@@ -56,10 +92,10 @@ static int check_route(const struct entry_reader *r, void *entry)
         return entry_blame(r, "split_by", "needs split");
     if (route->rewrite && (route->compose || route->graphql))
         return entry_blame(r, "rewrite", "it is for requests that go to a service");
-    return 0;
+    return check_rules(r, entry);
 }
 
-enum { DAY = 86400000 }; /* ms */
+enum { DAY = 86400000 /* ms */, MIB = 1024 * 1024 };
 
 #define AT(field) .offset = offsetof(struct config_route, field)
 
@@ -82,6 +118,25 @@ static const struct entry_key keys[] = {
     { "answer_set", &config_fields_type, AT(answer_set) },
     { "answer_add", &config_fields_type, AT(answer_add) },
     { "answer_remove", &entry_texts, AT(answer_remove), .check = config_check_field_name },
+    { "cache", &entry_choice, AT(cache), .choices = "off|memory|redis" },
+    { "cache_name", &entry_text, AT(cache_name), .check = entry_check_name },
+    { "cache_ttl_s", &entry_u32, AT(cache_ttl_s), 0, CACHE_TTL_MAX_S, 0 },
+    { "cache_ttl_max_s", &entry_u32, AT(cache_ttl_max_s), 0, CACHE_TTL_MAX_S, 0 },
+    { "cache_public", &entry_bool, AT(cache_public) },
+    { "cache_by_user", &entry_bool, AT(cache_by_user) },
+    { "cache_ignore_control", &entry_bool, AT(cache_ignore_control) },
+    { "cache_vary", &entry_texts, AT(cache_vary), .check = check_lower_name },
+    { "request_rename", &entry_texts, AT(request_rename) },
+    { "request_drop", &entry_texts, AT(request_drop) },
+    { "answer_rename", &entry_texts, AT(answer_rename) },
+    { "answer_drop", &entry_texts, AT(answer_drop) },
+    { "json_max_bytes", &entry_u32, AT(json_max_bytes), 1, 64 * MIB, MIB },
+    { "gzip", &entry_choice, AT(gzip), .choices = "setting|on|off" },
+    { "fault_delay_ms", &entry_u32, AT(fault_delay_ms), 0, FAULT_DELAY_MAX_MS, 0 },
+    { "fault_delay_percent", &entry_u32, AT(fault_delay_percent), 0, 100, 100 },
+    { "fault_abort_status", &entry_u32, AT(fault_abort_status), 0, 599, 0 },
+    { "fault_abort_percent", &entry_u32, AT(fault_abort_percent), 0, 100, 100 },
+    { "fault_header", &entry_text, AT(fault_header), .check = check_fault_header },
 };
 
 const struct setting_entries config_routes_type = { keys, sizeof keys / sizeof keys[0],

@@ -159,6 +159,7 @@ static const struct entry_key keys[] = {
     { "hash_by", &entry_text, AT(hash_by), .check = check_hash_by },
     { "health_path", &entry_text, AT(health_path), .check = check_health_path },
     { "health_ms", &entry_u32, AT(health_ms), 100, HOUR, 5000 },
+    { "mints", &entry_bool, AT(mints) },
 };
 
 const struct setting_entries config_services_type = { keys, sizeof keys / sizeof keys[0],

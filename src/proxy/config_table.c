@@ -82,6 +82,25 @@ static const struct setting settings[] = {
       .preset = "0", .help = "between SIGTERM and the drain; /readyz says no meanwhile" },
     { "limits.drain_ms", SETTING_UINT, 0, AT(limits.drain_ms), RANGE(1, HOUR_MS), .preset = "30000",
       .help = "for requests in hand when the gateway ends" },
+    { "cache.memory_mb", SETTING_UINT, 0, AT(cache.memory_mb), RANGE(0, 1024 * 1024),
+      .preset = "64", .help = "MiB for answers in memory, of all loops together; 0: none" },
+    { "cache.entry_kb", SETTING_UINT, 0, AT(cache.entry_kb), RANGE(1, 4096), .preset = "1024",
+      .help = "KiB of the largest answer that is cached" },
+    { "cache.memory_s", SETTING_UINT, SETTING_RELOAD, AT(cache.memory_s), RANGE(0, 86400),
+      .preset = "1", .help = "seconds in which memory answers before Redis is asked again" },
+    { "cache.wait_ms", SETTING_UINT, SETTING_RELOAD, AT(cache.wait_ms), RANGE(0, HOUR_MS),
+      .preset = "5000", .help = "a request's wait for another one that fetches the same answer" },
+    { "gzip.on", SETTING_BOOL, SETTING_RELOAD, AT(gzip.on), .preset = "false",
+      .help = "compress answers of routes that do not say gzip: on or off" },
+    { "gzip.types", SETTING_LIST, SETTING_RELOAD, AT(gzip.types),
+      .preset =
+          "application/json, "
+          "application/problem+json, application/javascript, application/xml, image/svg+xml, text/",
+      .help = "what is compressed: beginnings of Content-Type" },
+    { "gzip.min_bytes", SETTING_UINT, SETTING_RELOAD, AT(gzip.min_bytes), RANGE(0, UINT32_MAX),
+      .preset = "1024", .help = "shorter answers are not compressed" },
+    { "gzip.level", SETTING_UINT, SETTING_RELOAD, AT(gzip.level), RANGE(1, 9), .preset = "4",
+      .help = "1: fast, 9: small" },
     { "log.level", SETTING_CHOICE, SETTING_RELOAD, AT(log.level), .preset = "info",
       .choices = "error|warn|info|debug", .help = "of the program's log, on stderr" },
     { "log.format", SETTING_CHOICE, SETTING_RELOAD, AT(log.format), .preset = "text",
@@ -163,11 +182,21 @@ static int check_twins(const struct config *c, struct firn_diag *diag)
 static int check_service_of(const struct config *c, const struct config_route *r, const char *name,
                             struct firn_diag *diag)
 {
-    for (size_t k = 0; k < c->services.n; k++)
-        if (strcmp(c->services.v[k].name, name) == 0)
-            return 0;
-    return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                        "route '%.40s': there is no service '%.40s'", r->name, name);
+    size_t k = 0;
+    while (k < c->services.n && strcmp(c->services.v[k].name, name) != 0)
+        k++;
+    if (k == c->services.n)
+        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
+                            "route '%.40s': there is no service '%.40s'", r->name, name);
+    if (r->cache != CONFIG_CACHE_OFF && c->services.v[k].mints)
+        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
+                            "route '%.40s': service '%.40s' hands out IDs (mints: true) and cannot "
+                            "be cached: a cached ID is a duplicate ID",
+                            r->name, name);
+    if (r->cache == CONFIG_CACHE_REDIS && !c->redis.address)
+        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
+                            "route '%.40s': cache: redis needs redis.address", r->name);
+    return 0;
 }
 
 static int check_routes(const struct config *c, struct firn_diag *diag)

@@ -8,6 +8,7 @@
 #include "id/fnv.h"
 #include "platform/mono.h"
 #include "proxy/tracing.h"
+#include "proxy/collect.h"
 #include "proxy/worker.h"
 
 #include <stdio.h>
@@ -161,6 +162,8 @@ static void try_server(struct call *c)
         u = worker_pool(c->worker, c->view, (size_t)(b - c->view->plan->backends), c->server);
     if (c->worker->app->spans)
         tracing_try(c);
+    if (c->collected)
+        c->collected->sent = 0;
     struct buf lines;
     buf_init(&lines, HEAD_BYTES_MAX);
     buf_add_str(&lines, "Host: ");
@@ -177,7 +180,9 @@ static void try_server(struct call *c)
         .method = h->method,
         .target = c->target,
         .fields = { lines.p, lines.len },
-        .body_len = h->framing == FRAMED_BY_CHUNKS ? EXCHANGE_LENGTH_UNKNOWN : (int64_t)h->body_len,
+        .body_len = c->collected                     ? (int64_t)c->collected->bytes.len
+                    : h->framing == FRAMED_BY_CHUNKS ? EXCHANGE_LENGTH_UNKNOWN
+                                                     : (int64_t)h->body_len,
         .repeatable = c->idempotent && call_body_done(c),
         .fresh = c->stale,
         .upgrade = h->websocket,
@@ -233,6 +238,10 @@ enum link_result forward_request(struct call *c)
 static void on_ready(void *user)
 {
     struct call *c = user;
+    if (c->collected) {
+        collect_send(c);
+        return;
+    }
     if (call_body_done(c) && !c->body_begun)
         return;
     if (!c->body_begun) {
@@ -380,6 +389,8 @@ void forward_body_end(struct call *c)
 
 void forward_writable(struct call *c)
 {
-    if (c->x)
+    if (c->resume)
+        c->resume(c);
+    else if (c->x)
         exchange_resume(c->x);
 }

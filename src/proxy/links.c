@@ -177,6 +177,7 @@ enum link_result route_request(struct call *c)
     size_t backend = p->route_backend[c->route - p->config.routes.v];
     if (backend != PLAN_NONE)
         c->backend = &p->backends[backend];
+    c->rules = &p->rules[c->route - p->config.routes.v];
     return make_target(c) ? LINK_NEXT : refuse(c, 503, "the gateway is out of memory");
 }
 

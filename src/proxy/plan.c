@@ -96,8 +96,37 @@ static int make_backend(struct backend *b, const struct config_service *s, const
     return e;
 }
 
+/* Counters of a route go on under its name. */
+static void inherit_counters(struct route_rules *to, const char *name, const struct plan *old)
+{
+    for (size_t i = 0; old && i < old->config.routes.n; i++) {
+        struct route_rules *from = &old->rules[i];
+        if (strcmp(old->config.routes.v[i].name, name) != 0)
+            continue;
+        for (size_t k = 0; k < sizeof to->cached / sizeof to->cached[0]; k++)
+            atomic_store(&to->cached[k], atomic_load(&from->cached[k]));
+        atomic_store(&to->delayed, atomic_load(&from->delayed));
+        atomic_store(&to->aborted, atomic_load(&from->aborted));
+    }
+}
+
+static int make_rules(struct plan *p, const struct plan *old)
+{
+    const char *key, *why; /* the configuration was checked with them */
+    for (size_t i = 0; i < p->config.routes.n; i++) {
+        int e = route_rules_make(&p->config.routes.v[i], &p->rules[i], &key, &why);
+        if (e)
+            return e;
+        inherit_counters(&p->rules[i], p->config.routes.v[i].name, old);
+    }
+    return 0;
+}
+
 static void plan_free(struct plan *p)
 {
+    for (size_t i = 0; p->rules && i < p->config.routes.n; i++)
+        route_rules_free(&p->rules[i]);
+    free(p->rules);
     for (size_t i = 0; p->backends && i < p->config.services.n; i++) {
         tls_context_free(p->backends[i].tls);
         if (p->backends[i].conf)
@@ -181,9 +210,13 @@ int plan_new(struct config *config, const struct plan *old, struct plan **out,
     p->splits = calloc(c->routes.n + 1, sizeof *p->splits);
     p->trust = calloc(c->trust.n + 1, sizeof *p->trust);
     p->compositions = calloc(c->compositions.n + 1, sizeof *p->compositions);
-    int e = p->backends && p->routes && p->route_backend && p->splits && p->trust && p->compositions
+    p->rules = calloc(c->routes.n + 1, sizeof *p->rules);
+    int e = p->backends && p->routes && p->route_backend && p->splits && p->trust &&
+                    p->compositions && p->rules
                 ? 0
                 : FIRN_ENOMEM;
+    if (e == 0)
+        e = make_rules(p, old);
     for (size_t i = 0; e == 0 && i < c->services.n; i++)
         e = make_backend(&p->backends[i], &c->services.v[i], old, diag);
     for (size_t i = 0; e == 0 && i < c->trust.n; i++)

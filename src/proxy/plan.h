@@ -15,6 +15,7 @@
 #include "proxy/retry_budget.h"
 #include "proxy/route.h"
 #include "proxy/split.h"
+#include "proxy/route_rules.h"
 #include "wire/tls_context.h"
 #include "wire/url.h"
 
@@ -52,6 +53,7 @@ struct plan {
     size_t *route_backend; /* by the route's place in config.routes; PLAN_NONE: no service */
     struct split **splits; /* the same: NULL, or of a route over several services */
     struct composition *compositions; /* in the order of config.compositions */
+    struct route_rules *rules;        /* the same */
     struct ip_network *trust;
     struct redis_settings redis;
     uint64_t number; /* from 1; one more with each reload */

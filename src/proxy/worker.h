@@ -44,6 +44,7 @@ struct service_ctx {
     uint64_t log_lost;           /* lines of the access log */
     uint64_t composed, parts[2]; /* answers from parts; parts that worked and that failed */
     struct latency latency, first_byte;
+    uint64_t gzip_in, gzip_out; /* bytes */
     struct redis_stats redis_stats;
     bool redis_up;
 };
