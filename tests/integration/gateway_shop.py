@@ -2,7 +2,7 @@
 """
 The gateway in front of real parts: Redis, a firnd, the five services of examples/shop and two gateways with the
 configuration that firn up shop writes. Every figure that the gateway is made for, asked with curl and raw clients;
-then firn up shop itself, whose printed commands are executed.
+then firn up shop itself (docs/gateway.md), whose printed commands are executed.
 """
 import json
 import os
