@@ -2,6 +2,11 @@
 for s in users orders products payments notifications; do curl -s 127.0.0.1:9000/api/$s; echo; done
 curl -si 127.0.0.1:9000/api/products/123; echo
 
+# JSON bodies: what a product costs the shop stays inside, and stock is called available. gzip for who takes it.
+curl -s 127.0.0.1:9014/products/123; echo
+curl -s 127.0.0.1:9000/api/products/123; echo
+curl -s -D - -o /dev/null 127.0.0.1:9000/api/products -H 'Accept-Encoding: gzip' | grep -i '^Content-Encoding'
+
 # A new order gets its ID from firnd; repeated with the same key it is the same order.
 curl -s 127.0.0.1:9000/api/orders -H 'Idempotency-Key: tour-1' -d '{"user_id":"user_456","amount":10000}'; echo
 curl -s 127.0.0.1:9010/api/orders -H 'Idempotency-Key: tour-1' -d '{"user_id":"user_456","amount":10000}'; echo
@@ -18,6 +23,9 @@ curl -s 127.0.0.1:9000/partner/orders/123; echo
 curl -s -X POST '127.0.0.1:9015/admin/fail?status=500'; echo
 for i in 1 2 3 4 5 6 7; do curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123; done
 curl -s -X POST 127.0.0.1:9015/admin/heal; sleep 3; curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123
+
+# Faults on purpose, for who asks for them: 300 ms late, and 503.
+curl -s -w ' %{http_code} after %{time_total} s\n' 127.0.0.1:9000/api/orders/123 -H 'X-Fault: yes'
 
 # Canary: one of ten requests goes to the next version. A/B: who asks for variant b gets it.
 for i in $(seq 20); do curl -sI 127.0.0.1:9000/api/notifications | grep -i '^X-Served-By'; done | sort | uniq -c

@@ -228,6 +228,21 @@ def clients(t, w):
     t.equal(home(), web, "and then not")
 
 
+def bodies(t, w):
+    """Members of JSON bodies are renamed and dropped; answers are compressed for who takes gzip."""
+    for gate in w.gates:
+        status, _, told = ask(gate, "/api/products/124")
+        t.equal((status, told), (200, {"id": "124", "name": "Tea cup", "price": 1500, "available": 80}), "a product")
+    products = f"http://{w.gates[0].http}/api/products"
+    _, low, plain = curl(products)
+    _, packed, same = curl(products, "--compressed")
+    t.equal((low.get("content-encoding"), packed.get("content-encoding")), (None, "gzip"), "compressed for who asks for it")
+    t.check(len(plain) > 64 and same == plain, "and the same text")
+    status, _, told = ask(w.gates[0], "/api/orders/123", "-H", "X-Fault: yes")
+    t.equal(status, 503, f"an injected fault: {told}")
+    t.equal(ask(w.gates[0], "/api/orders/123")[0], 200, "for those that ask alone")
+
+
 def canary(t, w):
     """Of 100 requests exactly 10 go to the next version; the header of the A/B test chooses it."""
     def served_by(*args):
@@ -319,11 +334,14 @@ def tour(said):
 # What the output of each part of the tour has, by a word of its title.
 EXPECTED = {
     "Five services": ['"User 456"', '"user_id":"user_456"', '"Cast-iron teapot"', '"captured"', '"Order 123 is paid"', "HTTP/1.1 200 OK"],
+    "JSON bodies": ['"stock":12,"supplier_cost":6100}\n', '{"id":"123","name":"Cast-iron teapot","price":10000,"available":12}\n',
+                    "Content-Encoding: gzip\n"],
     "A new order": ['"status":"new"'],
     "What a service gets": ['"service":"users"'],
     "One request for several": ['"payments":[{"order":"123","status":"captured"}]', '"last_order":{"id":"123","status":"paid"}',
                                 '{"order":"123","status":"paid","product":"Cast-iron teapot","in_stock":12}'],
     "circuit breaker": [" 500\n", BREAKER_BODY.decode() + " 503\n", '"captured"} 200\n'],
+    "Faults on purpose": [" 503 after 0."],
     "Canary": ["     18 X-Served-By: notifications\n", "      2 X-Served-By: notifications-2\n", "\nX-Served-By: notifications-2\n"],
     "One line of JSON": ['"route":"users"', '"service":"users"'],
 }
@@ -367,7 +385,7 @@ def main():
     with f.Test("gateway_shop") as t:
         w = World(t)
         try:
-            for section in (routes, breaker, canary, clients, one_id, failover, up_shop):
+            for section in (routes, breaker, bodies, canary, clients, one_id, failover, up_shop):
                 t.section(section, w)
         finally:
             w.end()
