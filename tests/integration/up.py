@@ -293,10 +293,44 @@ def watched(t):
     nothing_left(t, up, "nothing is left")
 
 
+def stranger(t):
+    """Another firnd, on a store of its own, answers on a member's port and uses the slot of another member."""
+    up = Up(t, "--rounds", "1", "--balancer", "none")
+    up.wait_said("ID generation completed")
+    up.pids()
+    slot = get(f"127.0.0.1:{up.base + 10}", "/v1/node")[1]["slot"]
+    command = [os.path.join(t.bin, "firnd"), "--no-config", "--state-dir", os.path.join(t.dir, "stranger"), "--worker-id", str(slot),
+               "--listen-home", f"127.0.0.1:{up.base + 30}", "--listen-snowflake", "127.0.0.1:0", "--listen-ticket", "127.0.0.1:0"]
+    env = {**os.environ, "FIRN_TEST_MACHINE": "stranger"}
+
+    def takes_the_port():
+        """Between the end of the member and its next start, five seconds later; a busy machine may miss them."""
+        for pid in up.children():
+            with open(f"/proc/{pid}/cmdline", encoding="ascii") as f:
+                if f"127.0.0.1:{up.base + 30}" in f.read():
+                    os.kill(pid, signal.SIGKILL)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+        try:
+            process.wait(2)
+        except subprocess.TimeoutExpired:
+            return process
+        return None
+    process = wait_for("the stranger to run", takes_the_port)
+    try:
+        said = up.wait_said(rf"node1 and what answers on port {up.base + 30} both use slot {slot}: IDs come twice", up.err)
+        t.check(said, "it is told")
+    finally:
+        process.kill()
+        process.wait()
+    up.seen |= up.children()
+    t.equal(up.end(signal.SIGINT), 0, f"exit status: {up.log()}")
+    nothing_left(t, up, "nothing is left")
+
+
 def main():
     with Test("up") as t:
         began = time.monotonic()
-        for section in (once, dies, ends_badly, refuses, state, lost, watched):
+        for section in (once, dies, ends_badly, refuses, state, lost, watched, stranger):
             t.section(section)
         t.say(f"{time.monotonic() - began:.0f} s")
 

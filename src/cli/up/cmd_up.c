@@ -245,6 +245,7 @@ static void serve(struct site *s)
     s->snowflake.once = s->ticket.once = true; /* the next second is soon enough for a retry */
     while (!site_stopped(s, 1000)) {
         look_after(s);
+        site_watch_slots(s);
         bool watched = term_width() > 0, answered = false;
         if (!watched)
             continue; /* no terminal shows the line: nothing is requested */

@@ -51,6 +51,7 @@ struct site {
     struct http_client snowflake, ticket;
     char id[2][ID_BODY_TEXT_BUF]; /* of the last round */
     uint64_t rounds;
+    unsigned clashes; /* looks in a row at which two members used one slot */
 };
 
 /* Functions that return int: -1: go on; otherwise the status to exit with, after an error
@@ -83,6 +84,9 @@ bool site_fetch(uint32_t port, const char *path, char out[SITE_STATUS_BUF]);
 
 /* Child i runs and answers that it is ready. */
 bool site_ready(const struct site *s, size_t i);
+
+/* slots.c: warn when two members use one slot. To be called each second. */
+void site_watch_slots(struct site *s);
 
 /* Start all, and wait until they are ready. */
 int site_start(struct site *s);
