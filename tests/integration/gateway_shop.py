@@ -20,7 +20,7 @@ import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
 from collector import CLIENT, SERVER, Collector, parent  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Server as Redis  # noqa: E402  pylint: disable=wrong-import-position
-from world import free_base  # noqa: E402  pylint: disable=wrong-import-position
+from up import Up, folders, nothing_left  # noqa: E402  pylint: disable=wrong-import-position
 
 BREAKER_BODY = b'{"error": "Service temporarily unavailable"}'
 SERVICES = ("users", "orders", "products", "payments", "notifications")
@@ -115,6 +115,41 @@ def ask(gate, path, *args):
 
 
 # --- sections ---
+
+
+def service(t, w):
+    """What each service of the shop does by itself: rows of their owners, new ones with IDs of firnd, refusals."""
+    orders = w.services["orders"]
+
+    def to(one, path, method="GET", body=b"", **fields):
+        c = f.Http(one.address)
+        c.ask(path, method, body, "".join(f"{k.replace('_', '-')}: {v}\r\n" for k, v in fields.items()))
+        status, told = c.answer()
+        c.close()
+        return status, json.loads(told) if told else None
+    t.equal([x["id"] for x in to(orders, "/orders?user_id=user_457")[1]], ["124"], "chosen by a member")
+    t.equal([x["id"] for x in to(orders, "/orders", X_User_ID="457")[1]], ["124"], "a user's own")
+    t.equal(to(orders, "/orders/123", X_User_ID="457")[0], 404, "another's is not there")
+    status, made = to(orders, "/orders", "POST", b'{"amount":3,"user_id":"user_456"}', X_User_ID="458")
+    t.equal((status, made["user_id"], made["status"]), (201, "user_458", "new"), "the owner is who asks, whatever the body says")
+    t.equal(to(orders, f"/orders/{made['id']}", X_User_ID="458"), (200, made), "and it is there")
+    again = [to(orders, "/orders", "POST", b'{"amount":4}', X_User_ID="458", Idempotency_Key="k") for _ in range(2)]
+    t.equal([s for s, _ in again], [201, 200], "a repetition makes nothing")
+    t.equal(again[0][1], again[1][1], "and has the same answer")
+    other = to(orders, "/orders", "POST", b'{"amount":4}', X_User_ID="459", Idempotency_Key="k")
+    t.check(other[0] == 201 and other[1]["id"] != again[0][1]["id"], "another user's key is another key")
+    for body in (b"", b"[]", b"{}", b'{"amount":-1}', b'{"amount":1,"more":2}', b'{"amount":1} x', b'{"amount":"' + b"9" * 80 + b'"}'):
+        t.equal(to(orders, "/orders", "POST", body, X_User_ID="458")[0], 400, f"{body}")
+    for path, method, status in (("/", "GET", 404), ("/users", "GET", 404), ("/orders/1/2", "GET", 404), ("/orders/x", "GET", 404),
+                                 ("/orders/123", "POST", 405), ("/orders", "PUT", 405), ("/orders?fail=418", "GET", 418)):
+        t.equal(to(orders, path, method)[0], status, f"{method} {path}")
+    alone = Service(t, "orders", "firn://127.0.0.1:1/?timeout=200ms&retries=0&deadline=1s", "alone")
+    status, told = to(alone, "/orders", "POST", b'{"amount":1,"user_id":"user_1"}', Idempotency_Key="k")
+    t.equal(status, 503, f"without firnd nothing is made: {told}")
+    t.check("127.0.0.1:1" in told["error"], f"and the answer says why: {told}")
+    t.equal(to(alone, "/orders/123")[0], 200, "what is there is read")
+    t.equal(len(to(alone, "/orders")[1]), 2, "and nothing half made is among it")
+    alone.end()
 
 
 def routes(t, w):
@@ -279,52 +314,6 @@ def one_id(t, w):
 # --- firn up shop ---
 
 
-class Up:
-    """firn up shop, with its output in files."""
-
-    def __init__(self, t, *args):
-        self.base = free_base()
-        self.out_path, self.err_path = t.state("up.out"), t.state("up.err")
-        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen([os.path.join(t.bin, "firn"), "up", "shop", "--port", str(self.base), *args], stdout=out,
-                                            stderr=err, stdin=subprocess.DEVNULL, env={**os.environ, "TMPDIR": t.dir})
-        self.pid = self.process.pid
-        t.running.append(self)
-        self.test = t
-
-    def log(self):
-        with open(self.out_path, encoding="utf-8") as out, open(self.err_path, encoding="utf-8") as err:
-            return out.read() + err.read()
-
-    def wait_said(self, what):
-        def look():
-            if self.process.poll() is not None and what not in self.log():
-                raise f.NotThere(f"firn up shop ended with {self.process.returncode}: {self.log()}")
-            return what in self.log()
-        f.wait_for(f"firn up shop to say {what}", look)
-
-    def signal(self, number):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-
-    def end(self, number):
-        self.signal(number)
-        code = self.process.wait(f.LIMIT)
-        self.test.running.remove(self)
-        return code
-
-    def kill(self):
-        self.end(signal.SIGTERM)
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def tour(said):
     """The commands as printed, by what stands above them."""
     text = said[said.index("\n# ") + 1:said.index("\nKill one")]
@@ -348,10 +337,10 @@ EXPECTED = {
 
 
 def up_shop(t, _):
-    """It starts, every command that it prints does what it says, and Ctrl-C leaves nothing."""
-    up = Up(t)
+    """It starts, every command that it prints does what it says, what is killed comes back, and Ctrl-C leaves nothing."""
+    up = Up(t, "shop", terminal=True)
     up.wait_said("Kill one")
-    said = up.log()
+    said = up.out()
     pids = [int(p) for p in re.findall(r"127\.0\.0\.1:\d+ +(\d+)", said)]
     t.equal(len(pids), 10, "two gateways, six services, firnd and Redis are in the table")
     parts = tour(said)
@@ -367,25 +356,32 @@ def up_shop(t, _):
             t.check(text in got.replace("\r\n", "\n"), f"{word}: {text} is not in: {got}")
     ids = re.findall(r'"id":"(\d+)"', "".join(text for title, text in output.items() if "A new order" in title))
     t.check(len(ids) == 2 and ids[0] == ids[1] and int(ids[0]) > 1 << 40, f"one order with an ID of firnd: {ids}")
+    up.wait_said(r"\r\x1b\[K10 of 10 ready  requests: gateway 1 [1-9]\d*, gateway 2 [1-9]")
+    up.pids()
     os.kill(pids[1], signal.SIGKILL)
-    up.wait_said("gateway-2 ended by signal 9")
-    t.equal(ask_port(up.base, "/api/users/456"), 200, "the other gateway serves")
-    up.wait_said("gateway-2 runs again")
+    up.wait_said("gateway-2 ended by signal 9", up.err)
+    up.wait_said("gateway-2 DOWN  9 of 10 ready  requests: gateway 1")
+    t.equal(curl(f"http://127.0.0.1:{up.base}/api/users/456")[0], 200, "the other gateway serves")
+    up.seen.add(int(up.wait_said(r"gateway-2 runs again, pid (\d+)", up.err)[1]))
     t.equal(up.end(signal.SIGINT), 0, f"exit status: {up.log()}")
-    f.wait_for("all of them to end", lambda: not any(alive(p) for p in pids))
-    t.equal([n for n in os.listdir(t.dir) if n.startswith("firn-up-")], [], "the temporary folder is gone")
-    t.check("All stopped." in up.log(), "it says so")
+    nothing_left(t, up, "nothing is left after Ctrl-C")
+    t.equal(folders(t), [], "the temporary folder is gone")
+    t.check("All stopped." in up.said.decode(), "it says so")
 
 
-def ask_port(port, path):
-    return curl(f"http://127.0.0.1:{port}{path}")[0]
+def up_refuses(t, _):
+    for args, what in ((["--store", "memory:"], "--balancer and --store are not for the shop"), (["now"], "unexpected operand"),
+                       (["--state", "/proc/firn"], "--state")):
+        up = Up(t, "shop", *args)
+        t.equal(up.end(), 2, f"exit status of {args}")
+        t.check(what in up.err(), f"{args}: {up.err()}")
 
 
 def main():
     with f.Test("gateway_shop") as t:
         w = World(t)
         try:
-            for section in (routes, breaker, bodies, canary, clients, one_id, failover, up_shop):
+            for section in (service, routes, breaker, bodies, canary, clients, one_id, failover, up_shop, up_refuses):
                 t.section(section, w)
         finally:
             w.end()
