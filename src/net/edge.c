@@ -53,6 +53,12 @@ struct client {
     uint64_t idle_from; /* ms of the loop: since when the next request is awaited */
     struct network network;
     enum place place;
+    char address[PEER_ADDRESS_BUF];
+    union {
+        struct sockaddr sa;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } at;
     struct client *next, **prev;
 };
 
@@ -184,7 +190,7 @@ static void client_linger(struct client *c)
 static void client_refuse(struct client *c, unsigned status, const char *why)
 {
     struct edge *e = c->edge;
-    char text[512], body[256], address[PEER_ADDRESS_BUF];
+    char text[512], body[256];
     int len = snprintf(body, sizeof body, "{\"error\":\"%s\"}\n",
                        why); /* texts of ours: no quotes */
     int n = snprintf(text, sizeof text,
@@ -195,10 +201,8 @@ static void client_refuse(struct client *c, unsigned status, const char *why)
     firn_assert(n > 0 && (size_t)n < sizeof text && (size_t)len < sizeof body, "%d", n);
     stream_write(c->stream, text, (size_t)n);
     stat_add(&e->stats.errors, 1);
-    if (e->calls->refused) {
-        stream_address(c->stream, address, NULL);
-        e->calls->refused(e->ctx, address, status, why);
-    }
+    if (e->calls->refused)
+        e->calls->refused(e->ctx, c->address, status, why);
     client_linger(c);
 }
 
@@ -458,7 +462,6 @@ static void on_accept(struct listener *from, int fd)
     struct port *port = from->user;
     struct edge *e = port->edge;
     struct sockaddr_storage sa;
-    char address[PEER_ADDRESS_BUF];
     struct client *c = calloc(1, sizeof *c);
     if (!c)
         from->stuck = fd < 0;
@@ -467,7 +470,8 @@ static void on_accept(struct listener *from, int fd)
         free(c);
         return;
     }
-    stream_address(s, address, &sa);
+    stream_address(s, c->address, &sa);
+    memcpy(&c->at, &sa, sizeof c->at);
     c->stream = s;
     c->edge = e;
     c->tag = from->tag;
@@ -493,7 +497,10 @@ static void on_accept(struct listener *from, int fd)
 void edge_address(const struct edge_request *q, char out[PEER_ADDRESS_BUF],
                   struct sockaddr_storage *sa)
 {
-    stream_address(request_of(q)->client->stream, out, sa);
+    const struct client *c = request_of(q)->client;
+    memcpy(out, c->address, sizeof c->address);
+    memset(sa, 0, sizeof *sa);
+    memcpy(sa, &c->at, sizeof c->at);
 }
 
 const char *edge_cert_name(const struct edge_request *q)
@@ -554,9 +561,10 @@ static bool may_keep(const struct request *q)
 
 static void write_line(struct stream *s, unsigned status, struct slice reason)
 {
-    char line[32];
-    int n = snprintf(line, sizeof line, "HTTP/1.1 %03u ", status);
-    stream_write(s, line, (size_t)n);
+    char line[] = "HTTP/1.1 000 ";
+    for (size_t i = 3; i-- > 0; status /= 10)
+        line[9 + i] = (char)('0' + status % 10);
+    stream_write(s, line, sizeof line - 1);
     if (!reason.p)
         reason = (struct slice){ http_status_text(status), strlen(http_status_text(status)) };
     stream_write(s, reason.p, reason.len);
@@ -595,9 +603,13 @@ void edge_head(struct edge_request *pub, unsigned status, struct slice reason, s
         q->keep = false; /* HTTP/1.0: the connection's end is the body's */
     write_line(s, status, reason);
     stream_write(s, fields.p, fields.len);
-    if (body_len >= 0 && status != 204)
-        n = snprintf(line, sizeof line, "Content-Length: %llu\r\n", (unsigned long long)body_len);
-    else if (q->chunked)
+    if (body_len >= 0 && status != 204) {
+        static const char name[] = "Content-Length: ";
+        char *end = line + sizeof line - 2, *p = digits_before(end, (uint64_t)body_len);
+        memcpy(end, "\r\n", 2);
+        stream_write(s, name, sizeof name - 1);
+        stream_write(s, p, (size_t)(line + sizeof line - p));
+    } else if (q->chunked)
         n = snprintf(line, sizeof line, "Transfer-Encoding: chunked\r\n");
     stream_write(s, line, (size_t)n);
     if (!q->keep)

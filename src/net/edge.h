@@ -69,7 +69,7 @@ FIRN_MUSTUSE int edge_listen(struct edge *e, int fd, int tag, bool shared, struc
 
 /* --- a request --- */
 
-/* The client's address, and as a number for prefixes; a system call. */
+/* The client's address, and as a number for prefixes. */
 void edge_address(const struct edge_request *q, char out[PEER_ADDRESS_BUF],
                   struct sockaddr_storage *sa);
 const char *edge_cert_name(const struct edge_request *q); /* as tls_peer_name() */

@@ -48,7 +48,7 @@ struct stream {
     bool connecting, ready, reading, paused, full, eof, cut, broken, told, closed, shut_asked, shut;
     bool nudged, told_broken;
     bool again; /* input that is there is handed over once more */
-    bool in_todo;
+    bool in_todo, settling;
     struct stream *next, **prev; /* on the list of this turn */
 };
 
@@ -120,7 +120,7 @@ void streams_free(struct loop *l)
 static void todo(struct stream *s)
 {
     struct streams *all = s->loop->streams;
-    if (s->in_todo || s->closed)
+    if (s->in_todo || s->closed || s->settling)
         return;
     s->in_todo = true;
     s->next = all->todo;
@@ -465,14 +465,18 @@ static void tell_end(struct stream *s)
 
 static void settle(struct stream *s)
 {
+    s->settling = true; /* what these two write is pushed below: no further turn for it */
     if (s->nudged && !s->broken) {
         s->nudged = false;
         s->calls->connected(s->user);
     }
     if (!s->closed && s->again && s->in.len > 0 && !s->paused)
         deliver(s, "", 0);
+    s->settling = false;
     if (s->closed)
         return;
+    if (s->nudged || (s->again && s->in.len > 0 && !s->paused))
+        todo(s);
     push(s);
     after_write(s);
     if (s->closed)

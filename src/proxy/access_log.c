@@ -115,7 +115,11 @@ void access_log_end(struct service_ctx *w)
 static void ms(struct buf *b, const char *key, uint64_t ns)
 {
     json_key(b, key);
-    buf_addf(b, "%.3f", (double)ns / 1e6);
+    uint64_t us = (ns + 500) / 1000;
+    buf_add_u64(b, us / 1000);
+    const char rest[] = { '.', (char)('0' + us / 100 % 10), (char)('0' + us / 10 % 10),
+                          (char)('0' + us % 10) };
+    buf_add(b, rest, sizeof rest);
 }
 
 void access_log(struct call *c)

@@ -277,7 +277,11 @@ static void on_head(void *user, const struct exchange_answer *e)
 {
     struct call *c = user;
     const struct http_response *r = e->head;
-    struct answer a = { .status = r->status, .reason = r->reason, .body_len = e->body_len };
+    struct answer a; /* large: fields_take() sets its fields, and only as many as there are */
+    a.status = r->status;
+    a.reason = r->reason;
+    a.body_len = e->body_len;
+    a.own = false;
     fields_take(&a.fields, r->header, r->headers, false);
     if (r->status == 101)
         fields_set(&a.fields, slice_of("Upgrade"), slice_of("websocket"));

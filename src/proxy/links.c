@@ -80,6 +80,15 @@ static void find_client(struct call *c)
     }
 }
 
+/* The peer's address without its port: "10.0.0.1", "::1"; or all that is known. */
+static struct slice host_of(const struct call *c)
+{
+    const char *colon = strrchr(c->peer, ':');
+    size_t len = colon ? (size_t)(colon - c->peer) : strlen(c->peer);
+    bool v6 = len > 1 && c->peer[0] == '[' && c->peer[len - 1] == ']';
+    return (struct slice){ c->peer + v6, len - (v6 ? 2 : 0) };
+}
+
 static bool id_ok(struct slice id)
 {
     for (size_t i = 0; i < id.len; i++)
@@ -91,10 +100,11 @@ static bool id_ok(struct slice id)
 enum link_result id_request(struct call *c)
 {
     struct service_ctx *w = c->worker;
-    struct sockaddr_storage sa, unused;
+    struct sockaddr_storage sa;
     edge_address(c->q, c->peer, &sa);
-    if (!parse_address(slice_of(c->peer), &unused, c->client))
-        snprintf(c->client, sizeof c->client, "%s", c->peer);
+    struct slice host = host_of(c);
+    memcpy(c->client, host.p, host.len);
+    c->client[host.len] = '\0';
     c->trusted = plan_trusts(c->view->plan, (struct sockaddr *)&sa);
     if (c->trusted)
         find_client(c);
@@ -221,21 +231,21 @@ static void add_forwarded(struct call *c)
 {
     struct fields *f = &c->request;
     const struct http_head *h = c->head;
-    struct sockaddr_storage sa;
-    char address[PEER_ADDRESS_BUF];
-    struct buf list;
-    bool bare = parse_address(slice_of(c->peer), &sa, address);
-    buf_init(&list, HTTP_HEAD_BYTES_MAX);
-    for (size_t i = 0; i < f->n; i++)
-        if (http_word_is(f->v[i].name, "x-forwarded-for")) {
-            buf_add(&list, f->v[i].value.p, f->v[i].value.len);
-            buf_add_str(&list, ", ");
-        }
-    buf_add_str(&list, bare ? address : "unknown");
-    struct slice all = call_copy(c, (struct slice){ list.p, list.len });
-    f->failed |= list.failed || !all.p;
-    buf_done(&list);
-    fields_remove(f, slice_of("X-Forwarded-For"));
+    struct slice all = c->peer[0] == '?' ? slice_of("unknown") : host_of(c);
+    if (fields_get(f, "x-forwarded-for").p) {
+        struct buf list;
+        buf_init(&list, HTTP_HEAD_BYTES_MAX);
+        for (size_t i = 0; i < f->n; i++)
+            if (http_word_is(f->v[i].name, "x-forwarded-for")) {
+                buf_add(&list, f->v[i].value.p, f->v[i].value.len);
+                buf_add_str(&list, ", ");
+            }
+        buf_add(&list, all.p, all.len);
+        all = call_copy(c, (struct slice){ list.p, list.len });
+        f->failed |= list.failed || !all.p;
+        buf_done(&list);
+        fields_remove(f, slice_of("X-Forwarded-For"));
+    }
     fields_add(f, slice_of("X-Forwarded-For"), all);
     if (!fields_get(f, "x-forwarded-proto").p)
         fields_add(f, slice_of("X-Forwarded-Proto"), slice_of(c->q->tls ? "https" : "http"));

@@ -11,6 +11,10 @@ static void string(struct buf *b, const char *p, size_t len)
     const char *end = p + len, *from = p; /* from: bytes that are not in the buffer yet */
     buf_add(b, "\"", 1);
     while (p < end) {
+        while (p < end && *p >= ' ' && *p < 0x7f && *p != '"' && *p != '\\')
+            p++;
+        if (p == end)
+            break;
         size_t n = utf8_next(p, (size_t)(end - p));
         uint8_t c = (uint8_t)*p;
         bool control = n && utf8_is_control(p, n);
@@ -101,6 +105,13 @@ void json_id(struct buf *b, const char *key, uint64_t id)
     buf_add(b, "\"", 1);
 }
 
+/* v with leading zeros. */
+static void digits(char *to, size_t n, int v)
+{
+    for (; n-- > 0; v /= 10)
+        to[n] = (char)('0' + v % 10);
+}
+
 void json_time(struct buf *b, const char *key, int64_t unix_us)
 {
     int64_t s = unix_us / 1000000, us = unix_us % 1000000;
@@ -115,6 +126,13 @@ void json_time(struct buf *b, const char *key, int64_t unix_us)
         buf_add(b, "null", 4);
         return;
     }
-    buf_addf(b, "\"%04d-%02d-%02dT%02d:%02d:%02d.%03dZ\"", tm.tm_year + 1900, tm.tm_mon + 1,
-             tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(us / 1000));
+    char text[] = "\"0000-00-00T00:00:00.000Z\"";
+    digits(text + 1, 4, tm.tm_year + 1900);
+    digits(text + 6, 2, tm.tm_mon + 1);
+    digits(text + 9, 2, tm.tm_mday);
+    digits(text + 12, 2, tm.tm_hour);
+    digits(text + 15, 2, tm.tm_min);
+    digits(text + 18, 2, tm.tm_sec);
+    digits(text + 21, 3, (int)(us / 1000));
+    buf_add(b, text, sizeof text - 1);
 }
