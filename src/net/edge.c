@@ -46,6 +46,7 @@ struct client {
     int tag;
     enum wait wait;
     bool begun, partial, eof, reset;
+    bool unproxied; /* its PROXY header is awaited */
     uint32_t requests;
     struct request *q; /* IN_HAND, PASSING */
     size_t passed;
@@ -403,6 +404,7 @@ static void on_ended(void *user, enum stream_end how, const char *why)
 {
     struct client *c = user;
     c->eof = true;
+    stat_add(&c->edge->stats.unproxied, c->unproxied);
     if (c->state == IN_HAND && how != STREAM_BROKEN && c->q->pub.body_done && !c->q->tunnel)
         return; /* it may still be reading: what it asked for is answered, then see linger */
     if (c->state == IN_HAND && c->q->tunnel && how != STREAM_BROKEN) {
@@ -450,11 +452,30 @@ static void on_expired(void *user)
         client_close(c, now == FOR_WRITE);
 }
 
+/* From here on it counts as a connection of the client that the proxy told. */
+static void on_proxied(void *user)
+{
+    struct client *c = user;
+    struct edge *e = c->edge;
+    struct sockaddr_storage sa;
+    char address[PEER_ADDRESS_BUF];
+    c->unproxied = false;
+    stream_address(c->stream, address, &sa);
+    places_give(e->loop->places, c->network, c->place);
+    c->network = network_of((struct sockaddr *)&sa);
+    c->place = places_take(e->loop->places, c->network);
+    if (c->place == PLACE_OPEN)
+        return;
+    stat_add(&e->stats.refused, 1);
+    stream_fail(c->stream, "too many connections");
+}
+
 static const struct stream_calls client_calls = {
     .input = on_input,
     .drained = on_drained,
     .ended = on_ended,
     .expired = on_expired,
+    .proxied = on_proxied,
 };
 
 static void on_accept(struct listener *from, int fd)
@@ -488,6 +509,14 @@ static void on_accept(struct listener *from, int fd)
         client_close(c, false);
         return;
     }
+    if (e->opts.proxy_protocol && !e->calls->trusts(e->ctx, (struct sockaddr *)&sa)) {
+        stat_add(&e->stats.unproxied, 1);
+        client_close(c, true);
+        return;
+    }
+    c->unproxied = e->opts.proxy_protocol;
+    if (c->unproxied)
+        stream_expect_proxy(s);
     stat_add(&e->stats.accepted, 1);
     client_deadline(c);
 }
@@ -501,6 +530,11 @@ void edge_address(const struct edge_request *q, char out[PEER_ADDRESS_BUF],
     memcpy(out, c->address, sizeof c->address);
     memset(sa, 0, sizeof *sa);
     memcpy(sa, &c->at, sizeof c->at);
+}
+
+void edge_own_address(const struct edge_request *q, struct sockaddr_storage *sa)
+{
+    stream_own_address(request_of(q)->client->stream, sa);
 }
 
 const char *edge_cert_name(const struct edge_request *q)

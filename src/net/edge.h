@@ -29,6 +29,7 @@ struct edge_opts {         /* zero means the default */
     uint32_t idle_ms;      /* between requests; 60 s */
     uint32_t write_ms;     /* without the client taking a byte; 30 s */
     uint32_t requests_max; /* of one connection; 0: no limit */
+    bool proxy_protocol;   /* each connection begins with a PROXY header, see trusts() */
 };
 
 enum { EDGE_PROGRESS_BYTES = 1024, EDGE_LENGTH_UNKNOWN = -1 };
@@ -49,6 +50,8 @@ struct edge_calls {
     void (*body_end)(void *ctx, struct edge_request *q);
     void (*writable)(void *ctx, struct edge_request *q); /* after edge_body() returned false */
     void (*gone)(void *ctx, struct edge_request *q, const char *why);
+    /* With proxy_protocol: whether this peer may tell for whom it connects; others are closed. */
+    bool (*trusts)(void *ctx, const struct sockaddr *peer);
     /* Optional. A request that is no HTTP was answered with `status`, without request(). */
     void (*refused)(void *ctx, const char *address, unsigned status, const char *why);
 };
@@ -57,6 +60,7 @@ struct edge_calls {
 struct edge_stats {
     uint64_t conns; /* now open */
     uint64_t accepted, refused, requests, errors, timeouts, aborted;
+    uint64_t unproxied; /* without a PROXY header, or from a peer that is not trusted */
 };
 
 FIRN_MUSTUSE int edge_new(struct loop *l, const struct edge_opts *opts,
@@ -72,6 +76,8 @@ FIRN_MUSTUSE int edge_listen(struct edge *e, int fd, int tag, bool shared, struc
 /* The client's address, and as a number for prefixes. */
 void edge_address(const struct edge_request *q, char out[PEER_ADDRESS_BUF],
                   struct sockaddr_storage *sa);
+/* The address that the client connected to. */
+void edge_own_address(const struct edge_request *q, struct sockaddr_storage *sa);
 const char *edge_cert_name(const struct edge_request *q); /* as tls_peer_name() */
 
 /* Call body() and body_end() from now on, never before this returns. */

@@ -7,11 +7,13 @@
  * Tested in tests/unit/net/proxy.c.
  */
 #include "net/stream.h"
+#include "wire/proxy_protocol.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum {
@@ -31,6 +33,7 @@ struct stream {
         uv_handle_t handle;
         uv_stream_t stream;
         uv_tcp_t tcp;
+        uv_pipe_t pipe; /* with `local` */
     };
     uv_timer_t timer;
     struct loop *loop;
@@ -49,6 +52,9 @@ struct stream {
     bool nudged, told_broken;
     bool again; /* input that is there is handed over once more */
     bool in_todo, settling;
+    bool local;                  /* a Unix socket that this side has connected */
+    bool proxy_due;              /* a PROXY header comes first; `in` has its begin */
+    struct proxy_header *proxy;  /* what it told, or NULL */
     struct stream *next, **prev; /* on the list of this turn */
 };
 
@@ -260,6 +266,46 @@ static bool begin_tls(struct stream *s, const char *p)
     return r == 0 || r == FIRN_ENOENT;
 }
 
+/* Bytes from the socket, behind a PROXY header. */
+static void take(struct stream *s, const char *p, size_t len)
+{
+    if (s->context && !begin_tls(s, p))
+        return;
+    if (s->tls)
+        unseal(s, p, len);
+    else
+        deliver(s, p, len);
+}
+
+/* The begin of a connection that a proxy makes for somebody. */
+static void take_proxied(struct stream *s, const char *p, size_t len)
+{
+    struct proxy_header h;
+    struct buf raw;
+    buf_add(&s->in, p, len);
+    ssize_t n = s->in.failed ? FIRN_EFORMAT : proxy_header_read(s->in.p, s->in.len, &h);
+    if (n == FIRN_EAGAIN)
+        return;
+    if (n > 0 && h.told && !(s->proxy = malloc(sizeof h)))
+        n = FIRN_ENOMEM;
+    if (n < 0) {
+        s->in.len = 0;
+        fail(s, n == FIRN_ENOMEM ? "out of memory" : "no PROXY header");
+        return;
+    }
+    if (h.told)
+        *s->proxy = h;
+    s->proxy_due = false;
+    raw = s->in;
+    buf_init(&s->in, IN_MAX);
+    s->calls->proxied(s->user);
+    for (size_t at = (size_t)n, piece; at < raw.len && !s->closed && !s->broken; at += piece) {
+        piece = raw.len - at < TLS_READ_BYTES ? raw.len - at : TLS_READ_BYTES;
+        take(s, raw.p + at, piece);
+    }
+    buf_done(&raw);
+}
+
 static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
 {
     struct stream *s = h->data;
@@ -273,14 +319,10 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
         fail(s, uv_strerror((int)n));
     } else {
         stat_add(&s->loop->stats.bytes_in, (uint64_t)n);
-        if (s->context && !begin_tls(s, buf->base)) {
-            want(s);
-            return;
-        }
-        if (s->tls)
-            unseal(s, buf->base, (size_t)n);
+        if (s->proxy_due)
+            take_proxied(s, buf->base, (size_t)n);
         else
-            deliver(s, buf->base, (size_t)n);
+            take(s, buf->base, (size_t)n);
     }
     want(s);
 }
@@ -551,6 +593,7 @@ static void on_closed(uv_handle_t *h)
     buf_done(&s->in);
     buf_done(&s->out);
     tls_free(s->tls);
+    free(s->proxy);
     free(s);
 }
 
@@ -561,7 +604,7 @@ static void close_handles(struct stream *s, bool reset)
     todo_remove(s);
     s->closed = true;
     uv_close((uv_handle_t *)&s->timer, on_closed);
-    if (reset && !s->shut_asked && uv_tcp_close_reset(&s->tcp, on_closed) == 0)
+    if (reset && !s->local && !s->shut_asked && uv_tcp_close_reset(&s->tcp, on_closed) == 0)
         return;
     uv_close(&s->handle, on_closed);
 }
@@ -578,7 +621,8 @@ void stream_reset(struct stream *s)
         close_handles(s, true);
 }
 
-static struct stream *stream_new(struct loop *l, const struct stream_calls *calls, void *user)
+static struct stream *stream_new(struct loop *l, bool local, const struct stream_calls *calls,
+                                 void *user)
 {
     struct stream *s = streams_of(l) ? calloc(1, sizeof *s) : NULL;
     if (!s)
@@ -588,7 +632,8 @@ static struct stream *stream_new(struct loop *l, const struct stream_calls *call
     s->user = user;
     buf_init(&s->in, IN_MAX);
     buf_init(&s->out, OUT_MAX);
-    if (uv_tcp_init(&l->uv, &s->tcp) < 0) {
+    s->local = local;
+    if ((local ? uv_pipe_init(&l->uv, &s->pipe, 0) : uv_tcp_init(&l->uv, &s->tcp)) < 0) {
         free(s);
         return NULL;
     }
@@ -601,7 +646,7 @@ static struct stream *stream_new(struct loop *l, const struct stream_calls *call
 struct stream *stream_accept(struct listener *from, int fd, struct tls_context *tls,
                              const struct stream_calls *calls, void *user)
 {
-    struct stream *s = stream_new(from->loop, calls, user);
+    struct stream *s = stream_new(from->loop, false, calls, user);
     from->stuck = !s && fd < 0;
     int r = !s       ? -1
             : fd < 0 ? uv_accept((uv_stream_t *)&from->tcp, &s->stream)
@@ -629,7 +674,8 @@ static void on_connected(uv_connect_t *req, int status)
         fail(s, uv_strerror(status));
         return;
     }
-    uv_tcp_nodelay(&s->tcp, 1);
+    if (!s->local)
+        uv_tcp_nodelay(&s->tcp, 1);
     if (s->tls)
         unseal(s, "", 0);
     else
@@ -637,19 +683,31 @@ static void on_connected(uv_connect_t *req, int status)
     todo(s);
 }
 
-struct stream *stream_connect(struct loop *l, const struct sockaddr *to, struct tls_context *tls,
-                              const char *host, const struct stream_calls *calls, void *user)
+void stream_expect_proxy(struct stream *s)
 {
-    struct stream *s = stream_new(l, calls, user);
+    s->proxy_due = true;
+}
+
+struct stream *stream_connect(struct loop *l, const struct sockaddr *to, struct tls_context *tls,
+                              const char *host, struct slice first,
+                              const struct stream_calls *calls, void *user)
+{
+    struct stream *s = stream_new(l, to->sa_family == AF_UNIX, calls, user);
     if (!s)
         return NULL;
+    buf_add(&s->out, first.p, first.len);
     s->connect.data = s;
     s->connecting = true;
     if (tls && tls_connect(tls, host, &s->tls) != 0) {
         stream_close(s);
         return NULL;
     }
-    int r = uv_tcp_connect(&s->connect, &s->tcp, to, on_connected);
+    int r = 0;
+    if (s->local)
+        uv_pipe_connect(&s->connect, &s->pipe, ((const struct sockaddr_un *)to)->sun_path,
+                        on_connected);
+    else
+        r = uv_tcp_connect(&s->connect, &s->tcp, to, on_connected);
     if (r < 0) /* told in the next turn, as every end is */
         fail(s, uv_strerror(r));
     return s;
@@ -681,17 +739,31 @@ void stream_address(const struct stream *s, char out[PEER_ADDRESS_BUF], struct s
     int len = sizeof sa;
     char host[46];
     snprintf(out, PEER_ADDRESS_BUF, "?");
-    if (uv_tcp_getpeername(&s->tcp, (struct sockaddr *)&sa, &len) < 0) {
+    if (s->proxy)
+        sa = s->proxy->from;
+    else if (uv_tcp_getpeername(&s->tcp, (struct sockaddr *)&sa, &len) < 0)
         sa.ss_family = AF_UNSPEC;
+    if (sa.ss_family == AF_UNIX) {
+        snprintf(out, PEER_ADDRESS_BUF, "unix");
     } else if (sa.ss_family == AF_INET6) {
         const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&sa;
         uv_ip6_name(in, host, sizeof host);
         snprintf(out, PEER_ADDRESS_BUF, "[%s]:%u", host, ntohs(in->sin6_port));
-    } else {
+    } else if (sa.ss_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)&sa;
         uv_ip4_name(in, host, sizeof host);
         snprintf(out, PEER_ADDRESS_BUF, "%s:%u", host, ntohs(in->sin_port));
     }
     if (at)
         *at = sa;
+}
+
+void stream_own_address(const struct stream *s, struct sockaddr_storage *sa)
+{
+    int len = sizeof *sa;
+    memset(sa, 0, sizeof *sa);
+    if (s->proxy)
+        *sa = s->proxy->to;
+    else if (uv_tcp_getsockname(&s->tcp, (struct sockaddr *)sa, &len) < 0)
+        sa->ss_family = AF_UNSPEC;
 }

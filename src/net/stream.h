@@ -43,6 +43,8 @@ struct stream_calls {
     void (*ended)(void *user, enum stream_end how, const char *why);
     /* The deadline has passed. */
     void (*expired)(void *user);
+    /* With stream_expect_proxy(): the header was read, and stream_address() is what it told. */
+    void (*proxied)(void *user);
 };
 
 /* Accept: the connection that `from` has (fd < 0), or `fd` (transferred). NULL: no memory, or the
@@ -50,9 +52,15 @@ struct stream_calls {
 struct stream *stream_accept(struct listener *from, int fd, struct tls_context *tls,
                              const struct stream_calls *calls, void *user);
 
-/* Connect. `host` is what a TLS certificate must be valid for. */
+/* The peer begins with a PROXY header, before TLS; without one the stream breaks. Right after
+ * stream_accept(). */
+void stream_expect_proxy(struct stream *s);
+
+/* Connect, also to a Unix socket. `host` is what a TLS certificate must be valid for. `first` is
+ * sent before everything else, TLS too. */
 struct stream *stream_connect(struct loop *l, const struct sockaddr *to, struct tls_context *tls,
-                              const char *host, const struct stream_calls *calls, void *user);
+                              const char *host, struct slice first,
+                              const struct stream_calls *calls, void *user);
 
 /* At once; output that is not sent yet is lost. `reset`: the peer shall see that something is
  * missing. NULL is fine. */
@@ -90,9 +98,11 @@ bool stream_gone(const struct stream *s);
 
 bool stream_is_tls(const struct stream *s);
 const char *stream_peer_name(const struct stream *s); /* as tls_peer_name() */
-/* "127.0.0.1:51234"; `sa` may be NULL. */
+/* "127.0.0.1:51234", "unix" or "?"; `sa` may be NULL. */
 void stream_address(const struct stream *s, char out[PEER_ADDRESS_BUF],
                     struct sockaddr_storage *sa);
+/* The address that the peer connected to. */
+void stream_own_address(const struct stream *s, struct sockaddr_storage *sa);
 
 /* By loop.c. */
 void streams_free(struct loop *l);

@@ -9,13 +9,13 @@
  * connection, to be told by pump(). Tested in tests/unit/net/proxy.c, upstream_pipeline.c.
  */
 #include "net/upstream.h"
+#include "net/upstream_address.h"
+#include "wire/proxy_protocol.h"
 #include "net/alarm.h"
 #include "net/stream.h"
 #include "wire/http_body.h"
 #include "wire/url.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,7 +56,9 @@ struct exchange {
     enum exchange_end end; /* with orphan */
     size_t dropped_bytes;
     unsigned interim;
-    uint64_t wait_until_ms; /* of the loop's clock */
+    uint64_t wait_until_ms;      /* of the loop's clock */
+    char proxy[PROXY_WRITE_MAX]; /* a PROXY header for its connection */
+    uint8_t proxy_len;           /* 0: none */
     struct http_body in;
     struct exchange *next, **prev; /* in pool->waiting or line->x */
 };
@@ -306,7 +308,7 @@ static size_t take_head(struct line *c, struct exchange *x, const char *p, size_
     }
     struct exchange_answer a = { .head = &r, .body_len = (int64_t)r.body_len };
     x->answered = true;
-    x->keep = !r.close;
+    x->keep = !r.close && x->proxy_len == 0;
     x->tunnel = r.status == 101;
     bool none_follows = x->is_head || r.status == 204 || r.status == 304;
     if (r.framing != FRAMED_BY_LENGTH || x->tunnel)
@@ -316,7 +318,7 @@ static size_t take_head(struct line *c, struct exchange *x, const char *p, size_
         uint64_t n;
         a.body_len = v.p && http_u64(v, INT64_MAX, &n) == 0 ? (int64_t)n : EXCHANGE_LENGTH_UNKNOWN;
     }
-    if (x->is_head && r.framing == FRAMED_BY_CLOSE)
+    if (x->is_head && r.framing == FRAMED_BY_CLOSE && x->proxy_len == 0)
         x->keep = http_response_header(&r, "connection").p ? x->keep : r.minor == 1;
     if (x->tunnel)
         http_body_begin(&x->in, FRAMED_BY_CLOSE, 0);
@@ -516,7 +518,7 @@ static const struct stream_calls line_calls = {
 
 /* --- the pool --- */
 
-static struct line *line_new(struct upstream *u)
+static struct line *line_new(struct upstream *u, const struct exchange *x)
 {
     struct line *c = calloc(1, sizeof *c);
     if (!c)
@@ -524,7 +526,8 @@ static struct line *line_new(struct upstream *u)
     c->pool = u;
     c->last = &c->x;
     c->stream = stream_connect(u->loop, (struct sockaddr *)&u->to, u->opts.tls,
-                               u->opts.server_name ? u->opts.server_name : u->host, &line_calls, c);
+                               u->opts.server_name ? u->opts.server_name : u->host,
+                               (struct slice){ x->proxy, x->proxy_len }, &line_calls, c);
     if (!c->stream) {
         free(c);
         return NULL;
@@ -555,7 +558,7 @@ static struct line *line_for(struct upstream *u, const struct exchange *x, bool 
     if (x->fresh && u->stats.conns >= u->opts.conns_max && u->idle)
         line_close(u->idle); /* makes room */
     if (!c && u->stats.conns < u->opts.conns_max)
-        c = line_new(u);
+        c = line_new(u, x);
     if (c && pipes)
         u->filling = c;
     return c;
@@ -643,7 +646,11 @@ int exchange_begin(struct upstream *u, const struct exchange_request *req,
     x->left = x->counted ? (uint64_t)req->body_len : 0;
     x->ended = req->body_len == 0;
     x->upgrade = req->upgrade;
-    x->fresh = req->fresh;
+    firn_assert(req->proxy.len <= sizeof x->proxy, "len=%zu", req->proxy.len);
+    if (req->proxy.len > 0)
+        memcpy(x->proxy, req->proxy.p, req->proxy.len);
+    x->proxy_len = (uint8_t)req->proxy.len;
+    x->fresh = req->fresh || x->proxy_len > 0;
     x->pipes = u->opts.pipeline > 1 && req->repeatable && x->ended && !x->upgrade && !x->fresh;
     buf_init(&x->head, HEAD_BYTES_MAX);
     struct buf *b = &x->head;
@@ -661,6 +668,8 @@ int exchange_begin(struct upstream *u, const struct exchange_request *req,
         buf_addf(b, "Content-Length: %llu\r\n", (unsigned long long)x->left);
     if (x->upgrade)
         buf_add_str(b, "Connection: Upgrade\r\n");
+    else if (x->proxy_len > 0)
+        buf_add_str(b, "Connection: close\r\n");
     buf_add_str(b, "\r\n");
     if (b->failed) {
         exchange_free(x);
@@ -793,25 +802,13 @@ static void default_to(uint32_t *v, uint32_t preset)
 int upstream_new(struct loop *loop, const char *address, const struct upstream_opts *opts,
                  struct upstream **out)
 {
-    struct host_port h;
-    if (host_port_read((struct slice){ address, strlen(address) }, &h) != HOST_OK || !h.has_port)
-        return FIRN_EINVAL;
     struct upstream *u = calloc(1, sizeof *u);
     if (!u)
         return FIRN_ENOMEM;
-    struct sockaddr_in *in = (struct sockaddr_in *)&u->to;
-    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&u->to;
-    if (inet_pton(AF_INET, h.host, &in->sin_addr) == 1) {
-        in->sin_family = AF_INET;
-        in->sin_port = htons(h.port);
-    } else if (inet_pton(AF_INET6, h.host, &in6->sin6_addr) == 1) {
-        in6->sin6_family = AF_INET6;
-        in6->sin6_port = htons(h.port);
-    } else {
+    if (upstream_address(address, &u->to, u->host) != 0) {
         free(u);
         return FIRN_EINVAL;
     }
-    memcpy(u->host, h.host, sizeof u->host);
     u->loop = loop;
     u->waiting_last = &u->waiting;
     u->opts = opts ? *opts : (struct upstream_opts){ 0 };

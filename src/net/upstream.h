@@ -63,8 +63,8 @@ struct upstream_stats {
     uint64_t pipelined; /* requests that were put behind another one on its connection */
 };
 
-/* `address` is "host:port" or "[v6]:port"; names are looked up by the caller, so this is an IP
- * address. No connection is made before the first exchange. FIRN_EINVAL: not an address. */
+/* `address` is "host:port", "[v6]:port" or "unix:/path"; names are looked up by the caller, so this
+ * is an IP address. No connection is made before the first exchange. FIRN_EINVAL: not an address. */
 FIRN_MUSTUSE int upstream_new(struct loop *loop, const char *address,
                               const struct upstream_opts *opts, struct upstream **out);
 
@@ -84,6 +84,9 @@ struct exchange_request {
                           * asking the kernel whether the server has just closed it */
     bool fresh;       /* on a new connection: after EXCHANGE_STALE */
     bool upgrade;     /* 101 is an answer */
+    /* A PROXY header: the connection is a new one, begins with it and serves this request alone,
+     * because it belongs to one client. */
+    struct slice proxy;
 };
 
 struct exchange_answer {              /* borrowed until head() returns */

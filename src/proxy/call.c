@@ -427,11 +427,18 @@ static void on_refused(void *ctx, const char *address, unsigned status, const ch
     latency__more(&w->status[status / 100], 1);
 }
 
+static bool on_trusts(void *ctx, const struct sockaddr *peer)
+{
+    const struct service_ctx *w = ctx;
+    return plan_trusts(w->view->plan, peer);
+}
+
 const struct edge_calls worker_calls = {
     .request = on_request,
     .body = on_body,
     .body_end = on_body_end,
     .writable = on_writable,
     .gone = on_gone,
+    .trusts = on_trusts,
     .refused = on_refused,
 };

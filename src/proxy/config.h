@@ -46,6 +46,7 @@ enum config_gzip { CONFIG_GZIP_SETTING, CONFIG_GZIP_ON, CONFIG_GZIP_OFF };
 struct config_service {
     char *name; /* first, as daemon/config_entries.h has it */
     struct config_servers servers;
+    bool proxy_protocol; /* connections begin with a PROXY header */
     bool tls;
     char *tls_ca, *tls_cert, *tls_key, *server_name; /* or NULL */
     char *host; /* the Host that servers get; NULL: the client's */
@@ -126,12 +127,14 @@ struct config {
     struct config_base base;
     struct {
         struct config_addrs http, https, admin;
+        bool proxy_protocol; /* of http and https */
     } listen;
     struct {
         char *cert, *key, *client_ca; /* paths, or NULL */
     } tls;
     uint64_t loops;              /* 0: one per core */
     bool watch;                  /* read the file again when it changes */
+    uint64_t resolve_ms;         /* between two look-ups of names of servers; 0: never again */
     struct config_strings trust; /* networks whose X-Forwarded-* are believed */
     struct config_services services;
     struct config_compositions compositions;

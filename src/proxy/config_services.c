@@ -3,6 +3,7 @@
  * and a row. Tested in tests/unit/proxy/config.c.
  */
 #include "proxy/config.h"
+#include "net/upstream_address.h"
 #include "proxy/config_fields.h"
 #include "wire/http_line.h"
 #include "wire/url.h"
@@ -13,7 +14,23 @@
 
 /* --- servers --- */
 
-/* "host:port", or "host:port weight=3". */
+/* "unix:/run/app.sock": the path goes into logs and JSON as it is. */
+static int check_unix(const struct entry_reader *r, const struct entry_key *k, const char *address)
+{
+    char show[CONFIG_SHOWN_BUF], host[HOST_BYTES_MAX + 1];
+    struct sockaddr_storage to;
+    bool ok = upstream_address(address, &to, host) == 0;
+    for (const char *p = address; ok && *p; p++)
+        ok = isgraph((unsigned char)*p) && *p != '"' && *p != '\\';
+    return ok ? 0
+              : entry_blame(
+                    r, k->name,
+                    "'%s' is no Unix socket; give an absolute path of up to 107 characters, "
+                    "as in unix:/run/app.sock",
+                    config_shown(address, show));
+}
+
+/* "host:port" or "unix:/path", perhaps with a weight: "host:port weight=3". */
 static int read_server(const struct entry_reader *r, const struct entry_key *k, const char *text,
                        struct config_server *out)
 {
@@ -32,6 +49,8 @@ static int read_server(const struct entry_reader *r, const struct entry_key *k, 
     out->weight = (uint32_t)weight;
     if (!out->address)
         return entry_no_memory(r);
+    if (upstream_path(out->address))
+        return check_unix(r, k, out->address);
     bool ok = host_port_read((struct slice){ text, n }, &h) == HOST_OK && h.port > 0;
     for (const char *p = h.host; ok && *p; p++)
         ok = isalnum((unsigned char)*p) || strchr(h.brackets ? ":.%_-" : ".-_", *p);
@@ -134,6 +153,7 @@ enum { MINUTES_10 = 600000, HOUR = 3600000, DAY = 86400000 }; /* ms */
 static const struct entry_key keys[] = {
     { "name", &entry_text, AT(name), .check = entry_check_name },
     { "servers", &servers_type, AT(servers) },
+    { "proxy_protocol", &entry_bool, AT(proxy_protocol) },
     { "tls", &entry_bool, AT(tls) },
     { "tls_ca", &entry_text, AT(tls_ca) },
     { "tls_cert", &entry_text, AT(tls_cert) },

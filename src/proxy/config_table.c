@@ -31,6 +31,9 @@ static const struct setting settings[] = {
       .help = "the same, with TLS; needs tls.cert" },
     { "listen.admin", SETTING_ADDRS, 0, AT(listen.admin), .preset = "127.0.0.1:9080",
       .help = "addresses for /status, /metrics, /healthz and /readyz; not for clients" },
+    { "listen.proxy_protocol", SETTING_BOOL, 0, AT(listen.proxy_protocol), .preset = "false",
+      .help = "connections for requests begin with a PROXY header (version 1 or 2), and only from "
+              "trust" },
     { "tls.cert", SETTING_FILE, SETTING_RELOAD, AT(tls.cert),
       .help = "PEM file: the certificate of listen.https, then its chain" },
     { "tls.key", SETTING_FILE, SETTING_RELOAD, AT(tls.key),
@@ -44,6 +47,9 @@ static const struct setting settings[] = {
     { "trust", SETTING_LIST, SETTING_RELOAD, AT(trust), .check = config_check_network, .preset = "",
       .preset_note = "nobody",
       .help = "networks whose X-Forwarded-For, -Proto, -Host and X-Request-ID are believed" },
+    { "resolve_ms", SETTING_UINT, SETTING_RELOAD, AT(resolve_ms), RANGE(0, HOUR_MS),
+      .preset = "30000",
+      .help = "between two look-ups of servers that are given by name; 0: only when it is read" },
     { "services", SETTING_ENTRIES, SETTING_RELOAD, AT(services), .entries = &config_services_type,
       .help = "services, each with its servers" },
     { "routes", SETTING_ENTRIES, SETTING_RELOAD, AT(routes), .entries = &config_routes_type,
@@ -221,6 +227,9 @@ static int config_check(const void *config, struct firn_diag *diag)
         return config_fault(&c->base, "tls.key", FIRN_EINVAL, diag, "needs tls.cert");
     if (c->tls.client_ca && !c->tls.cert)
         return config_fault(&c->base, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert");
+    if (c->listen.proxy_protocol && c->trust.n == 0)
+        return config_fault(&c->base, "listen.proxy_protocol", FIRN_EINVAL, diag,
+                            "needs trust: the networks of the proxies that may send the header");
     if (c->listen.https.n > 0 && !c->tls.cert)
         return config_fault(&c->base, "listen.https", FIRN_EINVAL, diag, "needs tls.cert");
     if (!c->redis.address && (c->redis.user || c->redis.password_file))

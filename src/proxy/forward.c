@@ -7,6 +7,7 @@
 #include "proxy/forward.h"
 #include "id/fnv.h"
 #include "platform/mono.h"
+#include "proxy/proxied.h"
 #include "proxy/tracing.h"
 #include "proxy/collect.h"
 #include "proxy/worker.h"
@@ -170,7 +171,7 @@ static void try_server(struct call *c)
     struct slice host = b->conf->host ? slice_of(b->conf->host)
                         : h->host.p
                             ? h->host
-                            : slice_of(c->server < b->n ? b->server[c->server].address : "");
+                            : slice_of(c->server < b->n ? server_host(&b->server[c->server]) : "");
     buf_add(&lines, host.p, host.len);
     buf_add_str(&lines, "\r\n");
     fields_write(&c->request, &lines);
@@ -187,6 +188,9 @@ static void try_server(struct call *c)
         .fresh = c->stale,
         .upgrade = h->websocket,
     };
+    char proxy[PROXY_WRITE_MAX];
+    if (b->conf->proxy_protocol)
+        req.proxy = (struct slice){ proxy, proxied_header(c, proxy) };
     int r = !u                                  ? FIRN_ENOMEM
             : lines.failed || c->request.failed ? FIRN_ERANGE
                                                 : exchange_begin(u, &req, &calls, c, &c->x);

@@ -5,6 +5,7 @@
  */
 #include "daemon/log.h"
 #include "proxy/worker.h"
+#include "wire/proxy_protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,12 +101,15 @@ static void begin(struct alarm *a)
     struct backend *b = &h->view->plan->backends[k->backend];
     struct upstream *u = worker_pool(h->worker, h->view, k->backend, k->server);
     char lines[512];
-    const char *host = b->conf->host ? b->conf->host : b->server[k->server].address;
+    const char *host = b->conf->host ? b->conf->host : server_host(&b->server[k->server]);
     int n = snprintf(lines, sizeof lines, "Host: %.300s\r\nUser-Agent: firn-proxy health\r\n",
                      host);
     struct exchange_request req = { .method = { "GET", 3 },
                                     .target = slice_of(b->conf->health_path),
                                     .fields = { lines, (size_t)n } };
+    char proxy[PROXY_WRITE_MAX]; /* the gateway speaks for itself */
+    if (b->conf->proxy_protocol)
+        req.proxy = (struct slice){ proxy, proxy_header_write(NULL, NULL, proxy) };
     k->status = 0;
     if (!u || exchange_begin(u, &req, &calls, k, &k->x) != 0 ||
         alarm_set(h->worker->loop, &k->alarm, b->conf->first_byte_ms, too_late) != 0) {

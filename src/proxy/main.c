@@ -107,7 +107,8 @@ static int start_loops(const struct config *c, struct firn_diag *d)
                            .body_ms = (uint32_t)c->limits.body_ms,
                            .idle_ms = (uint32_t)c->limits.idle_ms,
                            .write_ms = (uint32_t)c->limits.write_ms,
-                           .requests_max = (uint32_t)c->limits.requests };
+                           .requests_max = (uint32_t)c->limits.requests,
+                           .proxy_protocol = c->listen.proxy_protocol };
     app.workers = workers;
     for (size_t i = 0; i < n && i < LOOPS_MAX; i++) {
         struct service_ctx *w = &workers[i];
@@ -212,6 +213,60 @@ static void reload_failed(const struct firn_diag *d, int error)
               "repair it; the gateway goes on with the configuration that it has");
 }
 
+/* Returns the plan before, which the caller gives back. */
+static struct plan *take_over(struct plan *p)
+{
+    struct plan *old = app.plan;
+    pthread_mutex_lock(&app.plan_lock);
+    app.plan = p;
+    app.reload_error[0] = '\0';
+    pthread_mutex_unlock(&app.plan_lock);
+    return old;
+}
+
+/* Names have other addresses: requests from now on go there, those in hand end where they are. */
+static void renew(const struct lookups *found)
+{
+    struct firn_diag d = { 0, "" };
+    struct plan *p = NULL;
+    int r = plan_renew(app.plan, found, &p, &d);
+    if (r == 0)
+        r = use_everywhere(p);
+    if (r) {
+        plan_unref(p);
+        log_error("renewal_failed", "cause=%s", d.text[0] ? d.text : firn_error_message(r));
+        return;
+    }
+    log_info("servers_changed", "plan=%" PRIu64, p->number);
+    pthread_mutex_lock(&app.plan_lock);
+    struct plan *old = app.plan;
+    app.plan = p;
+    pthread_mutex_unlock(&app.plan_lock);
+    plan_unref(old);
+}
+
+/* Looks names of servers up again, every resolve_ms. */
+static void follow_names(uint64_t *next_ms)
+{
+    const uint64_t every = app.plan->config.resolve_ms;
+    struct lookups *found = names_take();
+    for (size_t i = 0; found && i < found->n; i++) {
+        atomic_fetch_add(&app.lookups, 1);
+        if (found->v[i].result == 0)
+            continue;
+        atomic_fetch_add(&app.lookup_errors, 1);
+        log_warn("lookup_failed", "cause=%s cure=%s", found->v[i].why.text,
+                 "the addresses that it had stay in use");
+    }
+    if (found && plan_differs(app.plan, found))
+        renew(found);
+    free(found);
+    if (every == 0 || mono_ms() < *next_ms)
+        return;
+    (void)names_begin(app.plan);
+    *next_ms = mono_ms() + every;
+}
+
 static void reload(void)
 {
     struct config next;
@@ -239,11 +294,7 @@ static void reload(void)
     for (size_t i = 0; i < n; i++)
         log_info("setting_changed", "name=%s applied=%s", change[i].name,
                  change[i].applied ? "now" : "after a restart");
-    struct plan *old = app.plan;
-    pthread_mutex_lock(&app.plan_lock);
-    app.plan = p;
-    app.reload_error[0] = '\0';
-    pthread_mutex_unlock(&app.plan_lock);
+    struct plan *old = take_over(p);
     log_setup((enum log_level)p->config.log.level, (enum log_format)p->config.log.format);
     atomic_fetch_add(&app.reloads, 1);
     log_info("reloaded", "plan=%" PRIu64 " changes=%zu", p->number, n);
@@ -285,7 +336,7 @@ static int wait_for_end(void)
 {
     struct look read = look_at(app.plan->config.base.file), last = read;
     const uint64_t feed_ms = systemd_watchdog_ms();
-    uint64_t fed_ms = 0;
+    uint64_t fed_ms = 0, names_ms = mono_ms() + app.plan->config.resolve_ms;
     systemd_ready("serving");
     for (;;) {
         int sig = signals_wait((uint32_t)(feed_ms && feed_ms < WATCH_MS ? feed_ms : WATCH_MS));
@@ -300,6 +351,7 @@ static int wait_for_end(void)
             if (settled && now.size >= 0 && !same_look(&now, &read))
                 do_reload(&read);
         }
+        follow_names(&names_ms);
         if (feed_ms && mono_ms() - fed_ms >= feed_ms) {
             systemd_watchdog();
             fed_ms = mono_ms();

@@ -74,6 +74,9 @@ void metrics_write(struct app *a, struct metrics *m)
            (double)s.edge.timeouts);
     metric(m, "firn_proxy_aborted_total", "Requests whose client or answer broke off.",
            (double)s.edge.aborted);
+    metric(m, "firn_proxy_unproxied_total",
+           "Connections without a PROXY header, or from a peer that is not trusted.",
+           (double)s.edge.unproxied);
     metric_histogram_head(m, "firn_proxy_request_seconds", "Time from head to end of an answer.");
     metric_histogram(m, "firn_proxy_request_seconds", NULL, NULL, &s.latency);
     service_metric(m, p, "firn_proxy_service_requests_total", "Requests for a service.",
@@ -90,6 +93,10 @@ void metrics_write(struct app *a, struct metrics *m)
                   requests_of);
     server_metric(m, p, "firn_proxy_server_errors_total", "Those that failed or gave 5xx.",
                   errors_of);
+    metric(m, "firn_proxy_lookups_total", "Names of servers that were looked up again.",
+           (double)atomic_load(&a->lookups));
+    metric(m, "firn_proxy_lookup_errors_total", "Those that failed; their addresses stay.",
+           (double)atomic_load(&a->lookup_errors));
     metric(m, "firn_proxy_reloads_total", "Configurations that were put in force.",
            (double)atomic_load(&a->reloads));
     metric(m, "firn_proxy_reload_errors_total", "Configurations that were refused.",

@@ -2,30 +2,11 @@
 #include "proxy/plan.h"
 #include "id/diag.h"
 #include "id/fnv.h"
+#include "daemon/log.h"
+#include "proxy/names.h"
 
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* An IP address stays; a name becomes the first address that it has now. */
-static int look_up(const char *address, char out[HOST_PORT_BUF], struct firn_diag *diag)
-{
-    struct host_port h;
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
-    char host[NI_MAXHOST];
-    (void)host_port_read((struct slice){ address, strlen(address) }, &h); /* it was checked */
-    int e = getaddrinfo(h.host, NULL, &hints, &list);
-    if (e == 0)
-        e = getnameinfo(list->ai_addr, list->ai_addrlen, host, sizeof host, NULL, 0,
-                        NI_NUMERICHOST);
-    if (list)
-        freeaddrinfo(list);
-    if (e)
-        return firn__diag(diag, FIRN_EINVAL, 0, "services: '%.80s' cannot be looked up: %s",
-                          address, gai_strerror(e));
-    host_port_write(host, h.port, out);
-    return 0;
-}
 
 static const struct backend *backend_named(const struct plan *p, const char *name)
 {
@@ -62,9 +43,60 @@ static void inherit(struct backend *b, const struct backend *old)
     pthread_mutex_unlock(lock);
 }
 
-static int make_backend(struct backend *b, const struct config_service *s, const struct plan *old,
-                        struct firn_diag *diag)
+struct making { /* of a plan */
+    struct plan *plan;
+    const struct plan *old;
+    const struct lookups *looked_up; /* instead of looking names up; or NULL */
+    struct firn_diag *diag;
+};
+
+/* The addresses that a name of a service has in a plan. */
+static size_t known(const struct backend *b, const char *name, struct name_found *out)
 {
+    size_t i = 0;
+    out->n = 0;
+    while (b && i < b->n && strcmp(b->conf->servers.v[b->server[i].line].address, name) != 0)
+        i++;
+    for (size_t first = i; b && i < b->n && b->server[i].line == b->server[first].line; i++)
+        memcpy(out->address[out->n++], b->server[i].address, HOST_PORT_BUF);
+    return out->n;
+}
+
+/* An entry of `servers`, whose name may have several addresses. Where it cannot be looked up the
+ * addresses that it had stay. */
+static int add_servers(const struct making *m, struct backend *b, const struct backend *was,
+                       size_t line)
+{
+    const struct config_server *from = &b->conf->servers.v[line];
+    const struct lookup *told = lookup_of(m->looked_up, from->address);
+    struct name_found found;
+    struct firn_diag why = { 0, "" };
+    int e = 0;
+    if (told && told->result == 0)
+        found = told->found;
+    else if (m->looked_up && !name_is_address(from->address))
+        e = known(was, from->address, &found) ? 0 : FIRN_EINVAL;
+    else
+        e = name_look_up(from->address, &found, &why);
+    if (e && !m->looked_up && known(was, from->address, &found)) {
+        log_warn("lookup_failed", "service=%s cause=%s", b->conf->name, why.text);
+        e = 0;
+    }
+    if (e)
+        return firn__diag(m->diag, e, 0, "%s", why.text[0] ? why.text : "a name has no address");
+    for (size_t i = 0; i < found.n && b->n < CONFIG_SERVERS_MAX; i++, b->n++) {
+        struct server *to = &b->server[b->n];
+        memcpy(to->address, found.address[i], sizeof to->address);
+        to->line = line;
+        b->balance[b->n].turn.weight = from->weight;
+        b->balance[b->n].id = fnv(FNV_BEGIN, to->address, strlen(to->address));
+    }
+    return 0;
+}
+
+static int make_backend(const struct making *p, struct backend *b, const struct config_service *s)
+{
+    struct firn_diag *diag = p->diag;
     int e = 0;
     b->conf = s;
     pthread_mutex_init(&b->lock, NULL);
@@ -80,17 +112,13 @@ static int make_backend(struct backend *b, const struct config_service *s, const
     b->outlier_rules.base_ms = s->eject_ms;
     if (b->outlier_rules.max_ms < s->eject_ms)
         b->outlier_rules.max_ms = s->eject_ms;
-    for (; b->n < s->servers.n && e == 0; b->n++) {
-        struct server *to = &b->server[b->n];
-        e = look_up(s->servers.v[b->n].address, to->address, diag);
-        b->balance[b->n].turn.weight = s->servers.v[b->n].weight;
-        b->balance[b->n].id = fnv(FNV_BEGIN, to->address, strlen(to->address));
-    }
+    const struct backend *was = backend_named(p->old, s->name);
+    for (size_t i = 0; i < s->servers.n && e == 0; i++)
+        e = add_servers(p, b, was, i);
     if (e == 0 && s->tls) {
         struct tls_files files = { s->tls_cert, s->tls_key, s->tls_ca, "services: tls_" };
         e = tls_context_open(TLS_CLIENT, &files, &b->tls, diag);
     }
-    const struct backend *was = backend_named(old, s->name);
     if (e == 0 && was)
         inherit(b, was);
     return e;
@@ -143,7 +171,10 @@ static void plan_free(struct plan *p)
     free(p->splits);
     free(p->trust);
     redis_settings_free(&p->redis);
-    config_free(&p->config.base);
+    if (p->origin)
+        plan_unref(p->origin);
+    else
+        config_free(&p->config.base);
     free(p);
 }
 
@@ -192,15 +223,12 @@ const struct composition *plan_composition(const struct plan *p, const struct co
     return &p->compositions[i];
 }
 
-int plan_new(struct config *config, const struct plan *old, struct plan **out,
-             struct firn_diag *diag)
+/* Of p->config; on error p is gone. */
+static int make(struct making *m, struct plan **out)
 {
-    struct plan *p = calloc(1, sizeof *p);
-    if (!p) {
-        config_free(&config->base);
-        return firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
-    }
-    p->config = *config;
+    struct plan *p = m->plan;
+    const struct plan *old = m->old;
+    struct firn_diag *diag = m->diag;
     struct config *c = &p->config;
     atomic_store(&p->refs, 1);
     p->number = old ? old->number + 1 : 1;
@@ -218,7 +246,7 @@ int plan_new(struct config *config, const struct plan *old, struct plan **out,
     if (e == 0)
         e = make_rules(p, old);
     for (size_t i = 0; e == 0 && i < c->services.n; i++)
-        e = make_backend(&p->backends[i], &c->services.v[i], old, diag);
+        e = make_backend(m, &p->backends[i], &c->services.v[i]);
     for (size_t i = 0; e == 0 && i < c->trust.n; i++)
         e = ip_network_parse(c->trust.v[i], &p->trust[i]);
     if (e == 0)
@@ -234,6 +262,51 @@ int plan_new(struct config *config, const struct plan *old, struct plan **out,
     route_sort(c->routes.v, c->routes.n, p->routes);
     *out = p;
     return 0;
+}
+
+int plan_new(struct config *config, const struct plan *old, struct plan **out,
+             struct firn_diag *diag)
+{
+    struct making m = { .plan = calloc(1, sizeof *m.plan), .old = old, .diag = diag };
+    if (!m.plan) {
+        config_free(&config->base);
+        return firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
+    }
+    m.plan->config = *config;
+    return make(&m, out);
+}
+
+int plan_renew(struct plan *old, const struct lookups *found, struct plan **out,
+               struct firn_diag *diag)
+{
+    struct making m = {
+        .plan = calloc(1, sizeof *m.plan), .old = old, .looked_up = found, .diag = diag
+    };
+    if (!m.plan)
+        return firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
+    m.plan->config = old->config;
+    m.plan->origin = plan_ref(old->origin ? old->origin : old);
+    return make(&m, out);
+}
+
+bool plan_differs(const struct plan *p, const struct lookups *found)
+{
+    for (size_t i = 0; i < p->config.services.n; i++)
+        for (size_t k = 0; k < p->config.services.v[i].servers.n; k++) {
+            const char *name = p->config.services.v[i].servers.v[k].address;
+            const struct lookup *l = lookup_of(found, name);
+            struct name_found have;
+            if (!l || l->result != 0)
+                continue;
+            size_t n = known(&p->backends[i], name, &have);
+            bool full = p->backends[i].n == CONFIG_SERVERS_MAX;
+            for (size_t a = 0; a < n && a < l->found.n; a++)
+                if (strcmp(have.address[a], l->found.address[a]) != 0)
+                    return true;
+            if (n != l->found.n && !full)
+                return true;
+        }
+    return false;
 }
 
 struct plan *plan_ref(struct plan *p)

@@ -6,10 +6,12 @@
 #ifndef FIRN_PROXY_PLAN_H
 #define FIRN_PROXY_PLAN_H
 
+#include "net/upstream_address.h"
 #include "proxy/balance.h"
 #include "proxy/breaker.h"
 #include "proxy/composition.h"
 #include "proxy/config.h"
+#include "proxy/names.h"
 #include "proxy/network.h"
 #include "proxy/redis_settings.h"
 #include "proxy/retry_budget.h"
@@ -23,8 +25,9 @@
 #include <stdatomic.h>
 
 struct server {                        /* beside its struct balance_server */
-    char address[HOST_PORT_BUF];       /* an IP address */
+    char address[HOST_PORT_BUF];       /* an IP address and port, or unix:/path */
     _Atomic uint64_t requests, errors; /* exchanges that were begun, and that failed or gave 5xx */
+    size_t line;              /* in the service's `servers`: a name may have several addresses */
     unsigned health_in_a_row; /* checks with the opposite result; by the loop that checks */
 };
 
@@ -48,6 +51,7 @@ struct backend { /* a service */
 struct plan {
     _Atomic uint32_t refs;
     struct config config;
+    struct plan *origin;      /* owns what config points to, after plan_renew(); or NULL */
     struct backend *backends; /* in the order of config.services */
     const struct config_route **routes;
     size_t *route_backend; /* by the route's place in config.routes; PLAN_NONE: no service */
@@ -64,11 +68,23 @@ struct plan {
  * files. */
 FIRN_MUSTUSE int plan_new(struct config *config, const struct plan *old, struct plan **out,
                           struct firn_diag *diag);
+/* The same configuration with other addresses for names; names that could not be looked up keep
+ * theirs. */
+FIRN_MUSTUSE int plan_renew(struct plan *old, const struct lookups *found, struct plan **out,
+                            struct firn_diag *diag);
+/* Whether names have other addresses than those of the plan. */
+bool plan_differs(const struct plan *p, const struct lookups *found);
 struct plan *plan_ref(struct plan *p);
 void plan_unref(struct plan *p); /* NULL is fine */
 
 /* Of a route with compose. */
 const struct composition *plan_composition(const struct plan *p, const struct config_route *r);
+
+/* The Host of a server, where neither the client nor the service names one. */
+static inline const char *server_host(const struct server *s)
+{
+    return upstream_path(s->address) ? "localhost" : s->address;
+}
 
 bool plan_trusts(const struct plan *p, const struct sockaddr *sa);
 

@@ -22,6 +22,7 @@ void sums_read(struct app *a, struct sums *s)
         s->edge.errors += e.errors;
         s->edge.timeouts += e.timeouts;
         s->edge.aborted += e.aborted;
+        s->edge.unproxied += e.unproxied;
         for (size_t k = 0; k < 6; k++)
             s->status[k] += __atomic_load_n(&w->status[k], __ATOMIC_RELAXED);
         s->calls += __atomic_load_n(&w->calls, __ATOMIC_RELAXED);

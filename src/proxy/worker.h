@@ -61,6 +61,7 @@ struct app { /* the process */
     uint64_t started_ms;                                                /* Unix ms */
     _Atomic bool draining;
     _Atomic uint64_t reloads, reload_errors;
+    _Atomic uint64_t lookups, lookup_errors; /* of names of servers, while it runs */
     char reload_error[192]; /* the last one, "" when the last reload worked; under plan_lock */
 };
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """
-firn-proxy's connections and choices: splits, deadlines of waiting and of tunnels, interim answers, files that are half
-written, an access log that nobody reads.
+firn-proxy's connections and choices: splits, deadlines of waiting and of tunnels, interim answers, Unix sockets, IPv6, PROXY
+protocol, names whose addresses change, files that are half written, an access log that nobody reads.
 """
 import collections
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -172,7 +173,7 @@ def tunnels(t):
         time.sleep(0.03)
     try:
         t.check(c.ended(), "one without a byte ends")
-    except ConnectionError:
+    except (ConnectionError, f.Gone):
         t.check(True, "by a reset")
     f.wait_for("no request to be left", lambda: gate.status()["requests_in_hand"] == 0)
     t.equal(gate.service("a")["breaker"], "closed", "and is no failure of the service")
@@ -243,6 +244,234 @@ def interim(t):
     up.close()
 
 
+# --- addresses ---
+
+
+def unix(t):
+    """Servers on Unix sockets, with bodies both ways, TLS aside."""
+    up = g.Upstream(tell, path=t.state("app.sock"))
+    gate = g.Gateway(t, one(up, "health_path: /health, health_ms: 100"))
+    status, low, told = ask(gate, "/a")
+    t.equal((status, told["target"], told["server"]), (200, "/a", up.address), "a Unix socket")
+    t.equal(gate.line(low["x-request-id"])["server"], up.address, "its line")
+    c = g.Client(gate.http)
+    data = g.pattern(3000000)
+    c.ask(b"POST /big HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+    t.equal((c.answer()[0], up.requests[-1].body_len), (200, len(data)), "with a body")
+    c.ask("GET /b HTTP/1.0\r\n\r\n")
+    told = json.loads(c.answer()[2])
+    t.equal([v for n, v in told["fields"] if n == "Host"], ["localhost"], "and a Host for who brings none")
+    c.close()
+    f.wait_for("a health check", lambda: any(r.target == "/health" for r in up.requests))
+    up.close()
+    os.unlink(t.state("app.sock"))
+    t.equal(ask(gate, "/a")[0], 503, "a socket that is gone")
+    up = g.Upstream(tell, path=t.state("app.sock"))
+    f.wait_for("the next server on it", lambda: ask(gate, "/a")[0] == 200)
+    gate.stop()
+    up.close()
+    for bad in ("unix:app.sock", "unix:/" + "x" * 120, 'unix:/a"b'):
+        code, said = checked(t, one(bad))
+        t.check(code != 0 and "is no Unix socket" in said, f"{bad}: {said}")
+
+
+def ipv6(t):
+    up = g.Upstream(tell, host="::1")
+    gate = g.Gateway(t, one(up), "--listen-http=[::1]:0")
+    status, low, told = ask(gate, "/a")
+    t.equal((status, told["server"]), (200, up.address), "IPv6 on both sides")
+    t.equal([v for n, v in told["fields"] if n == "X-Forwarded-For"], ["::1"], "X-Forwarded-For")
+    t.equal(gate.line(low["x-request-id"])["client"], "::1", "the log")
+    gate.stop()
+    up.close()
+
+
+V2 = b"\r\n\r\n\0\r\nQUIT\n"
+
+
+def v2(source, port, to="10.9.9.9", to_port=80, more=b""):
+    body = socket.inet_aton(source) + socket.inet_aton(to) + port.to_bytes(2, "big") + to_port.to_bytes(2, "big") + more
+    return V2 + b"\x21\x11" + len(body).to_bytes(2, "big") + body
+
+
+def proxied_in(t):
+    up = g.Upstream(tell)
+    cert, key = certificates(t)
+    gate = g.Gateway(t, one(up, more=f"trust: [127.0.0.0/8]\ntls: {{ cert: '{cert}', key: '{key}' }}\n"),
+                     "--listen-proxy-protocol=true", "--listen-https=127.0.0.1:0", "--limits-connections-per-address=3")
+    request = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    def forwarded(head, cut=0):
+        c = g.Client(gate.http)
+        if cut:
+            c.ask(head[:cut])
+            time.sleep(0.01)
+        c.ask(head[cut:] + request)
+        status, low, body = c.answer()
+        c.close()
+        told = json.loads(body)
+        return status, gate.line(low["x-request-id"])["client"], [v for n, v in told["fields"] if n == "X-Forwarded-For"]
+    t.equal(forwarded(v2("203.0.113.7", 4711)), (200, "203.0.113.7", ["203.0.113.7"]), "version 2")
+    t.equal(forwarded(b"PROXY TCP6 2001:db8::7 ::1 4711 80\r\n"), (200, "2001:db8::7", ["2001:db8::7"]), "version 1")
+    t.equal(forwarded(v2("203.0.113.8", 1, more=b"\x04\0\x02xx"), 20), (200, "203.0.113.8", ["203.0.113.8"]), "in pieces, with an extension")
+    t.equal(forwarded(V2 + b"\x20\0\0\0"), (200, "127.0.0.1", ["127.0.0.1"]), "the proxy for itself")
+    for head in (b"", b"PROXY TCP4 x\r\n", V2 + b"\x21\x11\0\x01x"):
+        c = g.Client(gate.http)
+        try:
+            c.ask(head + request)
+            t.check(c.ended(), f"without a header nothing is answered: {head}")
+        except (OSError, f.Gone):
+            t.check(True, "a reset")
+        c.close()
+    f.wait_for("them to be counted", lambda: metric(gate, "firn_proxy_unproxied_total") == 3)
+    # The client counts, not the proxy: three of one, three of another.
+    clients = []
+    for source in ("203.0.113.1",) * 3 + ("203.0.113.2",) * 3:
+        c = g.Client(gate.http)
+        c.ask(v2(source, 5) + request)
+        t.equal(c.answer()[0], 200, f"a place for {source}")
+        clients.append(c)
+    c = g.Client(gate.http)
+    try:
+        c.ask(v2("203.0.113.2", 5) + request)
+        t.check(c.ended(), "limits are those of the client")
+    except (OSError, f.Gone):
+        t.check(True, "a reset")
+    for x in [c, *clients]:
+        x.close()
+    # In front of TLS.
+    host, port = gate.https.rsplit(":", 1)
+    raw = socket.create_connection((host, int(port)), timeout=f.LIMIT)
+    raw.sendall(v2("203.0.113.9", 9))
+    context = ssl.create_default_context(cafile=cert)
+    with context.wrap_socket(raw, server_hostname="localhost") as s:
+        s.sendall(b"GET /a HTTP/1.0\r\n\r\n")
+        text = b""
+        while part := s.recv(65536):
+            text += part
+    t.check(b"203.0.113.9" in text, f"in front of TLS: {text[:300]}")
+    gate.stop()
+    stranger = g.Gateway(t, one(up, more="trust: [192.0.2.0/24]\n"), "--listen-proxy-protocol=true")
+    c = g.Client(stranger.http)
+    try:
+        c.ask(v2("203.0.113.7", 4711) + request)
+        t.check(c.ended(), "a peer that is not trusted")
+    except (OSError, f.Gone):
+        t.check(True, "a reset")
+    t.equal(metric(stranger, "firn_proxy_unproxied_total"), 1.0, "is counted")
+    c.close()
+    stranger.stop()
+    code, said = checked(t, one(up, more="listen: { proxy_protocol: true }\n"))
+    t.check(code != 0 and "listen.proxy_protocol: needs trust" in said, f"{said}")
+    up.close()
+
+
+def certificates(t):
+    run = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+           "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", t.state("key.pem"), "-out", t.state("cert.pem")]
+    subprocess.run(run, check=True, capture_output=True, timeout=f.LIMIT)
+    return t.state("cert.pem"), t.state("key.pem")
+
+
+class ProxiedUpstream(g.Upstream):
+    """Each connection begins with a PROXY header of version 2, which it keeps."""
+
+    def serve(self, sock):
+        head = b""
+        while len(head) < 16 or len(head) < 16 + int.from_bytes(head[14:16], "big"):
+            part = sock.recv(1 if len(head) < 16 else 16 + int.from_bytes(head[14:16], "big") - len(head))
+            if not part:
+                sock.close()
+                return
+            head += part
+        with self.lock:
+            self.heads = [*getattr(self, "heads", []), head]
+        super().serve(sock)
+
+
+def proxied_out(t):
+    up = ProxiedUpstream(tell)
+    gate = g.Gateway(t, one(up, "proxy_protocol: true, connections: 2", more="trust: [127.0.0.0/8]\n"))
+    c = g.Client(gate.http)
+    own = c.sock.getsockname()
+    for _ in range(3):
+        c.ask("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+        t.equal(c.answer()[0], 200, "a request")
+    t.equal(up.connections, 3, "each has a connection of its own")
+    head = up.heads[0]
+    t.equal((head[:12], head[12:16], socket.inet_ntoa(head[16:20]), int.from_bytes(head[24:26], "big")),
+            (V2, b"\x21\x11\0\x0c", "127.0.0.1", own[1]), "the client's address and port")
+    t.equal(int.from_bytes(head[26:28], "big"), int(gate.http.rsplit(":", 1)[1]), "and the address that it asked")
+    c.ask("GET /a HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.5\r\n\r\n")
+    c.answer()
+    t.equal(socket.inet_ntoa(up.heads[-1][16:20]) if len(up.heads[-1]) == 28 else "", "203.0.113.5", "as trusted proxies tell it")
+    c.close()
+    gate.stop()
+    checks = ProxiedUpstream(tell)
+    gate = g.Gateway(t, one(checks, "proxy_protocol: true, health_path: /h, health_ms: 100"))
+    f.wait_for("a health check", lambda: checks.requests)
+    t.equal(checks.heads[0], V2 + b"\x20\0\0\0", "health checks are the gateway's own")
+    gate.stop()
+    up.close()
+    checks.close()
+
+
+def names(t):
+    """A name with several addresses, which change while it runs; /etc/hosts is a file of the test's, in a mount namespace."""
+    hosts = t.state("hosts")
+
+    def write(*addresses):
+        with open(hosts, "w", encoding="ascii") as out:  # the same inode, as it is mounted
+            out.write("127.0.0.1 localhost\n" + "".join(f"{a} shop.firn-test.invalid\n" for a in addresses))
+    a = g.Upstream(tell, host="127.0.0.2")
+    b = g.Upstream(tell, port=a.port, host="127.0.0.3")
+    write("127.0.0.2")
+    before = ["unshare", "-m", "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$0" "$@"']
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode != 0:
+        print("NOT RUN: names: no mount namespaces here")
+        return
+    gate = g.Gateway(t, one(f"shop.firn-test.invalid:{a.port}", more="resolve_ms: 100\n"), before=before)
+
+    def servers():
+        return [x["address"] for x in gate.service("a")["servers"]]
+    t.equal(servers(), [a.address], "one address")
+    over, failures, counts = threading.Event(), [], []
+
+    def run():
+        c = g.Client(gate.http)
+        while not over.is_set():
+            c.ask("GET /n HTTP/1.1\r\nHost: a\r\n\r\n")
+            status, _, body = c.answer()
+            counts.append(json.loads(body)["server"] if status == 200 else failures.append(status))
+        c.close()
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for x in threads:
+        x.start()
+    write("127.0.0.2", "127.0.0.3")
+    f.wait_for("both addresses", lambda: servers() == [a.address, b.address])
+    f.wait_for("both to be used", lambda: b.address in counts[-50:] and a.address in counts[-50:])
+    t.check(gate.service("a")["requests"] > 0, "counters go on")
+    write("127.0.0.3")
+    f.wait_for("the second alone", lambda: servers() == [b.address])
+    n = len(counts)
+    f.wait_for("requests", lambda: len(counts) > n + 50)
+    t.equal(set(counts[n + 20:]), {b.address}, "all go there")
+    write()
+    f.wait_for("a look-up that fails", lambda: metric(gate, "firn_proxy_lookup_errors_total"))
+    t.equal((servers(), ask(gate, "/")[0]), ([b.address], 200), "the addresses stay")
+    gate.wait_log("cannot be looked up")
+    gate.signal(signal.SIGHUP)
+    f.wait_for("a reload meanwhile", lambda: metric(gate, "firn_proxy_reloads_total") == 1)
+    t.equal((servers(), ask(gate, "/")[0]), ([b.address], 200), "they stay across a reload")
+    over.set()
+    for x in threads:
+        x.join()
+    t.equal(failures, [], f"no request is lost; {len(counts)} answered")
+    gate.stop()
+    a.close()
+    b.close()
+
+
 # --- files and logs ---
 
 
@@ -295,5 +524,5 @@ def blocked(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_net") as test:
-        for part in (split, crowd, tunnels, idle, interim, files, blocked):
+        for part in (split, crowd, tunnels, idle, interim, unix, ipv6, proxied_in, proxied_out, names, files, blocked):
             test.section(part)

@@ -51,7 +51,7 @@ class Stream:
     def __init__(self, address, limit=SILENCE):
         host, port = address.rsplit(":", 1)
         try:
-            self.sock = socket.create_connection((host, int(port)), timeout=limit)
+            self.sock = socket.create_connection((host.strip("[]"), int(port)), timeout=limit)
         except ConnectionError as e:
             raise Gone(str(e)) from e
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -91,10 +91,18 @@ class Peer:
 class Upstream:
     """`answer(upstream, peer, line, fields)` answers one request; False ends the connection."""
 
-    def __init__(self, answer, port=0):
+    def __init__(self, answer, port=0, host="127.0.0.1", path=None):
+        """`path`: a Unix socket."""
         self.answer = answer
-        self.sock = socket.create_server(("127.0.0.1", port), backlog=512)
-        self.address = "127.0.0.1:%d" % self.sock.getsockname()[1]
+        if path:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.bind(path)
+            self.sock.listen(512)
+            self.address = "unix:" + path
+        else:
+            self.sock = socket.create_server((host, port), backlog=512, family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+            self.port = self.sock.getsockname()[1]
+            self.address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, self.port)
         self.requests, self.connections, self.open = [], 0, set()
         self.lock = threading.Lock()
         self.ended = False
@@ -109,7 +117,8 @@ class Upstream:
             with self.lock:
                 self.connections += 1
                 self.open.add(sock)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if sock.family != socket.AF_UNIX:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
 
     def serve(self, sock):
