@@ -19,8 +19,8 @@
  * Answers are checked as strictly as the requests that firnd reads: one length, no folded lines, no
  * bytes behind the answer. What does not conform ends the exchange with EXCHANGE_BAD_ANSWER and
  * closes the connection, so that nothing can be smuggled from one exchange into the next. Interim
- * answers (1xx) are told to interim(); 101 only answers a request to upgrade. A connection is used again
- * only when request and answer were complete, in that order.
+ * answers (1xx) are told to interim(); 101 only answers a request to upgrade. A connection is used
+ * again only when request and answer were complete, in that order.
  *
  * Pipelining (upstream_opts.pipeline): requests of one turn of the loop that have no body and are
  * repeatable leave on one connection with one write, and answers are matched in order. A request is
@@ -63,8 +63,8 @@ struct upstream_stats {
     uint64_t pipelined; /* requests that were put behind another one on its connection */
 };
 
-/* `address` is "host:port", "[v6]:port" or "unix:/path"; names are looked up by the caller, so this
- * is an IP address. No connection is made before the first exchange. FIRN_EINVAL: not an address. */
+/* `address` is "host:port", "[v6]:port" or "unix:/path"; names are looked up by the caller, so it
+ * has an IP address. No connection is made before the first exchange. FIRN_EINVAL: not one. */
 FIRN_MUSTUSE int upstream_new(struct loop *loop, const char *address,
                               const struct upstream_opts *opts, struct upstream **out);
 

@@ -24,7 +24,8 @@ static struct arena_block *more(struct arena *a, size_t n)
         return NULL;
     b->cap = cap;
     b->next = a->blocks;
-    return a->blocks = b;
+    a->blocks = b;
+    return b;
 }
 
 void *arena_get(struct arena *a, size_t n)
