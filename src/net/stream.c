@@ -306,12 +306,24 @@ static void take_proxied(struct stream *s, const char *p, size_t len)
     buf_done(&raw);
 }
 
+/* libuv calls a reset that comes right behind data an end; a body must not end properly by it. 0,
+ * or the error. */
+static int reset_of(const struct stream *s)
+{
+    uv_os_fd_t fd;
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (uv_fileno(&s->handle, &fd) == 0)
+        (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    return uv_translate_sys_error(error);
+}
+
 static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
 {
     struct stream *s = h->data;
     if (n == 0 || s->broken)
         return;
-    if (n == UV_EOF) {
+    if (n == UV_EOF && (n = reset_of(s)) == 0) {
         s->eof = true;
         s->cut = s->tls != NULL; /* close_notify would have set `eof` before */
         todo(s);
