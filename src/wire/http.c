@@ -326,7 +326,7 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
             h->end = (size_t)(q + 2 - p);
             break;
         }
-        if (n == HTTP_HEADERS_MAX)
+        if (n == HTTP_HEADERS_MAX && !http_may_end(q, end))
             return refuse(err, 431, "more than 100 headers");
         struct slice name, value;
         const char *why;

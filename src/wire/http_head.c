@@ -207,7 +207,7 @@ ssize_t http_head_read(const char *p, size_t len, struct http_head *h, struct ht
         q = read_version(q, end, h, err, &r);
     while (q && !(end - q >= 2 && q[0] == '\r' && q[1] == '\n')) {
         struct http_header f;
-        if (h->headers == HTTP_FIELDS_MAX)
+        if (h->headers == HTTP_FIELDS_MAX && !http_may_end(q, end))
             return refuse(err, 431, "more than 100 headers");
         q = http_field(q, end, &f.name, &f.value, &why);
         if (!q) {

@@ -202,7 +202,7 @@ static int trailers(struct walk *w)
             w->q += 2;
             return 0;
         }
-        if (n == HTTP_FIELDS_MAX)
+        if (n == HTTP_FIELDS_MAX && !http_may_end(w->q, w->end))
             return refuse(w, HTTP_CHUNK_TRAILERS, "more than 100 trailers");
         const char *why, *next = http_field(w->q, w->end, &name, &value, &why);
         if (!next)

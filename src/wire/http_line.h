@@ -82,6 +82,13 @@ static inline const char *http_field(const char *q, const char *end, struct slic
     return q + 2;
 }
 
+/* Whether what is there may become the empty line that ends a head: with as many fields as may be,
+ * nothing else may follow. */
+static inline bool http_may_end(const char *q, const char *end)
+{
+    return q == end || (*q == '\r' && (q + 1 == end || q[1] == '\n'));
+}
+
 /* Equality with lower-case `word`; right for tokens, where |0x20 maps nothing else onto a
  * letter. */
 static inline bool http_name_is(const char *p, const char *word, size_t len)

@@ -134,6 +134,33 @@ T_TEST(head_refused)
     T_EQ(err.status, 431);
 }
 
+/* As many fields as may be, cut anywhere: unfinished until it is whole, for every reader of fields. */
+T_TEST(head_of_a_hundred_fields)
+{
+    char text[2048] = "GET / HTTP/1.1\r\nHost: a\r\n", trailers[2048] = "";
+    struct http_request req;
+    const char *why;
+    for (int i = 1; i < HTTP_FIELDS_MAX; i++)
+        strcat(text, "X: y\r\n");
+    for (int i = 0; i < HTTP_FIELDS_MAX; i++)
+        strcat(trailers, "X: y\r\n");
+    strcat(text, "\r\n");
+    strcat(trailers, "\r\n");
+    ssize_t n = (ssize_t)strlen(text), m = (ssize_t)strlen(trailers);
+    for (ssize_t i = 0; i < n; i++) {
+        T_EQ(http_head_read(text, (size_t)i, &h, &err), FIRN_EAGAIN, "%zd bytes", i);
+        T_EQ(http_parse(text, (size_t)i, &req, &err), FIRN_EAGAIN, "%zd bytes", i);
+    }
+    for (ssize_t i = 0; i < m; i++)
+        T_EQ(http_trailers(trailers, (size_t)i, &why), FIRN_EAGAIN, "%zd bytes", i);
+    T_EQ(http_head_read(text, (size_t)n, &h, &err), n);
+    T_EQ(http_parse(text, (size_t)n, &req, &err), n);
+    T_EQ(http_trailers(trailers, (size_t)m, &why), m);
+    strcpy(text + n - 2, "X: y\r\n\r\n");
+    T_EQ(http_head_read(text, (size_t)n, &h, &err), FIRN_EFORMAT);
+    T_EQ(http_parse(text, (size_t)n, &req, &err), FIRN_EFORMAT);
+}
+
 T_TEST(head_moves)
 {
     static const char *const texts[] = { L "A: b\r\n\r\n",
