@@ -1,20 +1,12 @@
 /*
  * Pools of connections to servers, and the exchanges on them. A connection has at most one
  * exchange, or a queue of them with pipelining; while it is idle it is read, so that the server's
- * end is noticed, and any byte that comes then closes it.
- *
- * A queue is begun on an idle or a new connection, grows while its first request is not sent
- * (`filling`), and only shrinks afterwards: from the front as answers come, or from the back when
- * the one in front stops them (orphan()). Its exchanges then wait, with those that wait for a
- * connection, to be told by pump(). Tested in tests/unit/net/proxy.c, upstream_pipeline.c.
+ * end is noticed, and any byte that comes then closes it. The queues are upstream_line.c. Tested in
+ * tests/unit/net/proxy.c, upstream_line.c.
  */
-#include "net/upstream.h"
 #include "net/upstream_address.h"
+#include "net/upstream_line.h"
 #include "wire/proxy_protocol.h"
-#include "net/alarm.h"
-#include "net/stream.h"
-#include "wire/http_body.h"
-#include "wire/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,60 +15,6 @@ enum {
     INTERIM_MAX = 16,           /* 1xx before an answer: a server that sends more is broken */
     HEAD_BYTES_MAX = 64 * 1024, /* of a request, with what the proxy adds */
     DROP_BYTES_MAX = 64 * 1024, /* of an answer that nobody wants, to keep those behind it */
-    REST_MS = 1000,             /* without pipelining, after a server closed it early */
-};
-
-struct line { /* a connection */
-    struct stream *stream;
-    struct upstream *pool;
-    struct exchange *x, **last; /* in order; NULL: idle */
-    uint32_t n;                 /* exchanges */
-    bool connected, idle;
-    bool busy, dead; /* in a callback of its stream, after which it is freed */
-    uint32_t served;
-    struct line *next, **prev; /* in pool->lines or pool->idle */
-};
-
-struct exchange {
-    struct upstream *pool;
-    struct line *line; /* NULL: it waits for one */
-    const struct exchange_calls *calls;
-    void *user;
-    struct buf head; /* of the request, until it is sent */
-    bool is_head, chunked, upgrade, counted, fresh;
-    uint64_t left; /* of the request's body, counted */
-    bool sent;     /* the head, and ready() was called */
-    bool ended;    /* the request is complete */
-    bool heard;    /* a byte of the answer came */
-    bool answered; /* head() was called */
-    bool paused, keep, tunnel, throttled;
-    bool pipes;            /* may share a connection */
-    bool dropped;          /* cancelled, but its answer has to be read */
-    bool orphan;           /* waits to be told `end` */
-    enum exchange_end end; /* with orphan */
-    size_t dropped_bytes;
-    unsigned interim;
-    uint64_t wait_until_ms;      /* of the loop's clock */
-    char proxy[PROXY_WRITE_MAX]; /* a PROXY header for its connection */
-    uint8_t proxy_len;           /* 0: none */
-    struct http_body in;
-    struct exchange *next, **prev; /* in pool->waiting or line->x */
-};
-
-struct upstream {
-    struct loop *loop;
-    struct upstream_opts opts;
-    struct sockaddr_storage to;
-    char host[HOST_BYTES_MAX + 1];
-    struct line *lines, *idle; /* idle: the last used first */
-    struct line *filling;      /* or NULL: takes further requests, none of its own is sent */
-    uint64_t rest_until_ms;    /* no pipelining before */
-    struct exchange *waiting, **waiting_last; /* orphans first */
-    struct alarm crowded; /* when the first of those that wait has waited for too long */
-    bool crowded_set;
-    struct upstream_stats stats;
-    bool freeing;
-    unsigned depth; /* in callbacks of its streams: it is freed when the last one returns */
 };
 
 static void pump(struct upstream *u);
@@ -89,140 +27,6 @@ static void leave(struct upstream *u)
     free(u);
 }
 
-/* --- lines --- */
-
-static void line_link(struct line *c, struct line **list)
-{
-    c->next = *list;
-    c->prev = list;
-    if (c->next)
-        c->next->prev = &c->next;
-    *list = c;
-}
-
-static void line_unlink(struct line *c)
-{
-    *c->prev = c->next;
-    if (c->next)
-        c->next->prev = c->prev;
-}
-
-static void line_close(struct line *c)
-{
-    firn_assert(!c->x);
-    if (c->pool->filling == c)
-        c->pool->filling = NULL;
-    line_unlink(c);
-    stat_add(&c->pool->stats.conns, (uint64_t)-1);
-    stream_close(c->stream);
-    if (c->busy)
-        c->dead = true;
-    else
-        free(c);
-}
-
-static void line_deadline(struct line *c)
-{
-    const struct upstream_opts *o = &c->pool->opts;
-    const struct exchange *x = c->x;
-    uint32_t ms = 0;
-    if (!c->connected)
-        ms = o->connect_ms;
-    else if (!x)
-        ms = o->idle_ms;
-    else if (x->paused)
-        ms = 0; /* the client's side has a deadline for its reading */
-    else if (x->tunnel)
-        ms = x->ended ? o->tunnel_end_ms : o->tunnel_ms;
-    else if (x->answered || x->throttled)
-        ms = o->body_ms;
-    else if (x->ended)
-        ms = o->head_ms;
-    stream_deadline(c->stream, ms);
-}
-
-/* From the list that it is on. */
-static void exchange_unlink(struct exchange *x)
-{
-    struct upstream *u = x->pool;
-    struct line *c = x->line;
-    *x->prev = x->next;
-    if (x->next)
-        x->next->prev = x->prev;
-    else if (c)
-        c->last = x->prev;
-    else
-        u->waiting_last = x->prev;
-    if (c)
-        c->n--;
-    x->line = NULL;
-    stat_add(c ? &u->stats.in_flight : &u->stats.waiting, (uint64_t)-1);
-}
-
-static void exchange_free(struct exchange *x)
-{
-    buf_done(&x->head);
-    free(x);
-}
-
-/* Whether an exchange of the connection still has an owner. */
-static bool wanted(const struct line *c)
-{
-    const struct exchange *x = c->x;
-    while (x && x->dropped)
-        x = x->next;
-    return x != NULL;
-}
-
-/* Those behind `x`, or with NULL all, are not answered on this connection. pump() tells them. */
-static void orphan(struct line *c, struct exchange *x)
-{
-    struct upstream *u = c->pool;
-    while (c->last != (x ? &x->next : &c->x)) {
-        struct exchange *o = (struct exchange *)((char *)c->last - offsetof(struct exchange, next));
-        exchange_unlink(o);
-        if (o->dropped) {
-            exchange_free(o);
-            continue;
-        }
-        o->orphan = true;
-        o->end = c->connected ? EXCHANGE_STALE : EXCHANGE_NO_CONNECT;
-        o->next = u->waiting;
-        o->prev = &u->waiting;
-        if (o->next)
-            o->next->prev = &o->next;
-        else
-            u->waiting_last = &o->next;
-        u->waiting = o;
-        stat_add(&u->stats.waiting, 1);
-    }
-}
-
-/* Takes the exchange off its connection, which is used again or closed. */
-static void detach(struct exchange *x, bool reuse)
-{
-    struct line *c = x->line;
-    struct upstream *u = x->pool;
-    exchange_unlink(x);
-    if (!c)
-        return;
-    if (!reuse) {
-        if (wanted(c) && c->x->sent && c->served < u->opts.pipeline)
-            u->rest_until_ms = loop_now_ms(u->loop) + REST_MS;
-        orphan(c, NULL);
-        line_close(c);
-        return;
-    }
-    c->served++;
-    if (!c->x) {
-        c->idle = true;
-        line_unlink(c);
-        line_link(c, &u->idle);
-    }
-    stream_resume(c->stream);
-    line_deadline(c);
-}
-
 static void finish(struct exchange *x, enum exchange_end end, const char *why, bool reuse,
                    struct slice trailers)
 {
@@ -233,7 +37,7 @@ static void finish(struct exchange *x, enum exchange_end end, const char *why, b
         stat_add(&u->stats.timeouts, 1);
     if (end == EXCHANGE_NO_CONNECT)
         stat_add(&u->stats.connect_errors, 1);
-    detach(x, reuse);
+    exchange_detach(x, reuse);
     x->calls->done(x->user, end, why, trailers);
     exchange_free(x);
     pump(u);
@@ -242,28 +46,6 @@ static void finish(struct exchange *x, enum exchange_end end, const char *why, b
 static void fail(struct exchange *x, enum exchange_end end, const char *why)
 {
     finish(x, end, why, false, (struct slice){ NULL, 0 });
-}
-
-/* The head goes out; the body may follow. */
-static void attach(struct exchange *x, struct line *c)
-{
-    struct upstream *u = x->pool;
-    firn_assert(!x->line && (!c->x || (x->pipes && u->filling == c)));
-    x->next = NULL;
-    x->prev = c->last;
-    *c->last = x;
-    c->last = &x->next;
-    c->n++;
-    c->idle = false;
-    if (c->n > 1)
-        stat_add(&u->stats.pipelined, 1);
-    if (c->n == u->opts.pipeline && u->filling == c)
-        u->filling = NULL;
-    if (c->connected)
-        stream_deadline(c->stream, 0); /* the idle one: a timer comes before the head is sent */
-    x->line = c;
-    stat_add(&u->stats.in_flight, 1);
-    stat_add(&u->stats.reused, c->served > 0);
 }
 
 static void send_head(struct exchange *x)
@@ -332,7 +114,7 @@ static size_t take_head(struct line *c, struct exchange *x, const char *p, size_
     if (c->x != x)
         return at;
     if (!x->keep)
-        orphan(c, x);
+        line_orphan(c, x);
     if (x->in.done) {
         finish(x, EXCHANGE_OK, "", x->keep && x->ended && (at == len || x->next), none);
         return at;
@@ -392,7 +174,7 @@ static size_t take_answer(struct line *c, const char *p, size_t len)
         stream_pause(c->stream);
         if (x->next) { /* they do not wait for a slow reader */
             x->keep = false;
-            orphan(c, x);
+            line_orphan(c, x);
             pump(u);
         }
     }
@@ -580,7 +362,7 @@ static void pump(struct upstream *u)
         if (!c)
             return;
         exchange_unlink(x);
-        attach(x, c);
+        exchange_attach(x, c);
         if (c->connected)
             stream_nudge(c->stream);
     }
@@ -679,7 +461,7 @@ int exchange_begin(struct upstream *u, const struct exchange_request *req,
     struct line *c = u->waiting ? NULL : line_for(u, x, req->repeatable);
     if (c) {
         *out = x;
-        attach(x, c);
+        exchange_attach(x, c);
         if (c->connected) /* on_connected() once more, when this has returned */
             stream_nudge(c->stream);
         return 0;
@@ -779,8 +561,8 @@ void exchange_cancel(struct exchange *x)
     struct upstream *u = x->pool;
     struct line *c = x->line;
     x->dropped = true;
-    if (!c || !wanted(c)) {
-        detach(x, false);
+    if (!c || !line_wanted(c)) {
+        exchange_detach(x, false);
         exchange_free(x);
         pump(u);
     } else if (!x->sent) {
