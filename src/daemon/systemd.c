@@ -137,6 +137,26 @@ int systemd_sockets(const char *const *names, size_t names_n,
     return r;
 }
 
+int systemd_share(const char *const *names, size_t names_n, size_t loops,
+                  int (*give)(void *user, size_t loop, size_t port, int fd), void *user,
+                  bool *passed, struct firn_diag *diag)
+{
+    struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
+    size_t n = 0;
+    int r = systemd_sockets(names, names_n, sockets, &n, diag);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        passed[sockets[i].port] = true;
+        for (size_t k = 0; k < loops && r == 0; k++) {
+            int fd = k + 1 < loops ? fcntl(sockets[i].fd, F_DUPFD_CLOEXEC, FIRST_FD)
+                                   : sockets[i].fd;
+            r = fd < 0 ? firn__diag(diag, FIRN_EIO, 0, "socket %zu from systemd: %s", i + 1,
+                                    strerror(errno))
+                       : give(user, k, sockets[i].port, fd);
+        }
+    }
+    return r;
+}
+
 /* One datagram to the socket that NOTIFY_SOCKET names: a path, or with '@' an abstract name. */
 static int notify(const char *message)
 {

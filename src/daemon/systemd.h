@@ -7,6 +7,7 @@
 #ifndef FIRN_DAEMON_SYSTEMD_H
 #define FIRN_DAEMON_SYSTEMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,12 @@ struct systemd_socket {
 FIRN_MUSTUSE int systemd_sockets(const char *const *names, size_t names_n,
                                  struct systemd_socket out[SYSTEMD_SOCKETS_MAX], size_t *out_n,
                                  struct firn_diag *diag);
+
+/* Gives every loop of a program a copy of each socket from systemd_sockets(), and sets passed[port]
+ * for those ports. `give` gets the descriptor, also when it returns an error. */
+FIRN_MUSTUSE int systemd_share(const char *const *names, size_t names_n, size_t loops,
+                               int (*give)(void *user, size_t loop, size_t port, int fd),
+                               void *user, bool *passed, struct firn_diag *diag);
 
 /* 0: sent, or systemd did not start us. FIRN_EIO: the socket in NOTIFY_SOCKET did not take it. */
 int systemd_ready(const char *status);

@@ -130,6 +130,14 @@ static int start_loops(const struct config *c, struct firn_diag *d)
     return 0;
 }
 
+static int listen_on(size_t loop, enum port port, int fd, bool shared)
+{
+    struct service_ctx *w = &workers[loop];
+    return port == PORT_ADMIN
+               ? loop_listen(w->loop, fd, (int)port, shared)
+               : edge_listen(w->edge, fd, (int)port, shared, port == PORT_HTTPS ? app.tls : NULL);
+}
+
 static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
 {
     for (size_t i = 0; i < addrs->n; i++) {
@@ -142,16 +150,41 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
             return r;
         if (i == 0)
             listen_name(fds[0], addresses[port]);
-        for (size_t k = 0; k < app.workers_n; k++) {
-            struct service_ctx *w = &workers[k];
-            r = port == PORT_ADMIN ? loop_listen(w->loop, fds[k], (int)port, false)
-                                   : edge_listen(w->edge, fds[k], (int)port, false,
-                                                 port == PORT_HTTPS ? app.tls : NULL);
-            if (r)
+        for (size_t k = 0; k < app.workers_n; k++)
+            if ((r = listen_on(k, port, fds[k], false)))
                 return r;
-        }
     }
     return 0;
+}
+
+/* A socket that systemd opened; each loop has a copy of it. */
+static int listen_passed(void *user, size_t loop, size_t port, int fd)
+{
+    const struct config *c = user;
+    if (port == PORT_HTTPS && !c->tls.cert) {
+        close(fd);
+        return FIRN_EINVAL;
+    }
+    if (loop == 0 && !addresses[port][0])
+        listen_name(fd, addresses[port]);
+    return listen_on(loop, (enum port)port, fd, true);
+}
+
+static int listen_all(struct config *c, struct firn_diag *d)
+{
+    static const char *const names[PORTS] = {
+        [PORT_HTTP] = "http", [PORT_HTTPS] = "https", [PORT_ADMIN] = "admin"
+    };
+    const struct config_addrs *addrs[PORTS] = { &c->listen.http, &c->listen.https,
+                                                &c->listen.admin };
+    bool passed[PORTS] = { false };
+    int r = systemd_share(names, PORTS, app.workers_n, listen_passed, c, passed, d);
+    if (r && passed[PORT_HTTPS] && !c->tls.cert)
+        return firn__diag(d, FIRN_EINVAL, 0, "the socket for https from systemd needs tls.cert");
+    for (int p = 0; p < PORTS && r == 0; p++)
+        if (!passed[p])
+            r = listen_port((enum port)p, addrs[p], d);
+    return r;
 }
 
 /* --- reload --- */
@@ -412,9 +445,7 @@ static int run(struct config *c)
         return fail("tracing.endpoint", r, &d);
     if ((r = start_loops(c, &d)))
         return fail("loops", r, &d);
-    if ((r = listen_port(PORT_HTTP, &c->listen.http, &d)) ||
-        (r = listen_port(PORT_HTTPS, &c->listen.https, &d)) ||
-        (r = listen_port(PORT_ADMIN, &c->listen.admin, &d)))
+    if ((r = listen_all(c, &d)))
         return fail("listening", r, &d);
     for (size_t i = 0; i < app.workers_n; i++)
         if (pthread_create(&runners[i].thread, NULL, run_loop, &runners[i]) != 0)

@@ -254,26 +254,13 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
     return 0;
 }
 
-/* Sockets that systemd opened: every loop takes connections from a copy of each. */
-static int listen_passed(bool passed[PORTS], struct firn_diag *d)
+/* A socket that systemd opened; each loop has a copy of it. */
+static int listen_passed(void *user, size_t loop, size_t port, int fd)
 {
-    static const char *const names[PORTS] = {
-        [PORT_HOME] = "home", [PORT_SNOWFLAKE] = "snowflake", [PORT_TICKET] = "ticket"
-    };
-    struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
-    size_t n = 0;
-    int r = systemd_sockets(names, PORTS, sockets, &n, d);
-    for (size_t i = 0; i < n && r == 0; i++) {
-        enum port port = (enum port)sockets[i].port;
-        if (!passed[port])
-            listen_name(sockets[i].fd, app.address[port]);
-        passed[port] = true;
-        for (size_t k = 0; k < app.loops && r == 0; k++) {
-            int fd = k + 1 < app.loops ? fcntl(sockets[i].fd, F_DUPFD_CLOEXEC, 3) : sockets[i].fd;
-            r = fd < 0 ? FIRN_EIO : loop_listen(app.ctx[k].loop, fd, (int)port, true);
-        }
-    }
-    return r;
+    (void)user;
+    if (loop == 0 && !app.address[port][0])
+        listen_name(fd, app.address[port]);
+    return loop_listen(app.ctx[loop].loop, fd, (int)port, true);
 }
 
 static int listen_all(struct firn_diag *d)
@@ -281,8 +268,11 @@ static int listen_all(struct firn_diag *d)
     const struct config_addrs *addrs[PORTS] = { &app.config.listen.home,
                                                 &app.config.listen.snowflake,
                                                 &app.config.listen.ticket };
+    static const char *const names[PORTS] = {
+        [PORT_HOME] = "home", [PORT_SNOWFLAKE] = "snowflake", [PORT_TICKET] = "ticket"
+    };
     bool passed[PORTS] = { false };
-    int r = listen_passed(passed, d);
+    int r = systemd_share(names, PORTS, app.loops, listen_passed, NULL, passed, d);
     for (int p = 0; p < PORTS && r == 0; p++)
         if (!passed[p])
             r = listen_port((enum port)p, addrs[p], d);
