@@ -458,9 +458,9 @@ static void on_proxied(void *user)
     struct client *c = user;
     struct edge *e = c->edge;
     struct sockaddr_storage sa;
-    char address[PEER_ADDRESS_BUF];
     c->unproxied = false;
-    stream_address(c->stream, address, &sa);
+    stream_address(c->stream, c->address, &sa);
+    memcpy(&c->at, &sa, sizeof c->at);
     places_give(e->loop->places, c->network, c->place);
     c->network = network_of((struct sockaddr *)&sa);
     c->place = places_take(e->loop->places, c->network);
