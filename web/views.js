@@ -1,15 +1,5 @@
-/* Three views of the dashboard: cluster, sequences, API; and what all views build their pages of. */
+/* Three views of the dashboard: cluster, sequences, API. */
 'use strict';
-const card = (title, ...body) => h('section', { class: 'card wide' }, word('h3', {}, title), ...body);
-/* On a phone each row of a table with `stacked` becomes a list, each cell behind the name of its column. */
-const headOf = (head) => h('thead', {}, h('tr', {}, head.map((c) => word('th', { scope: 'col' }, c))));
-const tableOf = (head, rows_, stacked) => {
-  if (stacked) for (const r of rows_) [...r.children].forEach((c, i) => { c.dataset.label = t(head[i]); });
-  return h('div', { class: stacked ? 'scroll stacked' : 'scroll', tabindex: 0 }, h('table', {}, headOf(head), h('tbody', {}, rows_)));
-};
-const table = (head, body, stacked) => tableOf(head, body.map((cells) => h('tr', {}, cells.map((c) => h('td', {}, ...[c].flat())))), stacked);
-const labelled = (name, control) => h('label', {}, word('span', {}, name), ' ', control);
-const trouble = (e) => h('p', { class: 'bad', role: 'alert' }, why(e));
 const docsLink = (page, text) => word('a', { href: `#docs/${page}` }, text);
 
 /* Replaces what is in the element; where the server does not answer, what was there stays: the alarm says so. */

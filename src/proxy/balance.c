@@ -22,15 +22,18 @@ static bool ejected(const struct balance_server *s, uint64_t now_ms)
 
 uint64_t balance_usable(const struct balance_server *s, size_t n, uint64_t now_ms)
 {
-    uint64_t up = 0, in = 0, all = 0;
+    uint64_t in = 0, up = 0, undrained = 0, all = 0;
     firn_assert(n <= BALANCE_SERVERS_MAX, "n=%zu", n);
     for (size_t i = 0; i < n; i++) {
         const uint64_t bit = s[i].turn.weight > 0 ? UINT64_C(1) << i : 0;
         all |= bit;
+        if (s[i].drained)
+            continue;
+        undrained |= bit;
         up |= s[i].down ? 0 : bit;
         in |= s[i].down || ejected(&s[i], now_ms) ? 0 : bit;
     }
-    return in ? in : up ? up : all;
+    return in ? in : up ? up : undrained ? undrained : all;
 }
 
 /* ---- in turn ---- */

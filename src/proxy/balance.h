@@ -29,13 +29,15 @@ struct balance_server {
     uint64_t id;        /* a hash of its address: the same in all gateways and after a restart */
     uint32_t in_flight; /* kept by the caller */
     bool down;          /* as its health checks say */
+    bool drained;       /* an operator wants it to get no more requests */
     /* Outlier ejection: private but `ejections`. */
     uint32_t bad_in_a_row, ejections;
     uint64_t ejected_until_ms; /* 0: it is in */
 };
 
 /* The servers that requests may go to now. Servers that are ejected come back by time. If none is
- * left, those that are not down; if all are down, all: a poor server is better than none. */
+ * left, those that are not down; if all are down, all: a poor server is better than none. Those
+ * that are drained get nothing unless all are. */
 uint64_t balance_usable(const struct balance_server *s, size_t n, uint64_t now_ms);
 
 /* Each returns the server's number, or n if no server in `mask` has a weight. */

@@ -147,14 +147,6 @@ void call_start(struct call *c)
     run(c);
 }
 
-static void count_end(struct call *c)
-{
-    struct service_ctx *w = c->worker;
-    latency__more(&w->calls, (uint64_t)-1);
-    latency__more(&w->status[c->status >= 500 ? 5 : c->status == 499 ? 0 : c->status / 100], 1);
-    latency_add(&w->latency, mono_ns() - c->began_ns, 1);
-}
-
 static void free_filters(struct call *c)
 {
     for (struct call_filter *f = c->filters, *next; f; f = next) {
@@ -178,8 +170,7 @@ static void call_end(struct call *c, const char *why)
         if (chain[i].done)
             chain[i].done(c);
     collect_free(c);
-    if (!c->outer)
-        count_end(c);
+    call_count(c);
     call_free(c);
 }
 

@@ -130,6 +130,10 @@ struct config {
         bool proxy_protocol; /* of http and https */
     } listen;
     struct {
+        char *token_file; /* or NULL */
+        struct config_strings hosts;
+    } admin;
+    struct {
         char *cert, *key, *client_ca; /* paths, or NULL */
     } tls;
     uint64_t loops;              /* 0: one per core */

@@ -7,7 +7,10 @@
 #include "daemon/span_export.h"
 #include "daemon/span_sample.h"
 #include "id/diag.h"
+#include "proxy/config_fields.h"
 #include "proxy/redis_settings.h"
+
+#include "wire/http_line.h"
 
 #include <string.h>
 
@@ -24,13 +27,30 @@ static int check_service(const char *value, struct firn_diag *why)
                             config_shown(value, text), CONFIG_SERVICE_MAX);
 }
 
+static int check_name(const char *value, struct firn_diag *why)
+{
+    char text[CONFIG_SHOWN_BUF];
+    bool ok = value[0] != '\0' && config_all_are(value, HTTP_HOST) && !strchr(value, ':');
+    return ok ? 0
+              : firn__diag(why, FIRN_EFORMAT, 0,
+                           "'%s' is no host name; give it without scheme and port, as in "
+                           "gateway.example.com",
+                           config_shown(value, text));
+}
+
 static const struct setting settings[] = {
     { "listen.http", SETTING_ADDRS, 0, AT(listen.http), .preset = "127.0.0.1:8080",
       .help = "addresses for requests" },
     { "listen.https", SETTING_ADDRS, 0, AT(listen.https), .preset = "none",
       .help = "the same, with TLS; needs tls.cert" },
     { "listen.admin", SETTING_ADDRS, 0, AT(listen.admin), .preset = "127.0.0.1:9080",
-      .help = "addresses for /status, /metrics, /healthz and /readyz; not for clients" },
+      .help =
+          "addresses for the admin page, /status, /metrics, /healthz and /readyz; not for clients" },
+    { "admin.token_file", SETTING_FILE, SETTING_RELOAD, AT(admin.token_file),
+      .help = "file with the token that POST to listen.admin must have; otherwise none is asked" },
+    { "admin.hosts", SETTING_LIST, SETTING_RELOAD, AT(admin.hosts), .check = check_name,
+      .preset = "", .preset_note = "addresses, localhost and names without a dot",
+      .help = "names under which browsers may open the admin page" },
     { "listen.proxy_protocol", SETTING_BOOL, 0, AT(listen.proxy_protocol), .preset = "false",
       .help = "connections for requests begin with a PROXY header (version 1 or 2), and only from "
               "trust" },

@@ -429,6 +429,7 @@ static int run(struct config *c)
     struct firn_diag d = { 0, "" };
     app.started_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
     pthread_mutex_init(&app.plan_lock, NULL);
+    error_ring_init(&app.errors);
     log_setup((enum log_level)c->log.level, (enum log_format)c->log.format);
     signals_block();
     int r = tls_context_new(TLS_SERVER, &app.tls);

@@ -4,9 +4,12 @@
 #include "id/fnv.h"
 #include "daemon/log.h"
 #include "proxy/names.h"
+#include "proxy/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { TOKEN_BYTES_MIN = 16, TOKEN_BYTES_MAX = 1024 };
 
 static const struct backend *backend_named(const struct plan *p, const char *name)
 {
@@ -34,6 +37,7 @@ static void inherit(struct backend *b, const struct backend *old)
                 const struct balance_server *was = &old->balance[k];
                 /* Without health checks nothing would say that it is up again. */
                 s->down = was->down && b->conf->health_path;
+                s->drained = was->drained;
                 s->bad_in_a_row = was->bad_in_a_row;
                 s->ejections = was->ejections;
                 s->ejected_until_ms = was->ejected_until_ms;
@@ -171,6 +175,7 @@ static void plan_free(struct plan *p)
     free(p->splits);
     free(p->trust);
     redis_settings_free(&p->redis);
+    free(p->admin_token);
     if (p->origin)
         plan_unref(p->origin);
     else
@@ -223,6 +228,23 @@ const struct composition *plan_composition(const struct plan *p, const struct co
     return &p->compositions[i];
 }
 
+static int read_token(const struct config *c, char **out, struct firn_diag *diag)
+{
+    size_t len;
+    if (!c->admin.token_file)
+        return 0;
+    int e = text_file_read(c->admin.token_file, TOKEN_BYTES_MAX, out, &len, diag);
+    if (e)
+        return e;
+    (*out)[strcspn(*out, "\r\n")] = '\0';
+    return strlen(*out) >= TOKEN_BYTES_MIN
+               ? 0
+               : firn__diag(diag, FIRN_EINVAL, 0,
+                            "admin.token_file: the first line of %.120s is too short; give at "
+                            "least %d characters, as openssl rand -hex 16 does",
+                            c->admin.token_file, TOKEN_BYTES_MIN);
+}
+
 /* Of p->config; on error p is gone. */
 static int make(struct making *m, struct plan **out)
 {
@@ -255,6 +277,8 @@ static int make(struct making *m, struct plan **out)
         e = bind_route(p, i, old, diag);
     for (size_t i = 0; e == 0 && i < c->compositions.n; i++)
         e = make_composition(p, i, diag);
+    if (e == 0)
+        e = read_token(c, &p->admin_token, diag);
     if (e) {
         plan_free(p);
         return e;

@@ -60,7 +60,8 @@ struct plan {
     struct route_rules *rules;        /* the same */
     struct ip_network *trust;
     struct redis_settings redis;
-    uint64_t number; /* from 1; one more with each reload */
+    char *admin_token; /* what a POST to the admin address must have, or NULL */
+    uint64_t number;   /* from 1; one more with each reload */
 };
 
 /* `config` is transferred, also on error. Servers that `old` (or NULL) has under the same service

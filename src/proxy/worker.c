@@ -34,7 +34,9 @@ static void pool_unref(struct service_ctx *w, struct pool *p)
     struct pool **at = &w->pools;
     while (*at != p)
         at = &(*at)->next;
+    pthread_mutex_lock(&w->pools_lock);
     *at = p->next;
+    pthread_mutex_unlock(&w->pools_lock);
     upstream_free(p->up);
     free(p);
 }
@@ -47,6 +49,8 @@ static void view_free(struct service_ctx *w, struct view *v)
         free(v->pools[i]);
     }
     free(v->pools);
+    free(v->route_stats);
+    free(v->service_stats);
     plan_unref(v->plan);
     free(v);
 }
@@ -100,7 +104,9 @@ static struct pool *pool_get(struct service_ctx *w, const struct backend *b, siz
     p->refs = 1;
     memcpy(p->address, address, sizeof p->address);
     p->next = w->pools;
+    pthread_mutex_lock(&w->pools_lock);
     w->pools = p;
+    pthread_mutex_unlock(&w->pools_lock);
     return p;
 }
 
@@ -115,6 +121,28 @@ struct upstream *worker_pool(struct service_ctx *w, struct view *v, size_t backe
     if (!*p)
         *p = pool_get(w, b, server);
     return *p ? (*p)->up : NULL;
+}
+
+void worker_pool_stats(struct service_ctx *w, const char *address, struct upstream_stats *sum)
+{
+    pthread_mutex_lock(&w->pools_lock);
+    for (const struct pool *p = w->pools; p; p = p->next) {
+        struct upstream_stats s;
+        if (strcmp(p->address, address) != 0)
+            continue;
+        upstream_stats(p->up, &s);
+        sum->conns += s.conns;
+        sum->in_flight += s.in_flight;
+        sum->waiting += s.waiting;
+        sum->connects += s.connects;
+        sum->connect_errors += s.connect_errors;
+        sum->requests += s.requests;
+        sum->reused += s.reused;
+        sum->bad_answers += s.bad_answers;
+        sum->timeouts += s.timeouts;
+        sum->pipelined += s.pipelined;
+    }
+    pthread_mutex_unlock(&w->pools_lock);
 }
 
 /* Pools that the view before has, so that its end does not close them. */
@@ -135,14 +163,21 @@ static void adopt(struct service_ctx *w, struct view *v, const struct view *old)
 int worker_use(struct service_ctx *w, struct plan *p)
 {
     struct view *v = calloc(1, sizeof *v);
-    if (v)
-        v->pools = calloc(p->config.services.n + 1, sizeof *v->pools);
-    if (!v || !v->pools) {
-        free(v);
+    if (!v)
         return FIRN_ENOMEM;
-    }
     v->plan = plan_ref(p);
     v->refs = 1;
+    v->pools = calloc(p->config.services.n + 1, sizeof *v->pools);
+    v->service_stats = calloc(p->config.services.n + 1, sizeof *v->service_stats);
+    v->route_stats = calloc(p->config.routes.n + 1, sizeof *v->route_stats);
+    if (!v->pools || !v->service_stats || !v->route_stats) {
+        view_free(w, v);
+        return FIRN_ENOMEM;
+    }
+    for (size_t i = 0; i < p->config.services.n; i++)
+        v->service_stats[i] = stats_row(&w->stats, STATS_SERVICE, p->config.services.v[i].name);
+    for (size_t i = 0; i < p->config.routes.n; i++)
+        v->route_stats[i] = stats_row(&w->stats, STATS_ROUTE, p->config.routes.v[i].name);
     if (worker_redis_use(w, p) != 0) {
         view_free(w, v);
         return FIRN_ENOMEM;
@@ -160,6 +195,7 @@ void worker_init(struct service_ctx *w, struct app *app, size_t index)
 {
     w->app = app;
     w->index = index;
+    pthread_mutex_init(&w->pools_lock, NULL);
     buf_init(&w->log, LOG_BYTES_MAX);
 }
 
@@ -173,6 +209,8 @@ void worker_done(struct service_ctx *w)
     alarm_clear(&w->log_alarm);
     access_log_end(w);
     buf_done(&w->log);
+    stats_free(&w->stats);
+    pthread_mutex_destroy(&w->pools_lock);
     for (struct call *c = w->spare, *next; c; c = next) {
         next = c->next;
         free(c);

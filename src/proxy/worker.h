@@ -7,7 +7,9 @@
 
 #include "firn/ulid.h"
 #include "proxy/call.h"
+#include "proxy/error_ring.h"
 #include "proxy/redis.h"
+#include "proxy/stats.h"
 
 struct pool; /* of connections to one server; shared by the views that have it */
 
@@ -15,7 +17,8 @@ struct pool; /* of connections to one server; shared by the views that have it *
 struct view {
     struct plan *plan;
     uint32_t refs;
-    struct pool ***pools; /* [backend][server]; made when they are needed */
+    struct pool ***pools;                        /* [backend][server]; made when they are needed */
+    struct stats **route_stats, **service_stats; /* by their place in the plan; NULL: no memory */
 };
 
 struct app;
@@ -25,8 +28,9 @@ struct service_ctx {
     struct loop *loop;
     struct edge *edge;
     size_t index;
-    struct view *view; /* in force */
-    struct pool *pools;
+    struct view *view;  /* in force */
+    struct pool *pools; /* changed under pools_lock, so that others may look at it */
+    pthread_mutex_t pools_lock;
     struct call *spare;
     uint32_t spares;
     struct firn_ulid_gen ulid;
@@ -39,11 +43,12 @@ struct service_ctx {
     char redis_why[160];   /* why it is away, or ""; under app->plan_lock */
 
     /* Counters: written by this loop, read by any thread. */
-    uint64_t status[6];          /* answers by hundreds; [0]: the client went away */
-    uint64_t calls;              /* now */
-    uint64_t log_lost;           /* lines of the access log */
-    uint64_t composed, parts[2]; /* answers from parts; parts that worked and that failed */
+    uint64_t status[STATS_CLASSES]; /* answers by hundreds; [0]: the client went away */
+    uint64_t calls;                 /* now */
+    uint64_t log_lost;              /* lines of the access log */
+    uint64_t composed, parts[2];    /* answers from parts; parts that worked and that failed */
     struct latency latency, first_byte;
+    struct stats *stats;        /* of routes and services */
     uint64_t gzip_in, gzip_out; /* bytes */
     struct redis_stats redis_stats;
     bool redis_up;
@@ -62,6 +67,7 @@ struct app { /* the process */
     _Atomic bool draining;
     _Atomic uint64_t reloads, reload_errors;
     _Atomic uint64_t lookups, lookup_errors; /* of names of servers, while it runs */
+    struct error_ring errors;
     char reload_error[192]; /* the last one, "" when the last reload worked; under plan_lock */
 };
 
@@ -77,6 +83,11 @@ FIRN_MUSTUSE int worker_use(struct service_ctx *w, struct plan *p);
 struct upstream *worker_pool(struct service_ctx *w, struct view *v, size_t backend, size_t server);
 void view_unref(struct service_ctx *w, struct view *v);
 extern const struct edge_calls worker_calls;
+/* Any thread: adds what the loop's connections to an address have counted. */
+void worker_pool_stats(struct service_ctx *w, const char *address, struct upstream_stats *sum);
+
+/* count.c: the call ends. */
+void call_count(const struct call *c);
 
 /* worker_redis.c */
 /* The connection that the plan wants, before the plan is in force: w->redis. */

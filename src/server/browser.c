@@ -69,39 +69,13 @@ static bool same(struct slice s, const char *text)
     return s.len == strlen(text) && strncasecmp(s.p, text, s.len) == 0;
 }
 
-static bool ends_with(struct slice s, const char *end)
-{
-    size_t n = strlen(end);
-    return s.len >= n && strncasecmp(s.p + s.len - n, end, n) == 0;
-}
-
-/* Without the port, and without the dot that ends a full name. */
-static struct slice name_of(struct slice host)
-{
-    const char *colon = memrchr(host.p, ':', host.len);
-    if (colon)
-        host.len = (size_t)(colon - host.p);
-    if (host.len > 1 && host.p[host.len - 1] == '.')
-        host.len--;
-    return host;
-}
-
 enum host_rank browser_host(const struct browser *b, struct slice host)
 {
-    if (host.len == 0 || host.p[0] == '[')
-        return HOST_OWN; /* every browser sends Host; IPv6 is no name that could change */
-    host = name_of(host);
-    bool number = true, dot = false;
-    for (size_t i = 0; i < host.len; i++) {
-        dot |= host.p[i] == '.';
-        number &= host.p[i] == '.' || isdigit((unsigned char)host.p[i]);
-    }
-    if (number || same(host, "localhost") || ends_with(host, ".localhost"))
-        return HOST_OWN;
-    for (size_t i = 0; i < b->hosts.n; i++)
-        if (same(host, b->hosts.v[i]))
+    enum host_rank rank = origin_host(host);
+    for (size_t i = 0; rank != HOST_OWN && i < b->hosts.n; i++)
+        if (same(origin_host_name(host), b->hosts.v[i]))
             return HOST_OWN;
-    return dot ? HOST_FOREIGN : HOST_SHORT;
+    return rank;
 }
 
 const char *browser_allowed(const struct browser *b, struct slice origin)
@@ -117,25 +91,9 @@ const char *browser_others(const struct browser *b)
     return b->origins.n > 0 ? "Vary: Origin\r\n" : NULL;
 }
 
-/* The scheme does not count: a proxy in front may speak TLS for us. */
-static bool same_origin(struct slice origin, struct slice host)
-{
-    static const char *const schemes[] = { "http://", "https://" };
-    for (size_t i = 0; i < 2; i++) {
-        size_t n = strlen(schemes[i]);
-        if (origin.len > n && strncasecmp(origin.p, schemes[i], n) == 0)
-            return host.len == origin.len - n && strncasecmp(origin.p + n, host.p, host.len) == 0;
-    }
-    return false; /* "null": a file, or a page in a sandbox */
-}
-
 bool browser_foreign(const struct browser *b, const struct http_request *req)
 {
-    struct slice site = req->fetch_site, origin = req->origin;
-    bool own = site.p     ? same(site, "same-origin") || same(site, "none")
-               : origin.p ? same_origin(origin, req->host)
-                          : true;
-    return !own && !browser_allowed(b, origin);
+    return !origin_is_own(req) && !browser_allowed(b, req->origin);
 }
 
 int browser_check_host(const char *value, struct firn_diag *why)

@@ -10,7 +10,7 @@
 
 #include "firn/error.h"
 #include "daemon/config.h"
-#include "wire/http.h"
+#include "daemon/origin.h"
 
 struct browser {                   /* zeroed: no settings, and no name of its own */
     struct config_strings hosts;   /* http.hosts, and the machine's own name before them */
@@ -25,13 +25,8 @@ FIRN_MUSTUSE int browser_init(struct browser *b, const char *own,
                               const struct config_strings *origins);
 void browser_done(struct browser *b);
 
-enum host_rank {
-    HOST_FOREIGN, /* a name that this server does not know: perhaps a page that changed its DNS */
-    HOST_SHORT,   /* a name without a dot, which the public DNS does not resolve */
-    HOST_OWN,     /* an address, localhost, the machine's name, one of http.hosts; or no Host */
-};
-
-/* What a Host header, with or without a port, says to a server on loopback. */
+/* What a Host header, with or without a port, says to a server on loopback: HOST_OWN also for the
+ * machine's name and http.hosts. */
 enum host_rank browser_host(const struct browser *b, struct slice host);
 
 /* The header lines of an answer to a request with this Origin if it is one of http.origins, else

@@ -14,7 +14,7 @@
     X(tracing) X(security) X(upgrading)
 /* clang-format on */
 
-#define WEB_SCRIPTS(X) X(dashboard) X(views) X(playground) X(docs) X(words) X(lab)
+#define WEB_SCRIPTS(X) X(page) X(dashboard) X(views) X(playground) X(docs) X(words) X(lab)
 
 extern const unsigned char web_index_html[], web_dashboard_css[], web_lab_html[], web_lab_css[];
 extern const size_t web_index_html_len, web_dashboard_css_len, web_lab_html_len, web_lab_css_len;

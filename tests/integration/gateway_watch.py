@@ -177,7 +177,116 @@ def one_id(t):
     c.close()
 
 
+# --- /status, /metrics, actions ---
+
+
+def send(address, method, path, **fields):
+    """(status, answer)"""
+    host, port = address.rsplit(":", 1)
+    c = http.client.HTTPConnection(host, int(port), timeout=f.SILENCE)
+    try:
+        c.request(method, path, headers={k.replace("_", "-"): v for k, v in fields.items()})
+        r = c.getresponse()
+        body = r.read()
+        return r.status, json.loads(body) if "json" in r.headers["Content-Type"] else body.decode()
+    finally:
+        c.close()
+
+
+def numbers(t):
+    """What is counted, for whom, and the last errors."""
+    up, bad = g.Upstream(tell), g.Upstream(tell)
+    text = (f"services:\n  - {{ name: a, servers: ['{up.address}'] }}\n  - {{ name: b, servers: ['{bad.address}'], retries: 0, breaker_failures: 2 }}\n"
+            "routes:\n  - { name: front, path: /api, rewrite: /, service: a }\n  - { name: back, path: /b, rewrite: /, service: b }\n")
+    gate = g.Gateway(t, text)
+    for path in ("/api/1", "/api/2?token=hush", "/api/status/404", "/api/status/500", "/api/status/501", "/nothing", "/b/gone", "/b/gone", "/b/x", "/b/x", "/b/x"):
+        ask(gate, path)
+    ask(gate, "/api/1", method="POST", body=b"12345")
+    s = f.wait_for("all to be counted", lambda: gate.status() if gate.status()["requests_in_hand"] == 0 else None)
+    by = {e["name"]: e for e in s["routes"]}
+    t.equal({k: n for k, n in by["front"]["answers"].items() if n}, {"2xx": 3, "4xx": 1, "5xx": 2}, "answers of a route")
+    t.equal((by["front"]["bytes_in"], sum(by["front"]["took"].values())), (5, 6), "its bytes and times")
+    a, b = s["services"]
+    t.equal((a["answers"]["5xx"], sum(a["took"].values()), a["servers"][0]["requests"], a["servers"][0]["state"]), (2, 6, 6, "up"), "of a service")
+    t.equal((b["answers"]["5xx"], b["refused"], b["breaker"], b["breaker_opened"]), (2, 3, "open", 1), "a breaker")
+    t.equal((s["answers"]["4xx"], s["answers"]["5xx"], sum(s["took"].values())), (2, 7, 12), "of all")
+    t.equal([(e["status"], e["times"], e["route"], e["path"], e["why"], e["server"]) for e in s["errors"]][0],
+            (503, 3, "back", "/b/x", "the breaker is open", None), "what is the same is one entry, the newest first")
+    t.equal([(e["status"], e["times"]) for e in s["errors"]], [(503, 3), (502, 2), (501, 1), (500, 1)], "the others stay")
+    t.equal(s["errors"][3]["why"], "the service's own answer", "an error of the service itself")
+    t.equal(gate.line(s["errors"][0]["id"])["path"], "/b/x", "an entry leads to its line of the log")
+    t.check("hush" not in json.dumps(s), "no query is shown")
+    text2 = f.get(gate.admin, "/metrics")[1]
+    for line in ('firn_proxy_route_requests_total{route="front",status="5xx"} 2', 'firn_proxy_route_seconds_count{route="front"} 6',
+                 'firn_proxy_route_bytes_total{route="front",direction="in"} 5', 'firn_proxy_service_answers_total{service="b",status="5xx"} 2',
+                 'firn_proxy_service_seconds_count{service="a"} 6', 'firn_proxy_breaker_state{service="b",state="open"} 1',
+                 'firn_proxy_breaker_state{service="a",state="closed"} 1', 'firn_proxy_breaker_opened_total{service="b"} 1',
+                 f'firn_proxy_pool_requests_total{{service="a",server="{up.address}"}} 6', "firn_proxy_first_byte_seconds_count 12",
+                 f'firn_proxy_server_drained{{service="a",server="{up.address}"}} 0', "firn_proxy_reload_failed 0"):
+        t.check(line in text2, f"metrics: {line}")
+    check = subprocess.run(["promtool", "check", "metrics"], input=text2, capture_output=True, text=True, check=False, timeout=f.LIMIT)
+    t.equal((check.returncode, check.stdout + check.stderr), (0, ""), "promtool check metrics")
+    # Counters outlive a reload, also of what changed its place in the file.
+    gate.write(text.replace("routes:", "  - { name: c, servers: ['127.0.0.1:1'] }\nroutes:\n  - { name: new, path: /c, service: c }"))
+    t.equal(send(gate.admin, "POST", "/reload")[0], 202, "asked to read it again")
+    gate.wait_log("reloaded plan=2")
+    ask(gate, "/api/1")
+    by = {e["name"]: e for e in f.wait_for("one more", lambda: gate.status() if gate.status()["requests_in_hand"] == 0 else None)["routes"]}
+    t.equal((by["front"]["answers"]["2xx"], by["new"]["answers"]["2xx"]), (4, 0), "counted on")
+    gate.stop()
+
+
+def actions(t):
+    one, two = g.Upstream(tell), g.Upstream(tell)
+    gate = g.Gateway(t, config([one, two]), "--watch=false")
+    where = f"/servers/a/{one.address}"
+    t.equal(send(gate.admin, "POST", f"{where}/drain"), (200, {"service": "a", "server": one.address, "drained": True}), "drained")
+    before = len(one.requests)
+    for _ in range(6):
+        t.equal(ask(gate, "/api/x")[0], 200, "the other one answers")
+    t.equal(len(one.requests), before, "it gets nothing more")
+    t.equal([x["state"] for x in gate.service("a")["servers"]], ["drained", "up"], "in /status")
+    t.equal(send(gate.admin, "POST", f"/servers/a/{two.address}/drain")[0], 409, "the last one stays")
+    gate.write(config([one, two], route="timeout_ms: 5000"))
+    t.equal(send(gate.admin, "POST", "/reload")[0], 202, "reload")
+    gate.wait_log("reloaded plan=2")
+    t.equal([x["state"] for x in gate.service("a")["servers"]], ["drained", "up"], "a reload keeps it")
+    t.equal(send(gate.admin, "POST", f"{where.replace(':', '%3A')}/enable")[0], 200, "back, by its address in percent-encoding")
+    f.wait_for("it to get requests", lambda: ask(gate, "/api/x") and len(one.requests) > before)
+    for path, status in ((f"{where}/kill", 405), ("/servers/b/1/drain", 404), ("/servers/a/127.0.0.1:1/drain", 404), ("/servers/a", 405), ("/status", 405)):
+        t.equal(send(gate.admin, "POST", path)[0], status, path)
+    # Pages of other origins, and names that point here.
+    for fields, status in (({"Sec_Fetch_Site": "cross-site"}, 403), ({"Sec_Fetch_Site": "same-site"}, 403), ({"Origin": "http://evil.example"}, 403),
+                           ({"Origin": "null"}, 403), ({"Sec_Fetch_Site": "same-origin", "Origin": f"http://{gate.admin}"}, 202),
+                           ({"Origin": f"http://{gate.admin}"}, 202), ({}, 202), ({"Host": "evil.example:9080"}, 421), ({"Host": "gateway"}, 202)):
+        t.equal(send(gate.admin, "POST", "/reload", **fields)[0], status, f"{fields}")
+    for path, status in (("/", 421), ("/status", 421), ("/metrics", 200), ("/healthz", 200)):
+        t.equal(send(gate.admin, "GET", path, Host="evil.example")[0], status, f"{path} by a strange name")
+    page = subprocess.run(["curl", "-sSi", f"http://{gate.admin}/"], capture_output=True, text=True, check=True, timeout=f.LIMIT).stdout
+    t.check("Content-Security-Policy: default-src 'none'" in page and "<title>firn-proxy</title>" in page, page[:500])
+    for name in re.findall(r'(?:src|href)="(/web/[^"]+)"', page):
+        t.equal(send(gate.admin, "GET", name)[0], 200, name)
+    found = re.findall(r"info  admin action=drain target=(\S+) client=127.0.0.1:\d+ result=(\w+)", gate.log())
+    t.equal(found[:2], [(f"a/{one.address}", "done"), (f"a/{two.address}", "refused")], "actions are logged")
+    gate.stop()
+
+    token = t.state("token")
+    with open(token, "w", encoding="ascii") as out:
+        out.write("0123456789abcdef\n")
+    gate = g.Gateway(t, config([one], more=f"admin: {{ token_file: {token}, hosts: [gateway.example.com] }}\n"))
+    for authorization, status in (("Bearer 0123456789abcdef", 202), ("Bearer 0123456789abcdeg", 401), ("Bearer 0123456789abcde", 401),
+                                  ("Basic 0123456789abcdef", 401), ("", 401)):
+        t.equal(send(gate.admin, "POST", "/reload", Authorization=authorization)[0], status, authorization)
+    t.equal(send(gate.admin, "GET", "/status", Host="gateway.example.com:9080")[0], 200, "by a name of admin.hosts")
+    gate.stop()
+    with open(token, "w", encoding="ascii") as out:
+        out.write("short\n")
+    said = subprocess.run([os.path.join(t.bin, "firn-proxy"), "-c", gate.config_path, "--listen-admin=127.0.0.1:0", "--listen-http=127.0.0.1:0"],
+                          capture_output=True, text=True, check=False, timeout=f.LIMIT)
+    t.check(said.returncode != 0 and "give at least 16 characters" in said.stderr, said.stderr)
+
+
 if __name__ == "__main__":
     with f.Test("gateway_watch") as test:
-        for part in (traces, retried, sampled, one_id):
+        for part in (traces, retried, sampled, one_id, numbers, actions):
             test.section(part)
