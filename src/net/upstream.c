@@ -600,6 +600,7 @@ int upstream_new(struct loop *loop, const char *address, const struct upstream_o
     }
     default_to(&u->opts.conns_max, 256);
     default_to(&u->opts.pipeline, 1);
+    default_to(&u->opts.rest_ms, 1000);
     default_to(&u->opts.waiting_max, 1024);
     default_to(&u->opts.wait_ms, 3000);
     default_to(&u->opts.connect_ms, 1000);

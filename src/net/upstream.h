@@ -50,6 +50,7 @@ struct upstream_opts {       /* zero means the default */
     uint32_t body_ms;        /* between two pieces of a body, either way; default 30,000 */
     uint32_t idle_ms;        /* before an unused connection is closed; default 30,000 */
     uint32_t pipeline;       /* requests on one connection at a time; default 1 */
+    uint32_t rest_ms;        /* without pipelining, after a server closed it early; default 1,000 */
     uint32_t tunnel_ms;      /* a tunnel without a byte either way; default 1 h */
     uint32_t tunnel_end_ms;  /* the same after the client's end; default 10,000 */
     struct tls_context *tls; /* borrowed; NULL: plaintext */

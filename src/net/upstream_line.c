@@ -9,8 +9,6 @@
 
 #include <stdlib.h>
 
-enum { REST_MS = 1000 }; /* without pipelining, after a server closed it early */
-
 void line_link(struct line *c, struct line **list)
 {
     c->next = *list;
@@ -124,7 +122,7 @@ void exchange_detach(struct exchange *x, bool reuse)
         return;
     if (!reuse) {
         if (line_wanted(c) && c->x->sent && c->served < u->opts.pipeline)
-            u->rest_until_ms = loop_now_ms(u->loop) + REST_MS;
+            u->rest_until_ms = loop_now_ms(u->loop) + u->opts.rest_ms;
         line_orphan(c, NULL);
         line_close(c);
         return;
