@@ -145,6 +145,12 @@ void access_log(struct call *c)
     json_text(b, "route", c->route ? c->route->name : NULL);
     json_text(b, "service", c->backend ? c->backend->conf->name : NULL);
     json_text(b, "server", c->last_server ? c->last_server : NULL);
+    if (c->user.p)
+        json_bytes(b, "user", c->user.p, c->user.len);
+    if (c->verdict)
+        json_text(b, "token", c->verdict);
+    if (c->rate)
+        json_text(b, "rate", c->rate);
     json_count(b, "tries", c->tries);
     if (c->parts)
         json_count(b, "parts", c->parts);

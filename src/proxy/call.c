@@ -48,7 +48,7 @@ static struct call *call_new(struct service_ctx *w)
     memset(c, 0, offsetof(struct call, request));
     f->n = 0;
     f->failed = false;
-    memset((char *)c + offsetof(struct call, asked), 0, sizeof *c - offsetof(struct call, asked));
+    memset((char *)f + sizeof *f, 0, (size_t)((char *)(c + 1) - (char *)(f + 1)));
     return c;
 }
 
@@ -139,6 +139,7 @@ struct call *call_inner(struct call *outer, const char *from, const struct http_
     c->route = outer->route;
     c->rules = outer->rules;
     c->path = outer->path;
+    c->user = outer->user;
     return c;
 }
 
@@ -350,13 +351,18 @@ static const struct problem_kind problems[] = {
 
 void call_problem(struct call *c, unsigned status, const char *detail)
 {
+    call_problem_with(c, status, "", detail);
+}
+
+void call_problem_with(struct call *c, unsigned status, const char *more, const char *detail)
+{
     char fields[PROBLEM_FIELDS_BUF];
     struct buf b;
     size_t i = 0;
     while (i + 1 < sizeof problems / sizeof problems[0] && problems[i].status != status)
         i++;
     buf_init(&b, 4096);
-    problem_fields(&problems[i], "", fields);
+    problem_fields(&problems[i], more, fields);
     problem_write(&b, &problems[i], detail);
     if (!c->why)
         c->why = detail;

@@ -106,6 +106,14 @@ struct call {
     struct slice target;   /* what the server is asked: rewritten, with the query */
     struct fields request; /* the fields that it gets, without Host */
 
+    /* the links `limit`, `jwt` and `limit_user` */
+    struct slice user;                   /* as its token names it; absent: none */
+    const struct jwt_identity *identity; /* what the token says, or NULL */
+    size_t rate_at, rate_end;            /* in the rates of the route */
+    struct question *question;           /* to Redis, under way; or NULL */
+    const struct rate *tightest;         /* of the rates, the one with the fewest requests left */
+    struct limit_answer tightest_answer;
+
     /* the links `breaker` and `forward` */
     bool asked, idempotent, body_begun, stale;
     struct breaker_pass pass;
@@ -133,7 +141,8 @@ struct call {
     bool answered;   /* a head was sent */
     unsigned status; /* of the answer; 499: the client went away before it */
     uint64_t bytes_in, bytes_out, first_byte_ns;
-    const char *why; /* what went wrong, or NULL; lives as long as the call */
+    const char *why;            /* what went wrong, or NULL; lives as long as the call */
+    const char *verdict, *rate; /* why its token was refused; the rate that refused it; or NULL */
 
     struct call_piece *pieces; /* memory: call_text() */
     struct call *next;
@@ -161,6 +170,8 @@ void call_reply(struct call *c, unsigned status, const char *fields, struct slic
 
 /* The same with application/problem+json, from a table by status. */
 void call_problem(struct call *c, unsigned status, const char *detail);
+/* ... with more fields: whole lines, at most 256 bytes. */
+void call_problem_with(struct call *c, unsigned status, const char *fields, const char *detail);
 
 /* A server's head: the links' answer() look at it, then it is sent. */
 void call_head(struct call *c, struct answer *a);

@@ -13,7 +13,8 @@ enum {
     CONFIG_SERVERS_MAX = 64,
     CONFIG_METHOD_MAX = 24,
     CONFIG_SERVICE_MAX = 63,
-    CONFIG_SPLIT_MAX = 16
+    CONFIG_SPLIT_MAX = 16,
+    CONFIG_ROUTE_RATES_MAX = 8
 };
 
 enum config_balance { CONFIG_ROUND_ROBIN, CONFIG_LEAST, CONFIG_HASH };
@@ -91,6 +92,45 @@ struct config_compositions {
     size_t n;
 };
 
+struct config_copy { /* "claim: Header" */
+    char *claim, *header;
+    bool optional; /* the claim may be missing */
+};
+
+struct config_copies {
+    struct config_copy *v;
+    size_t n;
+};
+
+struct config_token { /* tokens that one issuer gives and routes demand: proxy/jwt.h */
+    char *name;
+    char *jwks, *pem, *secret_file; /* paths; one of them */
+    char *key_id;                   /* of the pem or the secret; NULL: any */
+    struct config_strings issuers, audiences;
+    uint32_t leeway_s, cached, cached_max_s;
+    bool expiry_optional;
+    struct config_copies copy; /* the first one is the user */
+    bool forward;              /* the service gets the token */
+};
+
+struct config_tokens {
+    struct config_token *v;
+    size_t n;
+};
+
+struct config_rate { /* how many requests of one client pass: proxy/limit.h */
+    char *name;
+    char *by; /* "address", "user" or "header:name" */
+    uint32_t count, period_s, burst;
+    int kind, away; /* enum limit_kind, limit_away */
+    uint32_t ipv6_bits;
+};
+
+struct config_rates {
+    struct config_rate *v;
+    size_t n;
+};
+
 struct config_route {
     char *name;
     struct config_strings hosts;   /* lower case; "*.example.org"; empty: every host */
@@ -115,7 +155,10 @@ struct config_route {
     uint32_t json_max_bytes;
     int gzip; /* enum config_gzip */
     uint32_t fault_delay_ms, fault_delay_percent, fault_abort_status, fault_abort_percent;
-    char *fault_header; /* "Name" or "Name: value" */
+    char *fault_header;          /* "Name" or "Name: value" */
+    char *token;                 /* in tokens; NULL: none is asked for */
+    bool token_optional;         /* a request without one passes; a wrong one does not */
+    struct config_strings rates; /* in rates */
 };
 
 struct config_routes {
@@ -143,6 +186,8 @@ struct config {
     struct config_services services;
     struct config_compositions compositions;
     struct config_routes routes;
+    struct config_tokens tokens;
+    struct config_rates rates;
     struct {
         char *schema;                                   /* a file, or NULL */
         uint64_t depth, cost, calls, timeout_ms, bytes; /* bytes: of a service's answer */
@@ -188,6 +233,10 @@ extern const struct setting_entries config_services_type, config_routes_type,
     config_compositions_type;
 /* What `compositions` and the routes that have one need from each other and from services. */
 int config_check_compositions(const struct config *c, struct firn_diag *diag);
+extern const struct setting_entries config_tokens_type, config_rates_type; /* config_guards.c */
+const struct config_token *config_token_named(const struct config *c, const char *name);
+const struct config_rate *config_rate_named(const struct config *c, const char *name);
+int config_guards_check(const struct config *c, struct firn_diag *diag);
 int config_check_network(const char *value, struct firn_diag *why);
 
 #endif

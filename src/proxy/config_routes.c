@@ -137,6 +137,9 @@ static const struct entry_key keys[] = {
     { "fault_abort_status", &entry_u32, AT(fault_abort_status), 0, 599, 0 },
     { "fault_abort_percent", &entry_u32, AT(fault_abort_percent), 0, 100, 100 },
     { "fault_header", &entry_text, AT(fault_header), .check = check_fault_header },
+    { "token", &entry_text, AT(token) },
+    { "token_optional", &entry_bool, AT(token_optional) },
+    { "rates", &entry_texts, AT(rates) },
 };
 
 const struct setting_entries config_routes_type = { keys, sizeof keys / sizeof keys[0],

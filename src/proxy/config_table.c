@@ -74,6 +74,10 @@ static const struct setting settings[] = {
       .help = "services, each with its servers" },
     { "routes", SETTING_ENTRIES, SETTING_RELOAD, AT(routes), .entries = &config_routes_type,
       .help = "which requests go to which service" },
+    { "tokens", SETTING_ENTRIES, SETTING_RELOAD, AT(tokens), .entries = &config_tokens_type,
+      .help = "JSON Web Tokens that routes ask for" },
+    { "rates", SETTING_ENTRIES, SETTING_RELOAD, AT(rates), .entries = &config_rates_type,
+      .help = "how many requests of one client routes let through" },
     { "redis.address", SETTING_STRING, SETTING_RELOAD, AT(redis.address),
       .check = redis_address_check, .preset_note = "no Redis",
       .help = "host:port or unix:/path of the Redis that gateways share" },
@@ -259,6 +263,7 @@ static int config_check(const void *config, struct firn_diag *diag)
         return config_fault(&c->base, "redis.user", FIRN_EINVAL, diag, "needs redis.password_file");
     int r = check_tracing(c, diag);
     r = r ? r : config_check_compositions(c, diag);
+    r = r ? r : config_guards_check(c, diag);
     return r ? r : check_routes(c, diag);
 }
 

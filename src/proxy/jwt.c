@@ -11,6 +11,7 @@
 #include "proxy/base64url.h"
 #include "wire/http_line.h"
 #include "wire/json_read.h"
+#include "wire/latency.h"
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -47,7 +48,7 @@ struct jwt_checker {
     struct place *places;
     size_t sets; /* a power of two, or 0 */
     uint64_t turn;
-    struct jwt_stats stats;
+    struct jwt_stats own_stats, *stats;
 };
 
 static const struct {
@@ -485,11 +486,11 @@ static enum jwt_verdict check(struct jwt_checker *c, struct slice token, int64_t
     struct place *hit = use ? cached(c, digest) : NULL;
     if (hit && now_s < hit->until_s && now_s >= hit->id.from_s) {
         hit->used = ++c->turn;
-        c->stats.hits++;
+        latency__more(&c->stats->hits, 1);
         *out = hit->id;
         return JWT_OK;
     }
-    c->stats.misses++;
+    latency__more(&c->stats->misses, 1);
     enum jwt_verdict v = verify(c, token, now_s, &id);
     if (v != JWT_OK)
         return v;
@@ -503,13 +504,13 @@ enum jwt_verdict jwt_check(struct jwt_checker *c, struct slice token, int64_t no
                            struct jwt_identity *out)
 {
     enum jwt_verdict v = check(c, token, now_s, out);
-    c->stats.verdict[v]++;
+    latency__more(&c->stats->verdict[v], 1);
     return v;
 }
 
 void jwt_stats(const struct jwt_checker *c, struct jwt_stats *out)
 {
-    *out = c->stats;
+    *out = *c->stats;
 }
 
 int jwt_checker_new(const struct jwt_rules *rules, const struct jwks *keys,
@@ -521,6 +522,7 @@ int jwt_checker_new(const struct jwt_rules *rules, const struct jwks *keys,
     if (!c)
         return FIRN_ENOMEM;
     c->rules = *rules;
+    c->stats = rules->stats ? rules->stats : &c->own_stats;
     c->keys = keys;
     c->ctx = EVP_MD_CTX_new();
     c->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);

@@ -69,6 +69,11 @@ struct jwt_copy {
     bool required;      /* a token without it, or with an empty one, is refused */
 };
 
+struct jwt_stats {         /* counted by the checker's thread; fields may be read by any */
+    uint64_t hits, misses; /* of the cache */
+    uint64_t verdict[JWT_INTERNAL + 1];
+};
+
 struct jwt_rules { /* texts are borrowed as long as the checker lives */
     const char *const *issuers;
     size_t issuers_n; /* 0: any */
@@ -80,6 +85,8 @@ struct jwt_rules { /* texts are borrowed as long as the checker lives */
     struct jwt_copy copy[JWT_COPIES_MAX];
     size_t copies_n;
     uint32_t cache_size; /* tokens, about 700 bytes each; rounded up to a power of two; 0: none */
+    struct jwt_stats
+        *stats; /* borrowed: where to count, so that it outlives the checker; NULL: own */
 };
 
 /* What a valid token says. A plain value. */
@@ -115,10 +122,6 @@ struct slice jwt_bearer(struct slice authorization);
 enum jwt_verdict jwt_check(struct jwt_checker *c, struct slice token, int64_t now_s,
                            struct jwt_identity *out);
 
-struct jwt_stats {
-    uint64_t hits, misses; /* of the cache */
-    uint64_t verdict[JWT_INTERNAL + 1];
-};
 void jwt_stats(const struct jwt_checker *c, struct jwt_stats *out);
 
 #endif

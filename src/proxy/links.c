@@ -207,7 +207,7 @@ static bool is_claim(struct slice name, const char *claim, bool *exact)
 
 /* A trusted proxy may tell about clients, but it may also pass on what it does not know: a name
  * that is only alike is nobody's. */
-static void drop_claims(struct fields *f, bool trusted)
+static void drop_claims(struct fields *f, bool trusted, const struct guards *g)
 {
     static const char *const always[] = { "x-user-id", "host", "transfer-encoding",
                                           "content-length" };
@@ -220,6 +220,8 @@ static void drop_claims(struct fields *f, bool trusted)
             drop |= is_claim(f->v[i].name, always[k], &exact);
         for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
             drop |= is_claim(f->v[i].name, others[k], &exact) && !(trusted && exact);
+        for (size_t k = 0; k < g->claims_n; k++)
+            drop |= is_claim(f->v[i].name, g->claim[k], &exact);
         if (!drop)
             f->v[kept++] = f->v[i];
     }
@@ -268,9 +270,10 @@ enum link_result transform_request(struct call *c)
 {
     const struct http_head *h = c->head;
     fields_take(&c->request, h->header, h->headers, true);
-    drop_claims(&c->request, c->trusted);
+    drop_claims(&c->request, c->trusted, c->view->plan->guards);
     add_forwarded(c);
     fields_set(&c->request, slice_of("X-Request-ID"), slice_of(c->id));
+    jwt_add_fields(c);
     change(&c->request, &c->route->request_remove, &c->route->request_set, &c->route->request_add);
     return LINK_NEXT;
 }

@@ -15,6 +15,21 @@ void id_answer(struct call *c, struct answer *a);
 /* route: the canonical path, the route and its service. */
 enum link_result route_request(struct call *c);
 
+/* limit, limit_user: the rates of the route, before and after its token. */
+enum link_result limit_request(struct call *c);
+enum link_result limit_user_request(struct call *c);
+void limit_head(struct call *c, struct answer *a);
+void limit_done(struct call *c);
+void limit_metrics(struct app *a, const struct plan *p, struct metrics *m);
+void limit_status(struct app *a, const struct plan *p, struct buf *b);
+
+/* jwt: the token that the route asks for. */
+enum link_result jwt_request(struct call *c);
+void jwt_metrics(struct app *a, const struct plan *p, struct metrics *m);
+void jwt_status(struct app *a, const struct plan *p, struct buf *b);
+/* By transform: its claims as fields of the request. */
+void jwt_add_fields(struct call *c);
+
 /* transform: the fields that the server gets, and those that the client gets. */
 enum link_result transform_request(struct call *c);
 void transform_answer(struct call *c, struct answer *a);

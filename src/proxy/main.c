@@ -12,13 +12,13 @@
 #include "id/rng_take.h"
 #include "platform/mono.h"
 #include "proxy/admin.h"
+#include "proxy/text_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -27,6 +27,7 @@ enum {
     SETTLED_LOOKS = 1,    /* the file is read when it stayed the same for so many more looks */
     DESCRIPTORS_EACH = 2, /* of a connection: a client's and a server's */
     DESCRIPTORS_OTHER = 256,
+    LIMIT_PLACES = 128 * 1024, /* clients that are counted at once; 4 MiB when all are used */
 };
 
 enum port { PORT_HTTP, PORT_HTTPS, PORT_ADMIN, PORTS };
@@ -96,6 +97,14 @@ static int start_tracing(const struct config *c, struct firn_diag *d)
                                   .timeout_ms = (uint32_t)c->tracing.timeout_ms,
                                   .resource = { app.service, FIRN_VERSION, app.instance, NULL } };
     return span_export_start(&o, &app.spans, d);
+}
+
+static int make_limits(void)
+{
+    struct siphash_key key;
+    if (getrandom(&key, sizeof key, 0) != (ssize_t)sizeof key)
+        return FIRN_EIO;
+    return limit_table_new(LIMIT_PLACES, key, &app.limits);
 }
 
 static int start_loops(const struct config *c, struct firn_diag *d)
@@ -334,31 +343,11 @@ static void reload(void)
     plan_unref(old);
 }
 
-/* What tells one state of the file from another. */
-struct look {
-    struct timespec at;
-    off_t size;
-    ino_t inode;
-};
-
-static struct look look_at(const char *file)
-{
-    struct stat st;
-    if (!file || stat(file, &st) != 0)
-        return (struct look){ .size = -1 };
-    return (struct look){ st.st_mtim, st.st_size, st.st_ino };
-}
-
-static bool same_look(const struct look *a, const struct look *b)
-{
-    return a->at.tv_sec == b->at.tv_sec && a->at.tv_nsec == b->at.tv_nsec && a->size == b->size &&
-           a->inode == b->inode;
-}
-
-static void do_reload(struct look *read)
+static void do_reload(struct file_look *read)
 {
     systemd_reloading();
-    *read = look_at(app.plan->config.base.file); /* before it is read: a change meanwhile is seen */
+    *read = file_look_at(
+        app.plan->config.base.file); /* before it is read: a change meanwhile is seen */
     reload();
     systemd_ready("serving");
 }
@@ -367,7 +356,7 @@ static void do_reload(struct look *read)
 
 static int wait_for_end(void)
 {
-    struct look read = look_at(app.plan->config.base.file), last = read;
+    struct file_look read = file_look_at(app.plan->config.base.file), last = read;
     const uint64_t feed_ms = systemd_watchdog_ms();
     uint64_t fed_ms = 0, names_ms = mono_ms() + app.plan->config.resolve_ms;
     systemd_ready("serving");
@@ -378,11 +367,12 @@ static int wait_for_end(void)
         if (sig == SIGHUP) {
             do_reload(&read);
         } else if (app.plan->config.watch) {
-            struct look now = look_at(app.plan->config.base.file);
-            bool settled = same_look(&now, &last); /* an editor may be writing it */
+            struct file_look now = file_look_at(app.plan->config.base.file);
+            bool settled = file_look_same(&now, &last); /* an editor may be writing it */
             last = now;
-            if (settled && now.size >= 0 && !same_look(&now, &read))
+            if (settled && now.size >= 0 && !file_look_same(&now, &read))
                 do_reload(&read);
+            guards_watch(app.plan->guards);
         }
         follow_names(&names_ms);
         if (feed_ms && mono_ms() - fed_ms >= feed_ms) {
@@ -420,6 +410,7 @@ static void stop(int sig)
         loop_free(workers[i].loop);
     plan_unref(app.plan);
     tls_context_free(app.tls);
+    limit_table_free(app.limits);
     log_info("ended", "clean=yes");
     log_flush();
 }
@@ -439,6 +430,8 @@ static int run(struct config *c)
         return fail("tls", r, &d);
     if ((r = make_places(c)))
         return fail("places for connections", r, &d);
+    if ((r = make_limits()))
+        return fail("limits", r, &d);
     if ((r = plan_new(c, NULL, &app.plan, &d)))
         return fail("configuration", r, &d);
     c = &app.plan->config;

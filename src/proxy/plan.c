@@ -176,6 +176,7 @@ static void plan_free(struct plan *p)
     free(p->trust);
     redis_settings_free(&p->redis);
     free(p->admin_token);
+    guards_free(p->guards);
     if (p->origin)
         plan_unref(p->origin);
     else
@@ -279,6 +280,8 @@ static int make(struct making *m, struct plan **out)
         e = make_composition(p, i, diag);
     if (e == 0)
         e = read_token(c, &p->admin_token, diag);
+    if (e == 0)
+        e = guards_new(c, old ? old->guards : NULL, &p->guards, diag);
     if (e) {
         plan_free(p);
         return e;

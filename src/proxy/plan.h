@@ -12,6 +12,7 @@
 #include "proxy/composition.h"
 #include "proxy/config.h"
 #include "proxy/names.h"
+#include "proxy/guards.h"
 #include "proxy/network.h"
 #include "proxy/redis_settings.h"
 #include "proxy/retry_budget.h"
@@ -60,6 +61,7 @@ struct plan {
     struct route_rules *rules;        /* the same */
     struct ip_network *trust;
     struct redis_settings redis;
+    struct guards *guards;
     char *admin_token; /* what a POST to the admin address must have, or NULL */
     uint64_t number;   /* from 1; one more with each reload */
 };

@@ -79,8 +79,8 @@ static struct slice key_of(const struct call *c)
         return none;
     if (strcmp(by, "address") == 0)
         return slice_of(c->client);
-    if (strcmp(by, "user") == 0) /* only the gateway writes it: clients' own is dropped */
-        return fields_get(&c->request, "x-user-id");
+    if (strcmp(by, "user") == 0)
+        return c->user;
     if (by[0] == 'h')
         return http_head_value(c->head, by + strlen("header:"));
     for (size_t i = 0; i < c->head->headers; i++) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int text_file_read(const char *path, size_t max, char **out, size_t *out_len,
                    struct firn_diag *diag)
@@ -32,4 +33,18 @@ int text_file_read(const char *path, size_t max, char **out, size_t *out_len,
     if (f)
         fclose(f);
     return e;
+}
+
+struct file_look file_look_at(const char *path)
+{
+    struct stat st;
+    if (!path || stat(path, &st) != 0)
+        return (struct file_look){ .size = -1 };
+    return (struct file_look){ st.st_mtim, st.st_size, st.st_ino };
+}
+
+bool file_look_same(const struct file_look *a, const struct file_look *b)
+{
+    return a->at.tv_sec == b->at.tv_sec && a->at.tv_nsec == b->at.tv_nsec && a->size == b->size &&
+           a->inode == b->inode;
 }

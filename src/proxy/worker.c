@@ -51,6 +51,7 @@ static void view_free(struct service_ctx *w, struct view *v)
     free(v->pools);
     free(v->route_stats);
     free(v->service_stats);
+    view_tokens_free(v);
     plan_unref(v->plan);
     free(v);
 }

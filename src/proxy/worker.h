@@ -19,6 +19,7 @@ struct view {
     uint32_t refs;
     struct pool ***pools;                        /* [backend][server]; made when they are needed */
     struct stats **route_stats, **service_stats; /* by their place in the plan; NULL: no memory */
+    struct view_token *tokens;                   /* [token]; the same */
 };
 
 struct app;
@@ -51,6 +52,7 @@ struct service_ctx {
     struct stats *stats;        /* of routes and services */
     uint64_t gzip_in, gzip_out; /* bytes */
     struct redis_stats redis_stats;
+    struct jwt_stats jwt_stats;
     bool redis_up;
 };
 
@@ -63,7 +65,8 @@ struct app { /* the process */
     struct tls_context *tls;
     struct span_export *spans; /* to the collector; NULL: no tracing */
     char service[CONFIG_SERVICE_MAX + 1], instance[FIRN_ULID_TEXT_BUF]; /* in its spans */
-    uint64_t started_ms;                                                /* Unix ms */
+    struct limit_table *limits; /* what this process counts */
+    uint64_t started_ms;        /* Unix ms */
     _Atomic bool draining;
     _Atomic uint64_t reloads, reload_errors;
     _Atomic uint64_t lookups, lookup_errors; /* of names of servers, while it runs */
@@ -88,6 +91,16 @@ void worker_pool_stats(struct service_ctx *w, const char *address, struct upstre
 
 /* count.c: the call ends. */
 void call_count(const struct call *c);
+
+/* What the route of a call asks for, from the link `route` on. */
+static inline const struct route_guard *call_guard(const struct call *c)
+{
+    const struct plan *p = c->view->plan;
+    return &p->guards->route[c->route - p->config.routes.v];
+}
+
+/* link_jwt.c */
+void view_tokens_free(struct view *v);
 
 /* worker_redis.c */
 /* The connection that the plan wants, before the plan is in force: w->redis. */
