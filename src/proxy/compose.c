@@ -9,6 +9,7 @@
 #include "proxy/composition.h"
 #include "proxy/gather.h"
 #include "proxy/json_pick.h"
+#include "proxy/path.h"
 #include "proxy/worker.h"
 #include "wire/json_write.h"
 #include "wire/url.h"
@@ -249,8 +250,8 @@ enum link_result compose_request(struct call *c)
         return LINK_DONE;
     }
     struct slice rest[COMPOSITION_REST_MAX];
-    size_t prefix = strlen(c->route->path);
-    if (prefix > 0 && c->route->path[prefix - 1] == '/')
+    size_t prefix = path_taken(c->path, slice_of(c->route->path));
+    if (prefix > 0 && c->path.p[prefix - 1] == '/')
         prefix--;
     if (!composition_rest(what, (struct slice){ c->path.p + prefix, c->path.len - prefix }, rest)) {
         call_problem(c, 404, "nothing is composed for this path");

@@ -103,8 +103,7 @@ static size_t skip_parameters(struct slice path, size_t i)
     return slash ? (size_t)(slash - path.p) : path.len;
 }
 
-/* How much of `path` the prefix takes, with the parameters of its segments; 0: not below it. */
-static size_t match(struct slice path, struct slice prefix)
+size_t path_taken(struct slice path, struct slice prefix)
 {
     size_t i = 0, k = 0;
     if (path.len >= prefix.len && memcmp(path.p, prefix.p, prefix.len) == 0)
@@ -128,13 +127,13 @@ static size_t match(struct slice path, struct slice prefix)
 
 bool path_below(struct slice path, struct slice prefix)
 {
-    return match(path, prefix) > 0;
+    return path_taken(path, prefix) > 0;
 }
 
 int path_rewrite(struct slice path, struct slice prefix, struct slice to, char *out, size_t cap,
                  size_t *out_len)
 {
-    size_t taken = match(path, prefix);
+    size_t taken = path_taken(path, prefix);
     struct slice rest = { path.p + taken, path.len - taken };
     while (to.len > 0 && to.p[to.len - 1] == '/')
         to.len--;

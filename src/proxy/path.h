@@ -23,6 +23,9 @@ FIRN_MUSTUSE int path_canonical(struct slice path, char *out, size_t cap, size_t
  * segment do not count, as some servers drop them: "/api;v=1/x" is below "/api". */
 bool path_below(struct slice path, struct slice prefix);
 
+/* How many bytes of `path` the prefix takes, with the parameters of its segments; 0: not below. */
+size_t path_taken(struct slice path, struct slice prefix);
+
 /* `path` with `to` in the place of `prefix`, as in a route's rewrite: "/api/products/1", "/api" and
  * "/" give "/products/1". `path` is below `prefix`. FIRN_ENOSPC. */
 FIRN_MUSTUSE int path_rewrite(struct slice path, struct slice prefix, struct slice to, char *out,
