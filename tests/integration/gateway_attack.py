@@ -25,6 +25,7 @@ import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
 
 SEED = int(os.environ.get("FIRN_TEST_SEED", "") or time.time_ns() % 1_000_000_007)
 CROWD = int(os.environ.get("FIRN_TEST_CROWD", "") or 300)
+PATIENCE_MS = 4000 if CROWD <= 1000 else 60000  # so that all of a crowd are there at once
 PER_CLIENT_BYTES = 96 * 1024  # what a client that does nothing good may cost, with the kernel's help
 RULES = "retries: 0, eject_after: 0, breaker_failures: 0, breaker_percent: 0"
 
@@ -81,7 +82,7 @@ def slow_clients(t):
   - {{ name: slow, servers: ['{slow.address}'], connections: 64, {RULES} }}
   - {{ name: good, servers: ['{good.address}'], {RULES} }}
 routes: [{{ path: /, service: slow }}, {{ path: /good, service: good }}]
-limits: {{ header_ms: 4000, body_ms: 4000, idle_ms: 4000, write_ms: 4000, connections: 20000 }}
+limits: {{ header_ms: {PATIENCE_MS}, body_ms: {PATIENCE_MS}, idle_ms: {PATIENCE_MS}, write_ms: {PATIENCE_MS}, connections: 20000 }}
 """)
     own_answers(t, gate, "/good", 20, "nobody")
     before, host, port = gate.rss(), *gate.http.split(":")
@@ -104,7 +105,7 @@ limits: {{ header_ms: 4000, body_ms: 4000, idle_ms: 4000, write_ms: 4000, connec
         most = max(most, gate.rss())
         for key, _ in look.select(0.05):
             what = key.data[0]
-            if what == "a large answer unread" and time.monotonic() - began < 15:
+            if what == "a large answer unread" and time.monotonic() - began < PATIENCE_MS / 1000 + 11:
                 look.unregister(key.fileobj)  # it does not read; it is looked at in the end
                 continue
             try:
@@ -151,7 +152,7 @@ def slow_servers(t):
         return False
     bad, good = g.Upstream(stuck), g.Upstream(echo)
     gate = g.Gateway(t, f"""services:
-  - {{ name: stuck, servers: ['{bad.address}'], connections: 32, first_byte_ms: 1500, timeout_ms: 3000, {RULES} }}
+  - {{ name: stuck, servers: ['{bad.address}'], connections: 32, first_byte_ms: {PATIENCE_MS // 2}, timeout_ms: {PATIENCE_MS}, {RULES} }}
   - {{ name: good, servers: ['{good.address}'], {RULES} }}
 routes: [{{ path: /, service: stuck }}, {{ path: /good, service: good }}]
 limits: {{ connections: 20000 }}
