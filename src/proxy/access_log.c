@@ -8,6 +8,7 @@
  */
 #include "platform/mono.h"
 #include "proxy/admin.h"
+#include "proxy/capture.h"
 #include "proxy/links.h"
 #include "proxy/tracing.h"
 #include "wire/json_write.h"
@@ -164,6 +165,8 @@ void access_log(struct call *c)
         json_text(b, "trace", trace_id_of(c));
     if (c->why)
         json_text(b, "error", c->why);
+    if (c->capture)
+        capture_write(c, b);
     json_end(b, '}');
     buf_add(b, "\n", 1);
     if (first && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)

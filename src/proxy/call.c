@@ -2,6 +2,7 @@
  * tests/integration/gateway.py. */
 #include "daemon/problem.h"
 #include "platform/mono.h"
+#include "proxy/capture.h"
 #include "proxy/collect.h"
 #include "proxy/worker.h"
 
@@ -384,6 +385,8 @@ static bool on_body(void *ctx, struct edge_request *q, const char *p, size_t len
     if (!c) /* it was answered; the rest is of no use */
         return true;
     c->bytes_in += len;
+    if (c->capture)
+        capture_body(c, p, len);
     return c->collected ? collect_more(c, p, len) : forward_body(c, p, len);
 }
 

@@ -25,6 +25,7 @@ enum { CALL_ID_BUF = 65 };
 struct app;
 struct call;
 struct call_trace;
+struct capture;
 struct call_try;
 struct metrics; /* daemon/metrics.h */
 struct view;
@@ -136,6 +137,8 @@ struct call {
     struct call_filter *filters;    /* of the answer, in the order in which they see it */
     struct collected *collected;    /* the request's body, where a link wanted the whole of it */
     void (*resume)(struct call *c); /* instead of an exchange: the sink has room again */
+
+    struct capture *capture; /* proxy/capture.h; NULL: none */
 
     /* for the log */
     bool answered;   /* a head was sent */

@@ -2,6 +2,7 @@
  * The chain: which links a request passes, in order. Tested in tests/integration/gateway.py.
  */
 #include "proxy/bodies.h"
+#include "proxy/capture.h"
 #include "proxy/compose.h"
 #include "proxy/forward.h"
 #include "proxy/links.h"
@@ -14,6 +15,7 @@ const struct link chain[] = {
       .metrics = trace_metrics, .status = trace_status },
     { "route", .request = route_request },
     { "gzip", .answer = gzip_answer, .metrics = gzip_metrics },
+    { "capture", .request = capture_request, .answer = capture_answer },
     { "limit", .request = limit_request, .answer = limit_head, .done = limit_done,
       .metrics = limit_metrics, .status = limit_status },
     { "jwt", .request = jwt_request, .metrics = jwt_metrics, .status = jwt_status },

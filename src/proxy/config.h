@@ -159,6 +159,9 @@ struct config_route {
     char *token;                 /* in tokens; NULL: none is asked for */
     bool token_optional;         /* a request without one passes; a wrong one does not */
     struct config_strings rates; /* in rates */
+    bool log_headers;            /* in the access log, with the query */
+    uint32_t log_body_bytes;
+    struct config_strings log_redact; /* names of secrets, beside those of proxy/redact.h */
 };
 
 struct config_routes {

@@ -3,6 +3,7 @@
  * row. Tested in tests/unit/proxy/config.c.
  */
 #include "proxy/config.h"
+#include "proxy/capture.h"
 #include "proxy/config_fields.h"
 #include "proxy/config_split.h"
 #include "proxy/route_rules.h"
@@ -140,6 +141,9 @@ static const struct entry_key keys[] = {
     { "token", &entry_text, AT(token) },
     { "token_optional", &entry_bool, AT(token_optional) },
     { "rates", &entry_texts, AT(rates) },
+    { "log_headers", &entry_bool, AT(log_headers) },
+    { "log_body_bytes", &entry_u32, AT(log_body_bytes), 0, CAPTURE_BODY_MAX, 0 },
+    { "log_redact", &entry_texts, AT(log_redact), .check = config_check_field_name },
 };
 
 const struct setting_entries config_routes_type = { keys, sizeof keys / sizeof keys[0],

@@ -4,6 +4,7 @@
  */
 #include "proxy/links.h"
 #include "platform/mono.h"
+#include "proxy/capture.h"
 #include "proxy/path.h"
 #include "proxy/worker.h"
 
@@ -17,6 +18,8 @@
 void log_done(struct call *c)
 {
     access_log(c);
+    capture_free(c->capture);
+    c->capture = NULL;
 }
 
 /* --- id --- */

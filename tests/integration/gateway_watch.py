@@ -177,6 +177,42 @@ def one_id(t):
     c.close()
 
 
+# --- requests and answers in the log ---
+
+
+def logged(t):
+    up = g.Upstream(tell)
+    secret = "zzz-hush-zzz"
+    gate = g.Gateway(t, config([up], route="log_headers: true, log_body_bytes: 60, log_redact: [x-shop, iban], answer_set: ['Set-Cookie: a=" + secret + "']",
+                               more="  - { path: /plain, rewrite: /, service: a }\n"))
+    body = json.dumps({"user": "u", "password": secret, "iban": secret, "n": [1, 2], "long": "x" * 100}).encode()
+    status, low, _ = ask(gate, f"/api/x?page=2&access_token={secret}", f"Authorization: Bearer {secret}\r\nCookie: c={secret}\r\nX-Shop: {secret}\r\n"
+                         f"Referer: http://shop.example/?key={secret}&p=1\r\nX-Plain: seen\r\nContent-Type: application/json\r\n", "POST", body)
+    t.equal(status, 200, "status")
+    line = gate.line(low["x-request-id"])
+    t.equal(line["query"], "page=2&access_token=[redacted]", "the query")
+    for one in ("Authorization: [redacted]", "Cookie: [redacted]", "X-Shop: [redacted]", "X-Plain: seen", "Referer: http://shop.example/?key=[redacted]&p=1"):
+        t.check(one in line["request_headers"], f"{one}: {line['request_headers']}")
+    t.check("Set-Cookie: [redacted]" in line["answer_headers"] and "Content-Type: application/json" in line["answer_headers"], f"{line['answer_headers']}")
+    t.equal((line["request_body"], line["request_body_cut"]), ('{"user": "u", "password": "[redacted]", "iban": "[redacted]"', True), "its body, cut off inside a secret")
+    t.check(line["answer_body"].startswith('{"fields": [["') and line["answer_body_cut"], f"{line['answer_body']}")
+    t.check(len(line["answer_body"]) == 60, "as long as it may be")
+    low = ask(gate, "/api/x", "Content-Type: application/x-www-form-urlencoded\r\n", "POST", f"a=1&pin={secret}".encode())[1]
+    t.equal(gate.line(low["x-request-id"])["request_body"], "a=1&pin=[redacted]", "a form")
+    low = ask(gate, "/api/x", "Content-Type: application/octet-stream\r\n", "POST", bytes(range(256)))[1]
+    t.equal("request_body" in gate.line(low["x-request-id"]), False, "bytes that are no text")
+    low = ask(gate, "/api/status/404")[1]
+    t.equal(gate.line(low["x-request-id"])["status"], 404, "an error")
+    line = gate.line(ask(gate, "/plain/x?a=1", "X-Plain: seen\r\n")[1]["x-request-id"])
+    t.check(not {"query", "request_headers", "answer_headers", "answer_body"} & set(line), "another route logs as before")
+    up.close()
+    line = gate.line(ask(gate, "/api/x", "X-Plain: seen\r\n")[1]["x-request-id"])
+    t.check(line["status"] == 503 and "X-Plain: seen" in line["request_headers"] and 'Service unav' in line["answer_body"], f"the gateway's own answer: {line}")
+    gate.stop()
+    with open(gate.access_path, encoding="utf-8") as log:
+        t.check(secret not in log.read(), "no secret in any line")
+
+
 # --- /status, /metrics, actions ---
 
 
@@ -288,5 +324,5 @@ def actions(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_watch") as test:
-        for part in (traces, retried, sampled, one_id, numbers, actions):
+        for part in (traces, retried, sampled, one_id, logged, numbers, actions):
             test.section(part)
