@@ -58,7 +58,10 @@ enum setting_type {
     SETTING_ENTRIES, /* a list of entries with keys, config_entries.h; YAML only */
 };
 
-enum { SETTING_RELOAD = 1 }; /* can change while the server runs */
+enum {
+    SETTING_RELOAD = 1, /* can change while the server runs */
+    SETTING_UNIX = 2,   /* SETTING_ADDRS: unix:/path is one of them, as a host without a port */
+};
 
 struct setting_entries; /* config_entries.h: the table of a list whose entries have keys */
 

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <strings.h>
 
 enum {
@@ -123,10 +124,36 @@ static void free_addrs(struct config_addrs *a)
     *a = (struct config_addrs){ 0 };
 }
 
-/* host:port or [IPv6]:port. */
-static int parse_addr(const char *text, struct config_addr *out, struct firn_diag *why)
+static bool is_unix(const char *text)
+{
+    return strncmp(text, "unix:", 5) == 0;
+}
+
+/* unix:/path; the path goes into logs and JSON as it is. */
+static int parse_unix(const char *text, struct config_addr *out, struct firn_diag *why)
 {
     char show[CONFIG_SHOWN_BUF];
+    const size_t n = strlen(text + 5);
+    bool ok = text[5] == '/' && n < sizeof((struct sockaddr_un *)0)->sun_path;
+    for (const char *p = text + 5; *p && ok; p++)
+        ok = isgraph((unsigned char)*p) && *p != '"' && *p != '\\';
+    if (!ok)
+        return firn__diag(why, FIRN_EFORMAT, 0,
+                          "'%s' is no Unix socket; give an absolute path of up to 107 characters, "
+                          "as in unix:/run/firn.sock",
+                          config_shown(text, show));
+    out->port = 0;
+    out->host = strdup(text);
+    return out->host ? 0 : firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
+}
+
+/* host:port or [IPv6]:port; with SETTING_UNIX also unix:/path. */
+static int parse_addr(const struct setting *s, const char *text, struct config_addr *out,
+                      struct firn_diag *why)
+{
+    char show[CONFIG_SHOWN_BUF];
+    if ((s->flags & SETTING_UNIX) && is_unix(text))
+        return parse_unix(text, out, why);
     struct host_port h;
     enum host_error e = host_port_read((struct slice){ text, strlen(text) }, &h);
     if (e == HOST_COLONS)
@@ -152,7 +179,8 @@ static int parse_addr(const char *text, struct config_addr *out, struct firn_dia
     return out->host ? 0 : firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
 }
 
-static int set_addrs(struct config_addrs *at, const char *text, struct firn_diag *why)
+static int set_addrs(struct config_addrs *at, const struct setting *s, const char *text,
+                     struct firn_diag *why)
 {
     struct config_addrs a = { calloc(CONFIG_ADDRS_MAX, sizeof *a.v), 0 };
     int r = a.v ? 0 : firn__diag(why, FIRN_ENOMEM, 0, "out of memory");
@@ -169,7 +197,7 @@ static int set_addrs(struct config_addrs *at, const char *text, struct firn_diag
             r = firn__diag(why, FIRN_ERANGE, 0, "there are more than %d addresses",
                            CONFIG_ADDRS_MAX);
         else
-            r = parse_addr(one, &a.v[a.n], why);
+            r = parse_addr(s, one, &a.v[a.n], why);
         a.n += r == 0;
         p += len;
         if (r == 0 && *p == ',') {
@@ -250,7 +278,7 @@ int setting_set(struct config_base *c, const struct setting *s, const char *text
     case SETTING_CHOICE:
         return set_choice(at, s, text, why);
     case SETTING_ADDRS:
-        return set_addrs(at, text, why);
+        return set_addrs(at, s, text, why);
     case SETTING_LIST:
         return set_texts(at, s, text, why);
     case SETTING_ENTRIES:
@@ -372,7 +400,10 @@ static void write_addrs(const struct config_addrs *a, FILE *out)
     for (size_t i = 0; i < a->n; i++) {
         char text[HOST_PORT_BUF];
         fputs(i ? ", " : "", out);
-        config_write_string(host_port_write(a->v[i].host, a->v[i].port, text), out);
+        config_write_string(is_unix(a->v[i].host)
+                                ? a->v[i].host
+                                : host_port_write(a->v[i].host, a->v[i].port, text),
+                            out);
     }
     fputc(']', out);
 }

@@ -452,18 +452,24 @@ static void on_expired(void *user)
         client_close(c, now == FOR_WRITE);
 }
 
+/* Takes the peer's address, and a place for its network. */
+static void client_address(struct client *c)
+{
+    struct sockaddr_storage sa;
+    stream_address(c->stream, c->address, &sa);
+    memcpy(&c->at, &sa, sizeof c->at);
+    c->network = network_of((struct sockaddr *)&sa);
+    c->place = places_take(c->edge->loop->places, c->network);
+}
+
 /* From here on it counts as a connection of the client that the proxy told. */
 static void on_proxied(void *user)
 {
     struct client *c = user;
     struct edge *e = c->edge;
-    struct sockaddr_storage sa;
     c->unproxied = false;
-    stream_address(c->stream, c->address, &sa);
-    memcpy(&c->at, &sa, sizeof c->at);
     places_give(e->loop->places, c->network, c->place);
-    c->network = network_of((struct sockaddr *)&sa);
-    c->place = places_take(e->loop->places, c->network);
+    client_address(c);
     if (c->place == PLACE_OPEN)
         return;
     stat_add(&e->stats.refused, 1);
@@ -482,7 +488,6 @@ static void on_accept(struct listener *from, int fd)
 {
     struct port *port = from->user;
     struct edge *e = port->edge;
-    struct sockaddr_storage sa;
     struct client *c = calloc(1, sizeof *c);
     if (!c)
         from->stuck = fd < 0;
@@ -491,13 +496,10 @@ static void on_accept(struct listener *from, int fd)
         free(c);
         return;
     }
-    stream_address(s, c->address, &sa);
-    memcpy(&c->at, &sa, sizeof c->at);
     c->stream = s;
     c->edge = e;
     c->tag = from->tag;
-    c->network = network_of((struct sockaddr *)&sa);
-    c->place = places_take(e->loop->places, c->network);
+    client_address(c);
     c->next = e->clients;
     c->prev = &e->clients;
     if (c->next)
@@ -509,7 +511,7 @@ static void on_accept(struct listener *from, int fd)
         client_close(c, false);
         return;
     }
-    if (e->opts.proxy_protocol && !e->calls->trusts(e->ctx, (struct sockaddr *)&sa)) {
+    if (e->opts.proxy_protocol && !e->calls->trusts(e->ctx, &c->at.sa)) {
         stat_add(&e->stats.unproxied, 1);
         client_close(c, true);
         return;

@@ -11,10 +11,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { LISTEN_BACKLOG = 4096 }; /* the kernel lowers it to somaxconn */
@@ -23,6 +26,7 @@ union address {
     struct sockaddr sa;
     struct sockaddr_in in;
     struct sockaddr_in6 in6;
+    struct sockaddr_un un;
 };
 
 static socklen_t address_len(const union address *a)
@@ -80,8 +84,50 @@ static int open_one(const union address *a, bool shared)
     return fd;
 }
 
+/* A socket file that nobody listens on any more is removed: a program that was killed leaves it.
+ * False and errno: somebody does, or it is no socket. */
+static bool remove_stale(const union address *a)
+{
+    struct stat st;
+    if (lstat(a->un.sun_path, &st) != 0)
+        return errno == ENOENT;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool used = fd < 0 || connect(fd, &a->sa, sizeof a->un) == 0 || errno != ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    if (!used && S_ISSOCK(st.st_mode))
+        return unlink(a->un.sun_path) == 0;
+    errno = EADDRINUSE;
+    return false;
+}
+
+/* One socket, of which every loop has a copy. */
+static int open_unix(const char *path, int *fds, size_t n, struct firn_diag *diag)
+{
+    union address a = { .un = { .sun_family = AF_UNIX } };
+    size_t opened = 0;
+    if (!memccpy(a.un.sun_path, path, '\0', sizeof a.un.sun_path))
+        return firn__diag(diag, FIRN_EINVAL, 0, "the path of unix:%.60s... is too long", path);
+    int fd = remove_stale(&a) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    if (fd >= 0 && bind(fd, &a.sa, sizeof a.un) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+        for (fds[opened++] = fd; opened < n; opened++)
+            if ((fds[opened] = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0)
+                break;
+    if (opened == n)
+        return 0;
+    int r = firn__diag(diag, FIRN_EIO, 0, "cannot listen on unix:%.100s: %s", path,
+                       strerror(errno));
+    if (fd >= 0 && opened == 0)
+        close(fd);
+    while (opened-- > 0)
+        close(fds[opened]);
+    return r;
+}
+
 int listen_open(const char *address, int *fds, size_t n, struct firn_diag *diag)
 {
+    if (strncmp(address, "unix:", 5) == 0)
+        return open_unix(address + 5, fds, n, diag);
     union address a = { 0 };
     int r = address_parse(address, &a, diag);
     if (r < 0)
@@ -115,6 +161,10 @@ void listen_name(int fd, char out[PEER_ADDRESS_BUF])
     snprintf(out, PEER_ADDRESS_BUF, "?");
     if (getsockname(fd, &a.sa, &len) < 0)
         return;
+    if (a.sa.sa_family == AF_UNIX) {
+        snprintf(out, PEER_ADDRESS_BUF, "unix:%.*s", PEER_ADDRESS_BUF - 6, a.un.sun_path);
+        return;
+    }
     bool six = a.sa.sa_family == AF_INET6;
     if (!inet_ntop(a.sa.sa_family, six ? (void *)&a.in6.sin6_addr : (void *)&a.in.sin_addr, host,
                    sizeof host))

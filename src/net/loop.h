@@ -99,7 +99,8 @@ void loop_stats(const struct loop *l, struct loop_stats *out);
 void loop_latency(const struct loop *l, bool resp, unsigned kind, struct latency *into);
 
 /* Listening sockets, one for each of `n` loops, all on `address` ("127.0.0.1:9001", "[::1]:9001",
- * ":9001" for all interfaces; port 0: the system's choice, the same for all). FIRN_EINVAL: not an
+ * ":9001" for all interfaces; port 0: the system's choice, the same for all), or on "unix:/path",
+ * where all have the same socket (loop_listen() with `shared`). FIRN_EINVAL: not an
  * address; FIRN_EIO: the system refused, *diag says why. On error no socket is open. */
 FIRN_MUSTUSE int listen_open(const char *address, int *fds, size_t n, struct firn_diag *diag);
 

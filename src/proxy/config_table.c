@@ -39,9 +39,9 @@ static int check_name(const char *value, struct firn_diag *why)
 }
 
 static const struct setting settings[] = {
-    { "listen.http", SETTING_ADDRS, 0, AT(listen.http), .preset = "127.0.0.1:8080",
+    { "listen.http", SETTING_ADDRS, SETTING_UNIX, AT(listen.http), .preset = "127.0.0.1:8080",
       .help = "addresses for requests" },
-    { "listen.https", SETTING_ADDRS, 0, AT(listen.https), .preset = "none",
+    { "listen.https", SETTING_ADDRS, SETTING_UNIX, AT(listen.https), .preset = "none",
       .help = "the same, with TLS; needs tls.cert" },
     { "listen.admin", SETTING_ADDRS, 0, AT(listen.admin), .preset = "127.0.0.1:9080",
       .help =

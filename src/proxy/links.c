@@ -236,7 +236,8 @@ static void add_forwarded(struct call *c)
 {
     struct fields *f = &c->request;
     const struct http_head *h = c->head;
-    struct slice all = c->peer[0] == '?' ? slice_of("unknown") : host_of(c);
+    bool none = c->peer[0] == '?' || c->peer[0] == 'u'; /* "unix" */
+    struct slice all = none ? slice_of("unknown") : host_of(c);
     if (fields_get(f, "x-forwarded-for").p) {
         struct buf list;
         buf_init(&list, HTTP_HEAD_BYTES_MAX);

@@ -153,14 +153,18 @@ static int listen_port(enum port port, const struct config_addrs *addrs, struct 
         char address[HOST_PORT_BUF];
         int fds[LOOPS_MAX];
         const struct config_addr *a = &addrs->v[i];
-        host_port_write(strcmp(a->host, "*") == 0 ? "" : a->host, a->port, address);
+        const bool local = upstream_path(a->host) != NULL;
+        if (local)
+            snprintf(address, sizeof address, "%s", a->host);
+        else
+            host_port_write(strcmp(a->host, "*") == 0 ? "" : a->host, a->port, address);
         int r = listen_open(address, fds, app.workers_n, d);
         if (r)
             return r;
         if (i == 0)
             listen_name(fds[0], addresses[port]);
         for (size_t k = 0; k < app.workers_n; k++)
-            if ((r = listen_on(k, port, fds[k], false)))
+            if ((r = listen_on(k, port, fds[k], local && app.workers_n > 1)))
                 return r;
     }
     return 0;
@@ -392,6 +396,13 @@ static void give_notice(uint64_t ms)
     signals_notice(ms);
 }
 
+static void remove_sockets(const struct config_addrs *addrs)
+{
+    for (size_t i = 0; i < addrs->n; i++)
+        if (upstream_path(addrs->v[i].host))
+            unlink(upstream_path(addrs->v[i].host));
+}
+
 static void stop(int sig)
 {
     systemd_stopping("draining");
@@ -408,6 +419,8 @@ static void stop(int sig)
     span_export_stop(app.spans);
     for (size_t i = 0; i < app.workers_n; i++)
         loop_free(workers[i].loop);
+    remove_sockets(&app.plan->config.listen.http);
+    remove_sockets(&app.plan->config.listen.https);
     plan_unref(app.plan);
     tls_context_free(app.tls);
     limit_table_free(app.limits);

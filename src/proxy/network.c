@@ -14,9 +14,13 @@ static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 int ip_network_parse(const char *text, struct ip_network *out)
 {
     char host[64];
+    if (strcmp(text, "unix") == 0) {
+        *out = (struct ip_network){ .local = true };
+        return 0;
+    }
     const char *slash = strchr(text, '/');
     size_t len = slash ? (size_t)(slash - text) : strlen(text);
-    struct ip_network n;
+    struct ip_network n = { .local = false };
     if (len >= sizeof host)
         return FIRN_EFORMAT;
     memcpy(host, text, len);
@@ -47,6 +51,8 @@ int ip_network_parse(const char *text, struct ip_network *out)
 bool ip_network_has(const struct ip_network *n, const struct sockaddr *sa)
 {
     uint8_t a[16];
+    if (n->local || sa->sa_family == AF_UNIX)
+        return n->local && sa->sa_family == AF_UNIX;
     if (sa->sa_family == AF_INET) {
         memcpy(a, mapped, sizeof mapped);
         memcpy(a + 12, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
@@ -67,6 +73,6 @@ int config_check_network(const char *value, struct firn_diag *why)
     return ip_network_parse(value, &n) == 0
                ? 0
                : firn__diag(why, FIRN_EFORMAT, 0,
-                            "'%s' is no network; write 10.0.0.0/8, fd00::/8 or one address",
+                            "'%s' is no network; write 10.0.0.0/8, fd00::/8, one address or unix",
                             config_shown(value, show));
 }

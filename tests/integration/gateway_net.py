@@ -275,6 +275,48 @@ def unix(t):
         t.check(code != 0 and "is no Unix socket" in said, f"{bad}: {said}")
 
 
+def ask_unix(path, target="/a", fields=""):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(f.LIMIT)
+    s.connect(path)
+    s.sendall(f"GET {target} HTTP/1.0\r\nHost: a\r\n{fields}\r\n".encode())
+    text = b""
+    while part := s.recv(65536):
+        text += part
+    s.close()
+    head, _, body = text.partition(b"\r\n\r\n")
+    return int(head.split(b" ")[1]), json.loads(body)
+
+
+def unix_listener(t):
+    """Clients on a Unix socket, a file that a killed gateway left, one that is in use."""
+    up = g.Upstream(tell)
+    path = t.state("front.sock")
+    listen = f"--listen-http=unix:{path},127.0.0.1:0"
+    gate = g.Gateway(t, one(up), listen, "--loops=2")
+    t.equal(gate.http, "unix:" + path[:58], "it says where")
+    for _ in range(4):
+        status, told = ask_unix(path, fields="X-Forwarded-For: 203.0.113.1\r\n")
+        t.equal((status, [v for n, v in told["fields"] if n == "X-Forwarded-For"]), (200, ["unknown"]), "a client without an address")
+    f.wait_for("its line", lambda: [x for x in gate.lines() if x["client"] == "unix"])
+    second = g.Gateway(t, one(up), listen, serve=False)
+    t.equal(second.wait(), 1, "a socket that is in use")
+    t.check("cannot listen on unix:" in second.log(), second.log())
+    gate.kill()
+    gate = g.Gateway(t, one(up, more="trust: [unix]\n"), listen, "--loops=1")
+    status, told = ask_unix(path, fields="X-Forwarded-For: 203.0.113.1\r\n")
+    t.equal((status, [v for n, v in told["fields"] if n == "X-Forwarded-For"]), (200, ["203.0.113.1, unknown"]), "after kill -9; trusted")
+    t.check("203.0.113.1" in [x["client"] for x in f.wait_for("its line", gate.lines)], "the client that it told")
+    gate.stop()
+    t.check(not os.path.exists(path), "it takes its socket away")
+    with open(path, "w", encoding="ascii"):
+        pass
+    refused = g.Gateway(t, one(up), listen, serve=False)
+    t.equal((refused.wait(), os.path.isfile(path)), (1, True), "a file that is no socket stays")
+    os.unlink(path)
+    up.close()
+
+
 def ipv6(t):
     up = g.Upstream(tell, host="::1")
     gate = g.Gateway(t, one(up), "--listen-http=[::1]:0")
@@ -524,5 +566,5 @@ def blocked(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_net") as test:
-        for part in (split, crowd, tunnels, idle, interim, unix, ipv6, proxied_in, proxied_out, names, files, blocked):
+        for part in (split, crowd, tunnels, idle, interim, unix, unix_listener, ipv6, proxied_in, proxied_out, names, files, blocked):
             test.section(part)

@@ -152,6 +152,18 @@ T_TEST(config_says_where)
     }
 }
 
+T_TEST(config_networks_of_unix_sockets)
+{
+    struct ip_network n, ip;
+    struct sockaddr_storage sa = { .ss_family = AF_UNIX };
+    T_EQ(ip_network_parse("unix", &n), 0);
+    T_EQ(ip_network_parse("0.0.0.0/0", &ip), 0);
+    T_OK(ip_network_has(&n, (struct sockaddr *)&sa));
+    T_OK(!ip_network_has(&ip, (struct sockaddr *)&sa));
+    sa.ss_family = AF_INET;
+    T_OK(!ip_network_has(&n, (struct sockaddr *)&sa));
+}
+
 static bool has(const char *network, const char *address)
 {
     struct ip_network n;
