@@ -598,11 +598,11 @@ static bool may_keep(const struct request *q)
 static void write_line(struct stream *s, unsigned status, struct slice reason)
 {
     char line[] = "HTTP/1.1 000 ";
+    if (!reason.p)
+        reason = (struct slice){ http_status_text(status), strlen(http_status_text(status)) };
     for (size_t i = 3; i-- > 0; status /= 10)
         line[9 + i] = (char)('0' + status % 10);
     stream_write(s, line, sizeof line - 1);
-    if (!reason.p)
-        reason = (struct slice){ http_status_text(status), strlen(http_status_text(status)) };
     stream_write(s, reason.p, reason.len);
     stream_write(s, "\r\n", 2);
 }
