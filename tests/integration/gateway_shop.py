@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,6 +21,7 @@ import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
 from collector import CLIENT, SERVER, Collector, parent  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Server as Redis  # noqa: E402  pylint: disable=wrong-import-position
+from tokens import Key  # noqa: E402  pylint: disable=wrong-import-position
 from up import Up, folders, nothing_left  # noqa: E402  pylint: disable=wrong-import-position
 
 BREAKER_BODY = b'{"error": "Service temporarily unavailable"}'
@@ -76,12 +78,28 @@ class World:
         self.firnd = f.Firnd(t, t.steady("shop"), f"--tracing-endpoint={self.collector.url}").wait_ready()
         ids = f"firn://{self.firnd.snowflake}"
         self.services = {name: Service(t, name.split("-")[0], ids, name) for name in PORTS.values()}
-        self.folder = t.state("up")
+        self.folder, self.tokens, self.users = t.state("up"), {}, 5000
+        os.mkdir(self.folder)
+        self.key = Key(self.folder, "ES256", "shop-1")
+        with open(os.path.join(self.folder, "token.pem"), "wb") as pem:
+            pem.write(self.key.public)
         with open(os.path.join(ROOT, "examples", "shop", "gateway.yaml"), encoding="utf-8") as text:
             self.config = self.moved(text.read())
         self.gates = [self.gateway(), self.gateway()]
         for process in (self.firnd, *self.gates):
             t.running.remove(process)  # not the sections end them
+
+    def token(self, user, **claims):
+        """A header with a token as firn up shop makes them; one for each user."""
+        if claims or user not in self.tokens:
+            text = {"sub": user, "iss": "firn-up-shop", "aud": "shop", "exp": int(time.time()) + 3600, **claims}
+            self.tokens[user] = f"Authorization: Bearer {self.key.token({k: v for k, v in text.items() if v is not None})}"
+        return self.tokens[user]
+
+    def new_user(self):
+        """Nobody's requests were counted yet."""
+        self.users += 1
+        return str(self.users)
 
     def moved(self, text):
         text = text.replace("127.0.0.1:9023", f"127.0.0.1:{self.redis.port}")
@@ -109,8 +127,8 @@ def curl(*args):
     return int(first.split()[1]), {k.lower(): v for k, v in (x.split(": ", 1) for x in rest)}, body
 
 
-def ask(gate, path, *args):
-    status, low, body = curl(f"http://{gate.http}{path}", *args)
+def ask(gate, path, *args, token=None):
+    status, low, body = curl(f"http://{gate.http}{path}", *args, *(["-H", token] if token else []))
     return status, low, json.loads(body)
 
 
@@ -154,16 +172,64 @@ def service(t, w):
 
 def routes(t, w):
     """Five live services behind one port; /api/products/123 is /products/123 there."""
+    token = w.token("456")
     for name in SERVICES:
         row = {"users": 456}.get(name, 123)
         for gate in w.gates:
-            status, low, told = ask(gate, f"/api/{name}/{row}")
+            status, low, told = ask(gate, f"/api/{name}/{row}", token=token)
             t.equal((status, told["id"]), (200, str(row)), f"/api/{name}/{row}: {told}")
             line, = w.services[low["x-served-by"]].line(low["x-request-id"])  # perhaps the canary's
             t.equal(line["path"], f"/{name}/{row}", "the path at the service")
-        t.equal(ask(w.gates[0], f"/api/{name}/9")[0], 404, f"{name}: no such row")
-    status, _, told = ask(w.gates[0], "/api/orders/123")
+        t.equal(ask(w.gates[0], f"/api/{name}/9", token=token)[0], 404, f"{name}: no such row")
+    status, _, told = ask(w.gates[0], "/api/orders/123", token=token)
     t.equal((told["user_id"], told["amount"]), ("user_456", 10000), "the order")
+
+
+def identity(t, w):
+    """A good token is X-User-ID: 456 at the service, whatever the client says; others get 401."""
+    gate, now = w.gates[0], int(time.time())
+    status, low, told = ask(gate, "/api/headers", "-H", "X-User-ID: 1", "-H", "x_user_id: 2", "-H", "X-Roles: admin", token=w.token("456"))
+    t.equal(status, 200, f"a good token: {told}")
+    got = {k.lower().replace("_", "-"): v for k, v in told.items()}
+    t.equal((got["x-user-id"], "x-roles" in got, "authorization" in got, got["x-gateway"]), ("456", False, False, "firn"), f"the service gets {told}")
+    line, = w.services["users"].line(low["x-request-id"])
+    t.equal((line["user"], gate.line(low["x-request-id"])["user"]), ("456", "456"), "and both logs name the user")
+    t.equal(ask(gate, "/api/orders/124", token=w.token("456"))[0], 404, "another user's order is not there")
+    good = w.token("460", iat=now)
+    head, claims, signature = good.rsplit(" ", 1)[1].split(".")
+    other = Key(w.folder, "ES256", "other").token({"sub": "456", "iss": "firn-up-shop", "aud": "shop", "exp": now + 60}, kid="shop-1")
+    none = Key(w.folder, "HS256", "shop-1")
+    none.sign = lambda data: b""
+    for what, token in (("none at all", None), ("no token", "Authorization: Basic NDU2OjQ1Ng=="), ("expired", w.token("461", exp=now - 60)),
+                        ("not yet", w.token("462", nbf=now + 600)), ("another audience", w.token("463", aud="bank")),
+                        ("another issuer", w.token("464", iss="me")), ("no expiry", w.token("465", exp=None)),
+                        ("another key", f"Authorization: Bearer {other}"), ("no signature", f"Authorization: Bearer {head}.{claims}."),
+                        ("another's claims", f"Authorization: Bearer {head}.{w.token('466').split('.')[1]}.{signature}"),
+                        ("alg none", "Authorization: Bearer " + none.token({"sub": "456", "exp": now + 60}, alg="none"))):
+        status, low, _ = curl(f"http://{gate.http}/api/orders", *(["-H", token] if token else []))
+        t.equal((status, "www-authenticate" in low), (401, True), what)
+
+
+def rates(t, w):
+    """100 requests per minute, counted over two gateways together: the 101st is 429 with Retry-After."""
+    user = w.new_user()
+    token = w.token(user)
+    connections = [g.Client(gate.http) for gate in w.gates]
+
+    def one(n):
+        c = connections[n % 2]
+        c.ask(f"GET /api/users/456 HTTP/1.1\r\nHost: shop\r\n{token}\r\n\r\n")
+        return c.answer()
+    t.equal([one(n)[0] for n in range(100)], [200] * 100, "100 requests, in turn at two gateways")
+    for n in (0, 1):
+        status, low, _ = one(n)
+        t.equal(status, 429, f"the 101st at gateway {n + 1}")
+        t.check(1 <= int(low["retry-after"]) <= 60, f"Retry-After: {low}")
+    for c in connections:
+        c.close()
+    left = w.redis.do("PTTL", f"limit:user:{user}")
+    t.check(0 < left <= 60000, f"its key in Redis ends with the minute: {left}")
+    t.equal(ask(w.gates[0], "/api/users/456", token=w.token(w.new_user()))[0], 200, "another user is served")
 
 
 def failover(t, w):
@@ -171,13 +237,13 @@ def failover(t, w):
     twice."""
     gates = [w.gates[0], w.gateway()]
     t.running.remove(gates[1])
-    count, clients, lock = 150, 6, threading.Lock()
+    count, clients, each, lock = 150, 6, 50, threading.Lock()  # each: requests of one user, who has 100 per minute
+    tokens = [[w.token(w.new_user()) for _ in range(count // each)] for _ in range(clients)]
     made, wrong, done = {}, [], [0, 0]  # done: answers; of those, on a repetition
     half = threading.Event()
 
-    def one(c, key):
-        body = json.dumps({"user_id": "user_456", "amount": 1}).encode()
-        c.ask("/api/orders", "POST", body, f"Idempotency-Key: {key}\r\n")
+    def one(c, key, token):
+        c.ask("/api/orders", "POST", b'{"amount":1}', f"Idempotency-Key: {key}\r\n{token}\r\n")
         return c.answer()
 
     def work(who):
@@ -187,7 +253,7 @@ def failover(t, w):
             while tries < 3:  # it repeats until there is an answer
                 try:
                     c = c or f.Http(gates[at].http)
-                    status, body = one(c, key)
+                    status, body = one(c, key, tokens[who][n // each])
                     break
                 except (f.Gone, OSError):
                     c, at, tries = None, 1 - at, tries + 1
@@ -226,7 +292,12 @@ def breaker(t, w):
     gate, payments = w.gates[0], w.services["payments"]
 
     def pay():
-        return curl(f"http://{gate.http}/api/payments/123")
+        return curl(f"http://{gate.http}/api/payments/123", "-H", token)
+
+    def closed():
+        time.sleep(0.2)  # its user has 100 requests per minute
+        return pay()[0] == 200
+    token = w.token("456")
     payments.admin("/admin/fail?status=500")
     t.equal([pay()[0] for _ in range(5)], [500] * 5, "the service's own failures")
     before = len(payments.lines())
@@ -234,9 +305,9 @@ def breaker(t, w):
     t.equal((status, body, low["content-type"]), (503, BREAKER_BODY, "application/json"), "the breaker is open")
     t.check(int(low["retry-after"]) >= 1, "Retry-After")
     t.equal(len(payments.lines()), before, "the service was not asked")
-    t.equal(ask(gate, "/api/orders/123")[0], 200, "other services are served")
+    t.equal(ask(gate, "/api/orders/123", token=token)[0], 200, "other services are served")
     payments.admin("/admin/heal")
-    f.wait_for("the breaker to close", lambda: pay()[0] == 200)
+    f.wait_for("the breaker to close", closed)
     t.equal([pay()[0] for _ in range(5)], [200] * 5, "it is closed")
 
 
@@ -248,15 +319,15 @@ def clients(t, w):
            "payments": [{"order": "123", "status": "captured"}], "messages": [{"text": "Order 123 is paid"}]}
 
     def home(*args):
-        status, _, told = ask(gate, "/api/home/456", *args)
+        status, _, told = ask(gate, "/api/home", *args, token=w.token("456"))
         t.equal(status, 200, f"{told}")
         if "orders" in told:  # other sections make more of them
             told["orders"] = [x for x in told["orders"] if x["id"] == "123"]
         return told
     t.equal(home(), web, "web")
     t.equal(home("-H", "X-Client: mobile"), {"name": "User 456", "last_order": {"id": "123", "status": "paid"}}, "mobile")
-    t.equal(ask(gate, "/partner/orders/123")[2], {"order": "123", "status": "paid", "product": "Cast-iron teapot", "in_stock": 12}, "partner")
-    t.equal(ask(gate, "/partner/orders/9")[0], 404, "an order that is not there")
+    t.equal(ask(gate, "/partner/orders/123", token=w.token("456"))[2], {"order": "123", "status": "paid", "product": "Cast-iron teapot", "in_stock": 12}, "partner")
+    t.equal(ask(gate, "/partner/orders/9", token=w.token("456"))[0], 404, "an order that is not there")
     payments.admin("/admin/fail?status=500&count=1")
     told = home()
     t.equal((told["payments"], len(told["errors"]), told["orders"]), (None, 1, web["orders"]), "payments fail: null, and why")
@@ -273,15 +344,17 @@ def bodies(t, w):
     _, packed, same = curl(products, "--compressed")
     t.equal((low.get("content-encoding"), packed.get("content-encoding")), (None, "gzip"), "compressed for who asks for it")
     t.check(len(plain) > 64 and same == plain, "and the same text")
-    status, _, told = ask(w.gates[0], "/api/orders/123", "-H", "X-Fault: yes")
+    status, _, told = ask(w.gates[0], "/api/orders/123", "-H", "X-Fault: yes", token=w.token("456"))
     t.equal(status, 503, f"an injected fault: {told}")
-    t.equal(ask(w.gates[0], "/api/orders/123")[0], 200, "for those that ask alone")
+    t.equal(ask(w.gates[0], "/api/orders/123", token=w.token("456"))[0], 200, "for those that ask alone")
 
 
 def canary(t, w):
     """Of 100 requests exactly 10 go to the next version; the header of the A/B test chooses it."""
+    token = w.token(w.new_user())
+
     def served_by(*args):
-        return curl(f"http://{w.gates[0].http}/api/notifications", "-I", *args)[1]["x-served-by"]
+        return curl(f"http://{w.gates[0].http}/api/notifications", "-I", "-H", token, *args)[1]["x-served-by"]
     got = [served_by() for _ in range(50)]
     t.equal((got.count("notifications"), got.count("notifications-2")), (45, 5), "of 50 requests")
     t.equal({served_by("-H", "X-Variant: b") for _ in range(5)}, {"notifications-2"}, "variant b")
@@ -290,12 +363,12 @@ def canary(t, w):
 def one_id(t, w):
     """One line of JSON for each request at gateway and service, and the same request ID at gateway, service and firnd."""
     gate, orders = w.gates[1], w.services["orders"]
-    status, low, made = ask(gate, "/api/orders", "-H", f"traceparent: {parent(77)}", "-d", '{"user_id":"user_456","amount":2}')
+    status, low, made = ask(gate, "/api/orders", "-H", f"traceparent: {parent(77)}", "-d", '{"amount":2}', token=w.token("456"))
     t.equal(status, 201, f"{made}")
     name = low["x-request-id"]
     at_gate = gate.line(name)
     at_service, = orders.line(name)
-    t.equal((at_gate["status"], at_gate["path"], at_gate["service"]), (201, "/api/orders", "orders"), "the gateway's line")
+    t.equal((at_gate["status"], at_gate["path"], at_gate["service"], at_gate["user"]), (201, "/api/orders", "orders", "456"), "the gateway's line")
     t.equal((at_service["status"], at_service["path"], at_service["method"]), (201, "/orders", "POST"), "the service's line")
     t.equal(sum(x["id"] == name for x in gate.lines()), 1, "one line")
 
@@ -322,16 +395,18 @@ def tour(said):
 
 # What the output of each part of the tour has, by a word of its title.
 EXPECTED = {
+    "The token": [],
     "Five services": ['"User 456"', '"user_id":"user_456"', '"Cast-iron teapot"', '"captured"', '"Order 123 is paid"', "HTTP/1.1 200 OK"],
+    "no token gets 401": ["HTTP/1.1 401 Unauthorized\n", '"X-User-ID":"456"'],
+    "A new order": ['"status":"new"'],
     "JSON bodies": ['"stock":12,"supplier_cost":6100}\n', '{"id":"123","name":"Cast-iron teapot","price":10000,"available":12}\n',
                     "Content-Encoding: gzip\n"],
-    "A new order": ['"status":"new"'],
-    "What a service gets": ['"service":"users"'],
     "One request for several": ['"payments":[{"order":"123","status":"captured"}]', '"last_order":{"id":"123","status":"paid"}',
                                 '{"order":"123","status":"paid","product":"Cast-iron teapot","in_stock":12}'],
     "circuit breaker": [" 500\n", BREAKER_BODY.decode() + " 503\n", '"captured"} 200\n'],
     "Faults on purpose": [" 503 after 0."],
-    "Canary": ["     18 X-Served-By: notifications\n", "      2 X-Served-By: notifications-2\n", "\nX-Served-By: notifications-2\n"],
+    "Canary": ["      9 X-Served-By: notifications\n", "      1 X-Served-By: notifications-2\n", "\nX-Served-By: notifications-2\n"],
+    "100 requests per minute": ["    100 {", "} 200\n", "HTTP/1.1 429 Too Many Requests\n", "\nRetry-After: "],
     "One line of JSON": ['"route":"users"', '"service":"users"'],
 }
 
@@ -361,7 +436,7 @@ def up_shop(t, _):
     os.kill(pids[1], signal.SIGKILL)
     up.wait_said("gateway-2 ended by signal 9", up.err)
     up.wait_said("gateway-2 DOWN  9 of 10 ready  requests: gateway 1")
-    t.equal(curl(f"http://127.0.0.1:{up.base}/api/users/456")[0], 200, "the other gateway serves")
+    t.equal(curl(f"http://127.0.0.1:{up.base}/api/products/123")[0], 200, "the other gateway serves")
     up.seen.add(int(up.wait_said(r"gateway-2 runs again, pid (\d+)", up.err)[1]))
     t.equal(up.end(signal.SIGINT), 0, f"exit status: {up.log()}")
     nothing_left(t, up, "nothing is left after Ctrl-C")
@@ -381,7 +456,7 @@ def main():
     with f.Test("gateway_shop") as t:
         w = World(t)
         try:
-            for section in (service, routes, breaker, bodies, canary, clients, one_id, failover, up_shop, up_refuses):
+            for section in (service, routes, identity, rates, breaker, bodies, canary, clients, one_id, failover, up_shop, up_refuses):
                 t.section(section, w)
         finally:
             w.end()
