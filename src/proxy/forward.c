@@ -260,7 +260,8 @@ static void on_ready(void *user)
 static void on_interim(void *user, const struct http_response *r)
 {
     struct call *c = user;
-    struct fields *f = r->status == 100 || !c->q ? NULL : malloc(sizeof *f);
+    bool pass = r->status != 100 && c->q && !edge_answered(c->q);
+    struct fields *f = pass ? malloc(sizeof *f) : NULL;
     struct buf lines;
     if (!f)
         return;

@@ -3,6 +3,7 @@
 firn-proxy's connections and choices: splits, deadlines of waiting and of tunnels, interim answers, Unix sockets, IPv6, PROXY
 protocol, names whose addresses change, files that are half written, an access log that nobody reads.
 """
+import base64
 import collections
 import json
 import os
@@ -18,6 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
+from tokens import Key, bearer  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def tell(up, peer, line, fields):
@@ -59,7 +61,13 @@ def metric(gate, name):
 
 def split(t):
     a, b = g.Upstream(tell), g.Upstream(tell)
-    gate = g.Gateway(t, f"""services:
+    issuer = Key(t.dir, "HS256")
+    issuer.secret = base64.b64encode(issuer.secret)
+    with open(t.state("secret"), "wb") as out:
+        out.write(issuer.secret)
+    gate = g.Gateway(t, f"""tokens:
+  - {{ name: all, secret_file: {t.state("secret")} }}
+services:
   - {{ name: v1, servers: ['{a.address}'] }}
   - {{ name: v2, servers: ['{b.address}'] }}
 routes:
@@ -67,6 +75,7 @@ routes:
   - {{ name: header, path: /header, split: ['v1 50', 'v2 50'], split_by: 'header:X-User' }}
   - {{ name: cookie, path: /cookie, split: ['v1 50', 'v2 50'], split_by: 'cookie:session' }}
   - {{ name: address, path: /address, split: ['v1 50', 'v2 50'], split_by: address }}
+  - {{ name: user, path: /user, split: ['v1 50', 'v2 50'], split_by: user, token: all }}
   - {{ path: /ab, service: v1 }}
   - {{ path: /ab, headers: ['X-Variant: b'], service: v2 }}
 """, "--loops=2")
@@ -97,6 +106,13 @@ routes:
             t.equal(len(servers), 1, f"{path}: {user} stays with one service")
             got[user] = servers.pop()
         t.equal(set(got.values()), {a.address, b.address}, f"{path}: both are used")
+    got = set()
+    for user in range(12):
+        token = bearer(issuer.token({"sub": f"u{user}", "exp": int(time.time()) + 3600}, kid=None))
+        servers = {ask(gate, "/user", token + f"X-User-ID: {n}\r\n")[2]["server"] for n in range(3)}
+        t.equal(len(servers), 1, f"the user u{user} stays with one service")
+        got |= servers
+    t.equal(got, {a.address, b.address}, "by user: both are used")
     t.equal(len({ask(gate, "/address")[2]["server"] for _ in range(10)}), 1, "by address")
     t.equal({ask(gate, "/header")[2]["server"] for _ in range(2)}, {a.address, b.address}, "without the header in turn")
     t.equal((ask(gate, "/ab")[2]["server"], ask(gate, "/ab", "X-Variant: b\r\n")[2]["server"]), (a.address, b.address), "A/B by a header")
