@@ -5,6 +5,7 @@
  * tests/integration/gateway.py.
  */
 #include "proxy/forward.h"
+#include "daemon/log.h"
 #include "id/fnv.h"
 #include "platform/mono.h"
 #include "proxy/proxied.h"
@@ -51,8 +52,14 @@ void breaker_done(struct call *c)
     if (!c->asked)
         return;
     pthread_mutex_lock(&b->lock);
+    const enum breaker_state was = b->breaker.state;
     breaker_answer(&b->breaker, &b->breaker_rules, c->pass, c->outcome, mono_ms());
+    const enum breaker_state is = b->breaker.state;
     pthread_mutex_unlock(&b->lock);
+    if (is != was && is == BREAKER_OPEN)
+        log_warn("breaker_opened", "service=%s request_id=%s", b->conf->name, c->id);
+    else if (is != was && is == BREAKER_CLOSED)
+        log_info("breaker_closed", "service=%s", b->conf->name);
 }
 
 /* --- which server --- */
@@ -99,11 +106,15 @@ static void leave_server(struct call *c, enum breaker_outcome how)
     if (c->server >= b->n)
         return;
     pthread_mutex_lock(&b->lock);
+    bool ejected = false;
     b->balance[c->server].in_flight--;
     if (how != BREAKER_UNKNOWN)
-        balance_answer(b->balance, b->n, c->server, &b->outlier_rules, how == BREAKER_GOOD,
-                       mono_ms());
+        ejected = balance_answer(b->balance, b->n, c->server, &b->outlier_rules,
+                                 how == BREAKER_GOOD, mono_ms());
     pthread_mutex_unlock(&b->lock);
+    if (ejected)
+        log_warn("server_ejected", "service=%s server=%s request_id=%s", b->conf->name,
+                 b->server[c->server].address, c->id);
     if (how == BREAKER_BAD)
         atomic_fetch_add_explicit(&b->server[c->server].errors, 1, memory_order_relaxed);
     if (how != BREAKER_UNKNOWN)

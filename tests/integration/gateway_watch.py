@@ -133,6 +133,33 @@ def retried(t):
     c.close()
 
 
+def composed(t):
+    """The parts of a composed answer are children of the whole, and each server gets its own part's ID."""
+    c, up = Collector(), g.Upstream(tell)
+    gate = g.Gateway(t, f"""services: [{{ name: a, servers: ['{up.address}'] }}]
+compositions:
+  - name: page
+    parts: ['one = a /one', 'two = a /two?token=hush', 'three = a /status/404']
+    shape: ['first = one.target', 'second = two.target', 'third = three.target']
+routes: [{{ name: page, path: /page, compose: page }}]
+""", f"--tracing-endpoint={c.url}")
+    status, low, _ = ask(gate, "/page", f"traceparent: {parent(1)}\r\n")
+    t.equal(status, 200, "composed")
+    spans = c.wait(1, 4)
+    root = [x for x in spans if x["kind"] == SERVER]
+    tries = [x for x in spans if x["kind"] == CLIENT]
+    t.equal((len(root), len(tries)), (1, 3), "one span of the whole, one per part")
+    t.equal({x["parentSpanId"] for x in tries}, {root[0]["spanId"]}, "parts are children")
+    t.equal({x["of"]["url.full"].split("/", 3)[3] for x in tries}, {"one", "two", "status/404"}, "which part")
+    t.equal({x["of"]["firn.request_id"] for x in spans}, {low["x-request-id"]}, "one request ID")
+    t.equal({v for r in up.requests for v in r.values("traceparent")}, {f"00-{trace(1)}-{x['spanId']}-01" for x in tries}, "what the servers got")
+    t.equal({v for r in up.requests for v in r.values("x-request-id")}, {low["x-request-id"]}, "and the request ID")
+    s = f.wait_for("all to be counted", lambda: gate.status() if gate.status()["requests_in_hand"] == 0 else None)
+    t.equal((s["routes"][0]["answers"]["2xx"], s["services"][0]["answers"]["2xx"], s["services"][0]["answers"]["4xx"]), (1, 2, 1), "one of the route, three of the service")
+    gate.stop()
+    c.close()
+
+
 def sampled(t):
     c, up = Collector(), g.Upstream(tell)
     gate = g.Gateway(t, config([up], more="tracing: { sample: 1, incoming: trusted }\n"), f"--tracing-endpoint={c.url}")
@@ -252,6 +279,7 @@ def numbers(t):
     t.equal(s["errors"][3]["why"], "the service's own answer", "an error of the service itself")
     t.equal(gate.line(s["errors"][0]["id"])["path"], "/b/x", "an entry leads to its line of the log")
     t.check("hush" not in json.dumps(s), "no query is shown")
+    t.check(re.search(r"warn  breaker_opened service=b request_id=[0-9A-Z]{26}\n", gate.log()), f"the log says so: {gate.log()}")
     text2 = f.get(gate.admin, "/metrics")[1]
     for line in ('firn_proxy_route_requests_total{route="front",status="5xx"} 2', 'firn_proxy_route_seconds_count{route="front"} 6',
                  'firn_proxy_route_bytes_total{route="front",direction="in"} 5', 'firn_proxy_service_answers_total{service="b",status="5xx"} 2',
@@ -324,5 +352,5 @@ def actions(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_watch") as test:
-        for part in (traces, retried, sampled, one_id, logged, numbers, actions):
+        for part in (traces, retried, composed, sampled, one_id, logged, numbers, actions):
             test.section(part)
