@@ -29,6 +29,14 @@ struct health {
 
 static void begin(struct alarm *a);
 
+static void again(struct check *k)
+{
+    struct health *h = k->health;
+    const struct config_service *s = h->view->plan->backends[k->backend].conf;
+    if (alarm_set(h->worker->loop, &k->alarm, s->health_ms, begin) != 0)
+        log_error("health_check_ended", "service=%s cause=%s", s->name, "out of memory");
+}
+
 static void result(struct check *k, bool good)
 {
     struct health *h = k->health;
@@ -49,8 +57,7 @@ static void result(struct check *k, bool good)
     else if (changed)
         log_warn("server_down", "service=%s server=%s cause=%s", b->conf->name, s->address,
                  "its health_path does not answer as it should");
-    if (alarm_set(h->worker->loop, &k->alarm, b->conf->health_ms, begin) != 0)
-        log_error("health_check_ended", "service=%s cause=%s", b->conf->name, "out of memory");
+    again(k);
 }
 
 static void on_ready(void *user)
@@ -78,7 +85,9 @@ static void on_done(void *user, enum exchange_end end, const char *why, struct s
     (void)trailers;
     k->x = NULL;
     alarm_clear(&k->alarm);
-    if (end != EXCHANGE_CLOSED)
+    if (end == EXCHANGE_CROWDED) /* all connections are in use: that says nothing */
+        again(k);
+    else if (end != EXCHANGE_CLOSED)
         result(k, end == EXCHANGE_OK && k->status >= 200 && k->status < 400);
 }
 
@@ -111,8 +120,11 @@ static void begin(struct alarm *a)
     if (b->conf->proxy_protocol)
         req.proxy = (struct slice){ proxy, proxy_header_write(NULL, NULL, proxy) };
     k->status = 0;
-    if (!u || exchange_begin(u, &req, &calls, k, &k->x) != 0 ||
-        alarm_set(h->worker->loop, &k->alarm, b->conf->first_byte_ms, too_late) != 0) {
+    int r = u ? exchange_begin(u, &req, &calls, k, &k->x) : FIRN_ENOMEM;
+    if (r == FIRN_EAGAIN) {
+        again(k);
+    } else if (r != 0 ||
+               alarm_set(h->worker->loop, &k->alarm, b->conf->first_byte_ms, too_late) != 0) {
         if (k->x)
             exchange_cancel(k->x);
         k->x = NULL;

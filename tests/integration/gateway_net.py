@@ -158,6 +158,33 @@ def crowd(t):
     up.close()
 
 
+def held_but_checks(up, peer, line, fields):
+    if " /health " in line:
+        up.keep(peer.body(line, fields))
+        g.reply(peer, 200, b"well")
+    else:
+        held(up, peer, line, fields)
+
+
+def busy(t):
+    """A server whose connections are all in use is not down: checks that find no connection say nothing."""
+    up = g.Upstream(held_but_checks)
+    up.go = threading.Event()
+    gate = g.Gateway(t, one(up, "connections: 1, wait_ms: 300, health_path: /health, health_ms: 100"), "--loops=1")
+    f.wait_for("a health check", lambda: up.requests)
+    c = g.Client(gate.http)
+    c.ask("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+    f.wait_for("the connection to be in use", lambda: up.requests[-1].target == "/slow")
+    time.sleep(1.6)  # time for checks that would fail; nothing waits for it
+    t.equal((up.requests[-1].target, gate.service("a")["servers"][0]["state"]), ("/slow", "up"), "it is up")
+    up.go.set()
+    t.equal(c.answer()[0], 200, "and serves")
+    f.wait_for("the next check", lambda: up.requests[-1].target == "/health")
+    c.close()
+    gate.stop()
+    up.close()
+
+
 def tunnel_server(up, peer, line, fields):
     up.keep(g.Request(line, fields, 0, "", []))
     peer.sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n")
@@ -582,5 +609,5 @@ def blocked(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_net") as test:
-        for part in (split, crowd, tunnels, idle, interim, unix, unix_listener, ipv6, proxied_in, proxied_out, names, files, blocked):
+        for part in (split, crowd, busy, tunnels, idle, interim, unix, unix_listener, ipv6, proxied_in, proxied_out, names, files, blocked):
             test.section(part)
