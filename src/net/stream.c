@@ -414,10 +414,14 @@ static void push(struct stream *s)
         fail(s, "more output than there is room for");
     if (s->out.len > 0 && !s->sending && !s->out.failed) {
         uv_buf_t b = uv_buf_init(s->out.p, (unsigned)s->out.len);
-        int n = uv_try_write(&s->stream, &b, 1);
+        uv_os_fd_t fd = -1;
+        (void)uv_fileno(&s->handle, &fd);
+        ssize_t n = send(fd, s->out.p, s->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0)
+            n = errno == EAGAIN || errno == EINTR ? UV_EAGAIN : uv_translate_sys_error(errno);
         size_t sent = n > 0 ? (size_t)n : 0;
         if (n < 0 && n != UV_EAGAIN) {
-            fail(s, uv_strerror(n));
+            fail(s, uv_strerror((int)n));
             return;
         }
         stat_add(&s->loop->stats.bytes_out, s->out.len);

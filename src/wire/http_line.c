@@ -58,12 +58,10 @@ const char *http_name_trouble(const char *from, const char *q, const char *end)
     return *q == '\r' ? NULL : "a header name holds a character that is not allowed there";
 }
 
-bool http_word_is(struct slice s, const char *word)
+bool http_same_word(const char *p, const char *word, size_t len)
 {
-    if (s.len != strlen(word))
-        return false;
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.p[i];
+    for (size_t i = 0; i < len; i++) {
+        char c = p[i];
         if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != word[i])
             return false;
     }

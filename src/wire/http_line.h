@@ -99,8 +99,12 @@ static inline bool http_name_is(const char *p, const char *word, size_t len)
     return differ == 0;
 }
 
-/* Equality with lower-case `word`, of any bytes. */
-bool http_word_is(struct slice s, const char *word);
+/* Equality with lower-case `word`, of any bytes. Most are told apart by their lengths. */
+bool http_same_word(const char *p, const char *word, size_t len);
+static inline bool http_word_is(struct slice s, const char *word)
+{
+    return s.len == strlen(word) && http_same_word(s.p, word, s.len);
+}
 
 /* Whether a comma-separated list, as in Connection, has the lower-case word. */
 bool http_lists(struct slice list, const char *word);

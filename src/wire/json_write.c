@@ -6,15 +6,50 @@
 #include <stdio.h>
 #include <time.h>
 
+/* Whether eight bytes are ASCII that a string may have as it is. */
+static bool all_plain(const char *p)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones * 0x80;
+    uint64_t v, other;
+    memcpy(&v, p, sizeof v);
+    /* A byte's high bit is set where it is one of those that need a look; a borrow from the byte
+     * below only adds some, and only when there is one already. */
+    other = v | (v - ones * ' ') | ((v ^ ones * '"') - ones) | ((v ^ ones * '\\') - ones) |
+            ((v ^ ones * 0x7f) - ones);
+    return (other & high) == 0;
+}
+
+static bool plain(char c)
+{
+    return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* The usual string is copied while it is looked at. False: not all of it is plain. */
+static bool string_plain(struct buf *b, const char *p, size_t len)
+{
+    char *to = buf_room(b, len + 2);
+    size_t i = 0;
+    if (!to)
+        return true; /* no room for anything that is longer, either */
+    *to++ = '"';
+    for (; len - i >= 8 && all_plain(p + i); i += 8)
+        memcpy(to + i, p + i, 8);
+    for (; i < len && plain(p[i]); i++)
+        to[i] = p[i];
+    if (i < len)
+        return false;
+    to[len] = '"';
+    buf_commit(b, len + 2);
+    return true;
+}
+
 static void string(struct buf *b, const char *p, size_t len)
 {
+    if (string_plain(b, p, len))
+        return;
     const char *end = p + len, *from = p; /* from: bytes that are not in the buffer yet */
     buf_add(b, "\"", 1);
     while (p < end) {
-        while (p < end && *p >= ' ' && *p < 0x7f && *p != '"' && *p != '\\')
-            p++;
-        if (p == end)
-            break;
         size_t n = utf8_next(p, (size_t)(end - p));
         uint8_t c = (uint8_t)*p;
         bool control = n && utf8_is_control(p, n);

@@ -3,6 +3,8 @@
 #include "wire/distance.h"
 #include "t.h"
 
+#include <stdio.h>
+
 T_TEST(strings_are_escaped)
 {
     static const struct {
@@ -79,4 +81,27 @@ T_TEST(distances)
     char big[500]; /* bounded, whatever comes */
     memset(big, 'x', sizeof big);
     T_EQ(edit_distance(big, sizeof big, "x", 1), NEAREST_LEN_MAX - 1);
+}
+
+/* Runs of plain bytes are copied eight at a time: each byte is written as it is alone, wherever it
+ * stands. */
+T_TEST(json_write_every_byte_everywhere)
+{
+    for (int c = 0; c < 0x80; c++)
+        for (size_t at = 0; at < 17; at++) {
+            char text[17], want[64];
+            struct buf one, all;
+            buf_init(&one, 100);
+            buf_init(&all, 100);
+            memset(text, 'x', sizeof text);
+            text[at] = (char)c;
+            json_bytes(&one, NULL, text + at, 1);
+            json_bytes(&all, NULL, text, sizeof text);
+            snprintf(want, sizeof want, "\"%.*s%.*s%.*s\"", (int)at, "xxxxxxxxxxxxxxxxx",
+                     (int)one.len - 2, one.p + 1, (int)(sizeof text - at - 1), "xxxxxxxxxxxxxxxxx");
+            T_EQ(all.len, strlen(want), "byte %d at %zu", c, at);
+            T_OK(memcmp(all.p, want, all.len) == 0, "byte %d at %zu", c, at);
+            buf_done(&one);
+            buf_done(&all);
+        }
 }
