@@ -437,14 +437,14 @@ def proxied_in(t):
     t.check(b"203.0.113.9" in text, f"in front of TLS: {text[:300]}")
     gate.stop()
     stranger = g.Gateway(t, one(up, more="trust: [192.0.2.0/24]\n"), "--listen-proxy-protocol=true")
-    c = g.Client(stranger.http)
     try:
+        c = g.Client(stranger.http)
         c.ask(v2("203.0.113.7", 4711) + request)
         t.check(c.ended(), "a peer that is not trusted")
+        c.close()
     except (OSError, f.Gone):
         t.check(True, "a reset")
     t.equal(metric(stranger, "firn_proxy_unproxied_total"), 1.0, "is counted")
-    c.close()
     stranger.stop()
     code, said = checked(t, one(up, more="listen: { proxy_protocol: true }\n"))
     t.check(code != 0 and "listen.proxy_protocol: needs trust" in said, f"{said}")
