@@ -155,6 +155,8 @@ void access_log(struct call *c)
     json_count(b, "tries", c->tries);
     if (c->parts)
         json_count(b, "parts", c->parts);
+    if (c->cache_result)
+        json_text(b, "cache", c->cache_result);
     json_count(b, "status", c->status);
     json_count(b, "bytes_in", c->bytes_in);
     json_count(b, "bytes_out", c->bytes_out);

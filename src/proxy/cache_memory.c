@@ -1,11 +1,12 @@
 /*
  * A hash table of chains and a ring in the order of use. An entry is one allocation with its key
- * and its value behind it. The table has a bucket for each KiB that may be used, so chains stay
- * short without ever growing it.
+ * behind it, and a reference to its value. The table has a bucket for each KiB that may be used, so
+ * chains stay short without ever growing it.
  */
 #include "proxy/cache_memory.h"
 #include "platform/assert.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ struct entry {
     struct entry *next;          /* in its bucket */
     struct entry *newer, *older; /* in the ring; of the ring's head: oldest, newest */
     uint64_t hash, until_ms;
-    size_t key_len, value_len;
+    struct cache_value *value;
+    size_t key_len;
 };
 
 struct cache_memory {
@@ -24,7 +26,29 @@ struct cache_memory {
     struct cache_memory_stats stats;
 };
 
-/* The key, then the value: they follow the entry in its allocation. */
+struct cache_value *cache_value_new(size_t len)
+{
+    struct cache_value *v = malloc(sizeof *v + len);
+    if (v) {
+        atomic_init(&v->refs, 1);
+        v->len = len;
+    }
+    return v;
+}
+
+struct cache_value *cache_value_ref(struct cache_value *v)
+{
+    atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+    return v;
+}
+
+void cache_value_unref(struct cache_value *v)
+{
+    if (v && atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) == 1)
+        free(v);
+}
+
+/* The key follows the entry in its allocation. */
 static char *bytes_of(const struct entry *e)
 {
     return (char *)(e + 1);
@@ -60,7 +84,7 @@ int cache_memory_new(size_t bytes_max, size_t entry_max, struct siphash_key key,
 
 static size_t size_of(const struct entry *e)
 {
-    return sizeof *e + e->key_len + e->value_len;
+    return sizeof *e + e->key_len + sizeof *e->value + e->value->len;
 }
 
 static void unlink_ring(struct entry *e)
@@ -93,6 +117,7 @@ static void drop_at(struct cache_memory *c, struct entry **p)
     unlink_ring(e);
     c->stats.bytes -= size_of(e);
     c->stats.entries--;
+    cache_value_unref(e->value);
     free(e);
 }
 
@@ -105,48 +130,45 @@ static void drop_oldest(struct cache_memory *c)
     drop_at(c, p);
 }
 
-bool cache_memory_get(struct cache_memory *c, struct slice key, uint64_t now_ms,
-                      struct slice *value)
+struct cache_value *cache_memory_get(struct cache_memory *c, struct slice key, uint64_t now_ms)
 {
     struct entry **p = find(c, key, siphash(c->key, key.p, key.len));
     if (*p && (*p)->until_ms <= now_ms) {
         drop_at(c, p);
         c->stats.expired++;
         c->stats.misses++;
-        return false;
+        return NULL;
     }
     if (!*p) {
         c->stats.misses++;
-        return false;
+        return NULL;
     }
     unlink_ring(*p);
     make_newest(c, *p);
     c->stats.hits++;
-    *value = (struct slice){ bytes_of(*p) + (*p)->key_len, (*p)->value_len };
-    return true;
+    return (*p)->value;
 }
 
-bool cache_memory_put(struct cache_memory *c, struct slice key, struct slice value, uint64_t ttl_ms,
-                      uint64_t now_ms)
+bool cache_memory_put(struct cache_memory *c, struct slice key, struct cache_value *value,
+                      uint64_t ttl_ms, uint64_t now_ms)
 {
     size_t size;
     const uint64_t hash = siphash(c->key, key.p, key.len);
-    if (__builtin_add_overflow(key.len, value.len, &size) ||
-        __builtin_add_overflow(size, sizeof(struct entry), &size) || size > c->entry_max ||
-        size > c->bytes_max)
+    if (__builtin_add_overflow(key.len, value->len, &size) ||
+        __builtin_add_overflow(size, sizeof(struct entry) + sizeof *value, &size) ||
+        size > c->entry_max || size > c->bytes_max)
         return false;
-    struct entry *e = malloc(size), **p = find(c, key, hash);
+    struct entry *e = malloc(sizeof *e + key.len), **p = find(c, key, hash);
     if (*p)
         drop_at(c, p); /* also without memory: what is there now is old */
     if (!e)
         return false;
-    *e = (struct entry){
-        .hash = hash, .until_ms = now_ms + ttl_ms, .key_len = key.len, .value_len = value.len
-    };
+    *e = (struct entry){ .hash = hash,
+                         .until_ms = now_ms + ttl_ms,
+                         .value = cache_value_ref(value),
+                         .key_len = key.len };
     if (key.len)
         memcpy(bytes_of(e), key.p, key.len);
-    if (value.len)
-        memcpy(bytes_of(e) + key.len, value.p, value.len);
     while (c->stats.bytes + size > c->bytes_max) {
         drop_oldest(c);
         c->stats.evicted++;

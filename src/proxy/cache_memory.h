@@ -1,7 +1,8 @@
 /*
  * cache_memory.h - answers in memory by key, least recently used out first, never more bytes than
  * allowed; and who waits for an answer that is being fetched (coalescing: one fetch for many).
- * Time comes in. One thread.
+ * Time comes in. One thread at a time: the gateway's loops share a cache under a lock, and have a
+ * struct cache_flights each.
  */
 #ifndef FIRN_PROXY_CACHE_MEMORY_H
 #define FIRN_PROXY_CACHE_MEMORY_H
@@ -9,6 +10,17 @@
 #include "firn/error.h"
 #include "proxy/siphash.h"
 #include "wire/buf.h"
+
+/* A value that the cache and those who send it share; it does not change. Any thread. */
+struct cache_value {
+    _Atomic uint32_t refs;
+    size_t len;
+    char p[];
+};
+
+struct cache_value *cache_value_new(size_t len); /* with one reference; NULL: no memory */
+struct cache_value *cache_value_ref(struct cache_value *v);
+void cache_value_unref(struct cache_value *v); /* NULL is fine */
 
 struct cache_memory;
 
@@ -22,13 +34,13 @@ FIRN_MUSTUSE int cache_memory_new(size_t bytes_max, size_t entry_max, struct sip
                                   struct cache_memory **out);
 void cache_memory_free(struct cache_memory *c); /* NULL is fine */
 
-/* The value; borrowed until the next call that changes the cache. False: none that is fresh. */
-bool cache_memory_get(struct cache_memory *c, struct slice key, uint64_t now_ms,
-                      struct slice *value);
+/* The value; borrowed until the next call that changes the cache. NULL: none that is fresh. */
+struct cache_value *cache_memory_get(struct cache_memory *c, struct slice key, uint64_t now_ms);
 
-/* Keeps copies for ttl_ms, in the place of what the key had. False: too large, or no memory. */
-bool cache_memory_put(struct cache_memory *c, struct slice key, struct slice value, uint64_t ttl_ms,
-                      uint64_t now_ms);
+/* Keeps the value (a reference of its own) and a copy of the key for ttl_ms, in the place of what
+ * the key had. False: too large, or no memory. */
+bool cache_memory_put(struct cache_memory *c, struct slice key, struct cache_value *value,
+                      uint64_t ttl_ms, uint64_t now_ms);
 
 /* False: the key was not there. */
 bool cache_memory_drop(struct cache_memory *c, struct slice key);

@@ -62,9 +62,9 @@ static bool next_item(struct slice *rest, struct slice *item)
 }
 
 struct directives {
-    bool no_store, no_cache, private;
-    bool has_max_age, has_s_maxage, broken;
-    uint64_t max_age, s_maxage;
+    bool no_store, no_cache, private, only_if_cached;
+    bool has_max_age, has_s_maxage, has_min_fresh, broken;
+    uint64_t max_age, s_maxage, min_fresh;
 };
 
 /* Beyond 2^31 an age means "very long" (RFC 9111, 1.2.2). */
@@ -96,6 +96,9 @@ static struct directives directives_of(struct slice value)
         /* with field names it is about those only; taken as if it were about all */
         d.no_cache |= http_word_is(name, "no-cache");
         d.private |= http_word_is(name, "private");
+        d.only_if_cached |= http_word_is(name, "only-if-cached");
+        if (http_word_is(name, "min-fresh"))
+            seconds(arg, &d.has_min_fresh, &d.min_fresh, &d.broken);
         if (http_word_is(name, "max-age"))
             seconds(arg, &d.has_max_age, &d.max_age, &d.broken);
         if (http_word_is(name, "s-maxage"))
@@ -185,6 +188,20 @@ enum cache_outcome cache_may_look(const struct cache_route *route, const struct 
     return anew ? CACHE_MISS : CACHE_HIT;
 }
 
+bool cache_may_use(const struct cache_route *route, const struct cache_request *q, uint64_t age_s,
+                   uint64_t left_s)
+{
+    struct directives d = directives_of(q->cache_control);
+    if (route->ignore_cache_control)
+        return true;
+    return (!d.has_max_age || age_s <= d.max_age) && (!d.has_min_fresh || left_s >= d.min_fresh);
+}
+
+bool cache_only(const struct cache_request *q)
+{
+    return directives_of(q->cache_control).only_if_cached;
+}
+
 /* Those whose answers say nothing about one request alone (RFC 9110, 15.1), but 206. */
 static bool status_may(unsigned status)
 {
@@ -200,7 +217,8 @@ static bool vary_in_key(const struct cache_route *route, struct slice vary)
 {
     struct slice item;
     while (next_item(&vary, &item)) {
-        bool in = item.len == 0; /* "a,,b" */
+        bool in = item.len == 0 || /* "a,,b" */
+                  (route->plain && http_word_is(item, "accept-encoding"));
         for (size_t i = 0; i < route->vary_n; i++)
             in |= http_word_is(item, route->vary[i]);
         if (!in)

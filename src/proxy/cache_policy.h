@@ -25,6 +25,8 @@ struct cache_route { /* as configured; texts borrowed */
     bool ignore_cache_control; /* ttl_s for all, whatever Cache-Control says but no-store and
                                   * private */
     bool public_with_auth;     /* requests with Authorization get, and give, shared answers */
+    bool plain;                /* requests go on without Accept-Encoding, so a Vary on it says
+                                  * nothing */
     bool mints;                /* the route hands out IDs: never cached, and configuring `on` for
                                   * it is an error */
     const char *name;          /* first part of the key: "products" */
@@ -53,6 +55,13 @@ struct cache_answer {
  * up, and stored on a miss. CACHE_MISS: fetched anew and stored (the client sent no-cache or
  * max-age=0). */
 enum cache_outcome cache_may_look(const struct cache_route *route, const struct cache_request *q);
+
+/* Whether the client takes an answer that is so old and stays fresh for so long: its max-age and
+ * min-fresh. */
+bool cache_may_use(const struct cache_route *route, const struct cache_request *q, uint64_t age_s,
+                   uint64_t left_s);
+/* It wants what is stored, or 504 (only-if-cached). */
+bool cache_only(const struct cache_request *q);
 
 /* For how many seconds the answer may be stored; 0: not at all, and *why (may be NULL) is a word
  * for the log. `now_s` in Unix seconds. */

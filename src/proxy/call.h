@@ -133,6 +133,10 @@ struct call {
     struct alarm fault;      /* of the link `fault`: a delay, and what then is answered or 0 */
     unsigned fault_status;
 
+    struct cache_call *cache; /* of the link `cache`, and what became of the request */
+    enum cache_outcome cached;
+    const char *cache_result; /* for the log; NULL: the route has no cache */
+
     struct json_filter *json;       /* of the link `json` */
     struct call_filter *filters;    /* of the answer, in the order in which they see it */
     struct collected *collected;    /* the request's body, where a link wanted the whole of it */

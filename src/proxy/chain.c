@@ -2,6 +2,7 @@
  * The chain: which links a request passes, in order. Tested in tests/integration/gateway.py.
  */
 #include "proxy/bodies.h"
+#include "proxy/cache_link.h"
 #include "proxy/capture.h"
 #include "proxy/compose.h"
 #include "proxy/forward.h"
@@ -26,6 +27,8 @@ const struct link chain[] = {
     { "json", .request = json_request, .answer = json_answer, .done = json_done },
     { "split", .request = split_request, .metrics = split_metrics, .status = split_status },
     { "compose", .request = compose_request, .done = compose_done, .metrics = compose_metrics },
+    { "cache", .request = cache_request, .answer = cache_answer, .done = cache_done,
+      .metrics = cache_metrics, .status = cache_status },
     { "breaker", .request = breaker_request, .done = breaker_done },
     { "forward", .request = forward_request, .done = forward_done },
 };

@@ -12,6 +12,7 @@
 #include "id/rng_take.h"
 #include "platform/mono.h"
 #include "proxy/admin.h"
+#include "proxy/cache_link.h"
 #include "proxy/text_file.h"
 
 #include <inttypes.h>
@@ -419,6 +420,7 @@ static void stop(int sig)
     span_export_stop(app.spans);
     for (size_t i = 0; i < app.workers_n; i++)
         loop_free(workers[i].loop);
+    cache_close(&app);
     remove_sockets(&app.plan->config.listen.http);
     remove_sockets(&app.plan->config.listen.https);
     plan_unref(app.plan);
@@ -441,6 +443,8 @@ static int run(struct config *c)
         r = load_tls(c, &d);
     if (r)
         return fail("tls", r, &d);
+    if ((r = cache_open(&app, c)))
+        return fail("cache", r, &d);
     if ((r = make_places(c)))
         return fail("places for connections", r, &d);
     if ((r = make_limits()))

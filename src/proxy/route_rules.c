@@ -40,8 +40,11 @@ static int make_cache(const struct config_route *r, struct route_rules *out, con
         *why = "at most 8 headers may belong to a key";
         return FIRN_EFORMAT;
     }
-    for (size_t i = 0; i < r->cache_vary.n; i++)
+    c->plain = true;
+    for (size_t i = 0; i < r->cache_vary.n; i++) {
         out->vary[c->vary_n++] = r->cache_vary.v[i];
+        c->plain &= strcmp(r->cache_vary.v[i], "accept-encoding") != 0;
+    }
     if (r->cache_by_user)
         out->vary[c->vary_n++] = "x-user-id";
     c->vary = out->vary;
@@ -54,7 +57,9 @@ static int make_cache(const struct config_route *r, struct route_rules *out, con
     c->mints = leads_to_minting(r);
     out->cache_redis = r->cache == CONFIG_CACHE_REDIS;
     out->cache_by_user = r->cache_by_user;
-    if (r->cache_public && r->cache_by_user)
+    if (c->on && !r->service && r->split.n == 0)
+        *why = "answers of services can be cached, not composed ones";
+    else if (r->cache_public && r->cache_by_user)
         *why = "cache_public shares answers between users, cache_by_user does not: keep one";
     else
         *why = cache_route_wrong(c);

@@ -4,6 +4,7 @@
  */
 #include "proxy/worker.h"
 #include "daemon/span_sample.h"
+#include "proxy/cache_link.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,7 @@ void worker_done(struct service_ctx *w)
     health_stop(w);
     edge_free(w->edge);
     redis_close(w->redis); /* no call waits for it any more */
+    cache_free(w->cache);
     view_unref(w, w->view);
     firn_assert(!w->pools, "a pool is left");
     alarm_clear(&w->log_alarm);

@@ -40,6 +40,7 @@ struct service_ctx {
     struct alarm log_alarm;
     uint64_t unsampled;    /* requests before the next one that begins a trace */
     struct health *health; /* checks; on the first loop */
+    struct cache *cache;   /* proxy/cache_link.h; made for the first request that wants it */
     struct redis *redis;   /* NULL: none is configured */
     char redis_why[160];   /* why it is away, or ""; under app->plan_lock */
 
@@ -51,6 +52,9 @@ struct service_ctx {
     struct latency latency, first_byte;
     struct stats *stats;        /* of routes and services */
     uint64_t gzip_in, gzip_out; /* bytes */
+    struct cache_counts {
+        uint64_t coalesced, unshared;
+    } cached;
     struct redis_stats redis_stats;
     struct jwt_stats jwt_stats;
     bool redis_up;
@@ -59,7 +63,11 @@ struct service_ctx {
 struct app { /* the process */
     struct service_ctx *workers;
     size_t workers_n;
-    struct plan *plan;         /* in force; only main() changes it */
+    struct plan *plan; /* in force; only main() changes it */
+    struct {
+        pthread_mutex_t lock;
+        struct cache_memory *memory; /* NULL: cache.memory_mb is 0 */
+    } cache;
     pthread_mutex_t plan_lock; /* to take a reference from another thread */
     struct places places;
     struct tls_context *tls;

@@ -169,7 +169,7 @@ class Gateway:
 
     count = 0
 
-    def __init__(self, test, config, *args, serve=True, access=None, before=()):
+    def __init__(self, test, config, *args, serve=True, access=None, before=(), env=None):
         Gateway.count += 1
         self.test = test
         self.config_path = os.path.join(test.dir, f"gateway-{Gateway.count}.yaml")
@@ -179,7 +179,8 @@ class Gateway:
         cmd = [*before, os.path.join(test.bin, "firn-proxy"), "-c", self.config_path, "--listen-http=127.0.0.1:0",
                "--listen-admin=127.0.0.1:0", *args]
         with open(self.log_path, "wb") as log, open(self.access_path, "wb") as lines:
-            self.process = subprocess.Popen(cmd, stderr=log, stdout=access or lines, stdin=subprocess.DEVNULL, cwd=test.dir)
+            self.process = subprocess.Popen(cmd, stderr=log, stdout=access or lines, stdin=subprocess.DEVNULL, cwd=test.dir,
+                                            env={**os.environ, **(env or {})})
         self.pid = self.process.pid
         test.running.append(self)
         if serve:

@@ -16,27 +16,56 @@ static struct cache_memory *cache(size_t bytes, size_t entry)
     return c;
 }
 
+static bool put(struct cache_memory *c, struct slice key, struct slice text, uint64_t ttl,
+                uint64_t now)
+{
+    struct cache_value *v = cache_value_new(text.len);
+    memcpy(v->p, text.p, text.len);
+    bool ok = cache_memory_put(c, key, v, ttl, now);
+    cache_value_unref(v);
+    return ok;
+}
+
+static bool get(struct cache_memory *c, struct slice key, uint64_t now, struct slice *out)
+{
+    struct cache_value *v = cache_memory_get(c, key, now);
+    if (v)
+        *out = (struct slice){ v->p, v->len };
+    return v != NULL;
+}
+
+/* Who sends a value keeps it, whatever the cache does. */
+T_TEST(values_are_shared)
+{
+    struct cache_memory *c = cache(1 << 20, 1 << 16);
+    T_OK(put(c, of("a"), of("abc"), 10, 0));
+    struct cache_value *v = cache_value_ref(cache_memory_get(c, of("a"), 0));
+    T_OK(put(c, of("a"), of("other"), 10, 0));
+    cache_memory_free(c);
+    T_OK(v->len == 3 && memcmp(v->p, "abc", 3) == 0);
+    cache_value_unref(v);
+    cache_value_unref(NULL);
+}
+
 T_TEST(kept_until_its_time)
 {
     struct slice v;
     struct cache_memory *c = cache(1 << 20, 1 << 16);
-    T_OK(!cache_memory_get(c, of("cache:products:123"), 0, &v));
-    T_OK(cache_memory_put(c, of("cache:products:123"), of("abc"), 300000, 1000));
-    T_OK(cache_memory_get(c, of("cache:products:123"), 300999, &v) && slice_is(v, "abc"));
-    T_OK(!cache_memory_get(c, of("cache:products:12"), 1000, &v));
-    T_OK(!cache_memory_get(c, of("cache:products:123"), 301000, &v));
+    T_OK(!get(c, of("cache:products:123"), 0, &v));
+    T_OK(put(c, of("cache:products:123"), of("abc"), 300000, 1000));
+    T_OK(get(c, of("cache:products:123"), 300999, &v) && slice_is(v, "abc"));
+    T_OK(!get(c, of("cache:products:12"), 1000, &v));
+    T_OK(!get(c, of("cache:products:123"), 301000, &v));
     struct cache_memory_stats s;
     cache_memory_stats(c, &s);
     T_EQ(s.hits, 1);
     T_EQ(s.misses, 3);
     T_EQ(s.expired, 1);
     T_EQ(s.bytes + s.entries, 0);
-    T_OK(cache_memory_put(c, of("a"), of("1"), 10, 0) &&
-         cache_memory_put(c, of("a"), of("2"), 10, 0));
-    T_OK(cache_memory_get(c, of("a"), 0, &v) && slice_is(v, "2"));
+    T_OK(put(c, of("a"), of("1"), 10, 0) && put(c, of("a"), of("2"), 10, 0));
+    T_OK(get(c, of("a"), 0, &v) && slice_is(v, "2"));
     T_OK(cache_memory_drop(c, of("a")) && !cache_memory_drop(c, of("a")));
-    T_OK(cache_memory_put(c, of(""), of(""), 10, 0) && cache_memory_get(c, of(""), 0, &v) &&
-         v.len == 0);
+    T_OK(put(c, of(""), of(""), 10, 0) && get(c, of(""), 0, &v) && v.len == 0);
     cache_memory_free(c);
 }
 
@@ -47,14 +76,14 @@ T_TEST(the_least_recently_used_goes)
     struct cache_memory *c = cache(4096, 4096);
     const struct slice large = { kib, sizeof kib };
     for (int i = 0; i < 4; i++)
-        T_OK(cache_memory_put(c, of((const char *[]){ "a", "b", "c", "d" }[i]), large, 10, 0));
-    T_OK(cache_memory_get(c, of("a"), 0, &v));
-    T_OK(cache_memory_put(c, of("e"), large, 10, 0));
-    T_OK(!cache_memory_get(c, of("b"), 0, &v));
-    T_OK(cache_memory_get(c, of("a"), 0, &v) && cache_memory_get(c, of("c"), 0, &v));
+        T_OK(put(c, of((const char *[]){ "a", "b", "c", "d" }[i]), large, 10, 0));
+    T_OK(get(c, of("a"), 0, &v));
+    T_OK(put(c, of("e"), large, 10, 0));
+    T_OK(!get(c, of("b"), 0, &v));
+    T_OK(get(c, of("a"), 0, &v) && get(c, of("c"), 0, &v));
     cache_memory_free(c);
     c = cache(4096, 500);
-    T_OK(!cache_memory_put(c, of("a"), large, 10, 0));
+    T_OK(!put(c, of("a"), large, 10, 0));
     cache_memory_free(c);
 }
 
@@ -78,16 +107,16 @@ T_TEST(laws)
                 len[k] = t_random_below(300);
                 t_random_bytes(value[k], len[k]);
                 until[k] = now + t_random_below(200);
-                bool put = cache_memory_put(c, of(key), (struct slice){ value[k], len[k] },
-                                            until[k] - now, now);
-                if (!put && cache_memory_drop(c, of(key)))
+                bool kept = put(c, of(key), (struct slice){ value[k], len[k] }, until[k] - now,
+                                now);
+                if (!kept && cache_memory_drop(c, of(key)))
                     until[k] = 0;
-                if (!put)
+                if (!kept)
                     until[k] = 0;
             } else if (t_random_below(10) == 0) {
                 (void)cache_memory_drop(c, of(key));
                 until[k] = 0;
-            } else if (cache_memory_get(c, of(key), now, &v)) {
+            } else if (get(c, of(key), now, &v)) {
                 T_OK(now < until[k] && v.len == len[k] && memcmp(v.p, value[k], v.len) == 0);
             }
             cache_memory_stats(c, &s);

@@ -253,3 +253,39 @@ T_TEST(different_requests_different_keys)
         T_EQ(strcmp(key(&r, &q[0]), key(&r, &q[1])) == 0, same);
     }
 }
+
+T_TEST(what_the_client_takes)
+{
+    static const struct {
+        struct slice control;
+        uint64_t age, left;
+        bool use;
+    } row[] = {
+        { S("max-age=10"), 10, 5, true },     { S("max-age=10"), 11, 5, false },
+        { S("min-fresh=10"), 0, 10, true },   { S("min-fresh=10"), 0, 9, false },
+        { S("only-if-cached"), 99, 1, true }, { { NULL, 0 }, 99, 1, true },
+    };
+    for (size_t i = 0; i < T_LEN(row); i++) {
+        struct cache_request q = get;
+        q.cache_control = row[i].control;
+        T_EQ(cache_may_use(&products, &q, row[i].age, row[i].left), row[i].use, "row %zu", i);
+        T_EQ(cache_only(&q), i == 4);
+    }
+    struct cache_route deaf = products;
+    deaf.ignore_cache_control = true;
+    struct cache_request q = get;
+    q.cache_control = (struct slice){ "max-age=1", 9 };
+    T_OK(cache_may_use(&deaf, &q, 99, 1));
+}
+
+/* Where Accept-Encoding is not passed on, a Vary on it is no obstacle. */
+T_TEST(plain_answers)
+{
+    struct cache_route r = products;
+    struct cache_answer a = { .status = 200, .vary = S("Accept-Encoding") };
+    T_EQ(ttl(&r, &get, &a), 0);
+    r.plain = true;
+    T_EQ(ttl(&r, &get, &a), 300);
+    a.vary = (struct slice)S("accept-encoding, Cookie");
+    T_EQ(ttl(&r, &get, &a), 0);
+}
