@@ -41,9 +41,16 @@ void batch_forget(struct seq_table *t, const char *name, size_t len)
     e->op.base_len = 0; /* its writes whose outcome is open stay known */
 }
 
+/* A record was read. Numbers in hand stay there only if it is the very one that they came from: a
+ * write of unknown outcome that was not done must not cost them, one that was done took them. */
+static void keep_left(struct seq_entry *e)
+{
+    if (!nonce_eq(&e->left_of, &e->op.base.req))
+        e->left.count = 0;
+}
+
 /* Numbers in hand go back into the record, if nothing was taken from it since, or are given up: a
- * later request must not get a lower number. The write names the record, so it also proves that.
- * They stay in hand until a write may have been done: one that was not done must not cost them. */
+ * later request must not get a lower number. The write names the record, so it also proves that. */
 static void put_left_back(struct seq_entry *e)
 {
     struct seq_range *l = &e->left;
@@ -73,12 +80,10 @@ static void hand_out(struct seq_entry *e, struct ticket_job *job, struct seq_ran
         e->left.count = 0;
         return;
     }
+    struct seq_range rest = { got.first + job->want * got.step, got.step, got.count - job->want };
     job->range.count = job->want;
-    e->left = got;
-    e->left.first += job->want * got.step;
-    e->left.count -= job->want;
-    firn_assert(job->range.count + e->left.count == got.count &&
-                range_end(&job->range) == e->left.first && range_end(&e->left) == range_end(&got));
+    seq_table_keep(e, rest);
+    firn_assert(range_end(&job->range) == rest.first && range_end(&rest) == range_end(&got));
 }
 
 /* An error for all of the job that is not settled. */
@@ -147,6 +152,7 @@ static bool take_record(struct seq_entry *e, struct ticket_job *job, int result,
         return false;
     }
     firn_assert(verdict != SEQ_READ_IT && e->op.base_len > 0);
+    keep_left(e);
     /* A later request must not get a lower number than one that was already given. */
     if (verdict == SEQ_LATE && got.count > job->waited && !FIRN_MUTANT(tk_late_to_any))
         got.count = job->waited;
@@ -155,7 +161,7 @@ static bool take_record(struct seq_entry *e, struct ticket_job *job, int result,
     if (wants_plain(job) && got.count >= job->least)
         hand_out(e, job, got);
     else
-        e->left = got; /* too few for this job, or none waits: for another */
+        seq_table_keep(e, got); /* too few for this job, or none waits: for another */
     return true;
 }
 
@@ -430,7 +436,7 @@ bool batch_answered(struct batch *b, int result, struct firn_diag *d)
     struct ticket_job *job = b->writer_[b->answered_];
     struct seq_entry *e = b->entry_[b->answered_++];
     struct seq_range got;
-    if (result != FIRN_EIO && !FIRN_MUTANT(tk_left_after_write)) /* nothing was written */
+    if (result == 0 && !FIRN_MUTANT(tk_left_after_write))
         e->left.count = 0;
     if (seq_op_done(&e->op, result, &got) == SEQ_GRANTED) {
         if (got.count > 0)

@@ -34,7 +34,7 @@
     X(tk_mine_forgotten, "forgets a write whose outcome is unknown")                 \
     X(tk_rest_dropped, "drops the rest of a grant")                                  \
     X(tk_left_dropped, "drops numbers that no request waited for")                   \
-    X(tk_left_after_write, "keeps them after a write that may have taken them")      \
+    X(tk_left_after_write, "keeps them after a write that took them")                \
     X(tk_late_to_any, "gives numbers of a late write to later requests")             \
     X(tk_period_back, "a dated sequence goes back with the clock")                   \
     X(tk_key_not_read, "takes numbers for a key that has some")                      \

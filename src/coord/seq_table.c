@@ -135,7 +135,13 @@ void seq_table_return(struct seq_entry *e, struct seq_range rest)
     if (joined)
         rest.count += e->left.count;          /* the other half of the same grant */
     if (joined || e->left.count < rest.count) /* one piece is kept; a smaller one is a hole */
-        e->left = rest;
+        seq_table_keep(e, rest);
+}
+
+void seq_table_keep(struct seq_entry *e, struct seq_range left)
+{
+    e->left = left;
+    e->left_of = e->op.base.req;
 }
 
 enum seq_hand seq_table_take(struct seq_table *t, const char *name, size_t len, uint64_t want,

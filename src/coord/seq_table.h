@@ -33,7 +33,8 @@ struct seq_entry {
     uint32_t reset, digits, period; /* of a dated one; period 0: none was entered */
     uint32_t settled;      /* in this period the keys of earlier ones have got their registers */
     uint64_t used, pinned; /* when, in calls and in turns */
-    struct seq_range left; /* numbers granted that no request waits for */
+    struct seq_range left; /* numbers granted that no request waits for, */
+    struct nonce left_of;  /* as op.base was when it had this `req` */
     struct seq_op op;      /* the record as last known, and the open writes */
 };
 
@@ -68,6 +69,9 @@ void seq_table_end_turn(struct seq_table *t);
 /* Numbers of a grant that no request took: the next commit of that sequence takes them first,
  * unless another process has taken higher ones by then. */
 void seq_table_return(struct seq_entry *e, struct seq_range rest);
+
+/* The numbers in hand are these, of the record as last known. */
+void seq_table_keep(struct seq_entry *e, struct seq_range left);
 
 enum seq_hand {
     SEQ_HAND_TAKEN,   /* *out holds numbers */

@@ -292,6 +292,28 @@ static void ask(struct keyed *k, uint64_t want)
     *k = (struct keyed){ .ask = { .key = fresh(), .args = 1, .want = want } };
 }
 
+T_TEST(batch_keeps_what_is_left_over_an_unknown_outcome)
+{
+    for (int landed = 0; landed < 2; landed++) {
+        begin();
+        create("a", (struct seq_spec){ 0 });
+        struct ticket_job plain = job_of("a", 10), job = job_of("a", 0);
+        T_EQ(commit(&plain, 1), 0);
+        seq_table_return(batch_entry(&table, "a", 1), (struct seq_range){ 8, 1, 3 });
+        struct keyed k, *list[1] = { &k };
+        job.keyed = list;
+        job.keyed_n = 1;
+        ask(&k, 3);
+        world.fail = FIRN_EUNKNOWN;
+        world.fail_applies = landed;
+        T_EQ(commit(&job, 1), 0);
+        T_EQ(k.idem.first, 8, "landed %d", landed);
+        T_EQ(k.idem.count, 3, "landed %d", landed);
+        T_EQ(commit(&plain, 1), 0);
+        T_EQ(plain.range.first, 11, "landed %d", landed);
+    }
+}
+
 T_TEST(batch_of_keys)
 {
     for (int many = 0; many < 2; many++) {
