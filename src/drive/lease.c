@@ -322,6 +322,7 @@ static int open_store(struct lease *l, struct firn_diag *d)
     uint64_t highest = 0;
     int r = read_meta(l, &l->meta, d), gone = r == FIRN_ENOENT;
     l->sound_ = false;
+    l->found_ = r == 0;
     if (r == 0)
         r = check_layout(l, d);
     if (r == 0 || gone)

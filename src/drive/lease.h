@@ -46,6 +46,7 @@ struct lease {
     bool changed_;    /* the store said that it is another one: fence it, whatever its identity */
     bool held_;       /* sequences are held, as far as known (hold.h) */
     bool sound_;      /* the clock alone is missing; the store is the one that it should be */
+    bool found_;      /* the store had records when it was looked at last */
     uint32_t locked_; /* slot whose lock byte is held, or UINT32_MAX */
     uint64_t noted_;  /* what was stamped before this process, at most; 0: not known */
     uint64_t highest_until_;

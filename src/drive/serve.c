@@ -103,11 +103,12 @@ struct job *serve_turn(struct serve *s, struct job *jobs)
 
 int serve_may_create(struct serve *s, struct firn_diag *d)
 {
+    const struct lease *l = s->lease;
     struct meta_record m;
-    if (!s->lease->born_ || FIRN_MUTANT(tk_created_anywhere))
-        return 0;
+    if ((!l->born_ && !l->found_) || FIRN_MUTANT(tk_created_anywhere))
+        return 0; /* a new file: its records are made as soon as there is a clock */
     int r = setup_read_meta(s->tickets->store, &m, NULL, d);
-    if (r == 0 && nonce_eq(&m.cluster, &s->lease->node.params.cluster))
+    if (r == 0 && nonce_eq(&m.cluster, l->born_ ? &l->node.params.cluster : &l->meta.cluster))
         return 0;
     if (r != 0 && r != FIRN_ENOENT)
         return r;
