@@ -129,6 +129,7 @@ struct call {
     struct call_try *attempt;
 
     struct compose *compose; /* the link `compose`: NULL, or its state */
+    struct query *query;     /* the same of `graphql` */
     unsigned parts;          /* calls that were made for this one */
     struct alarm fault;      /* of the link `fault`: a delay, and what then is answered or 0 */
     unsigned fault_status;

@@ -7,6 +7,7 @@
 #include "proxy/compose.h"
 #include "proxy/forward.h"
 #include "proxy/links.h"
+#include "proxy/query.h"
 #include "proxy/tracing.h"
 
 const struct link chain[] = {
@@ -27,6 +28,7 @@ const struct link chain[] = {
     { "json", .request = json_request, .answer = json_answer, .done = json_done },
     { "split", .request = split_request, .metrics = split_metrics, .status = split_status },
     { "compose", .request = compose_request, .done = compose_done, .metrics = compose_metrics },
+    { "graphql", .request = query_request, .done = query_done, .metrics = query_metrics },
     { "cache", .request = cache_request, .answer = cache_answer, .done = cache_done,
       .metrics = cache_metrics, .status = cache_status },
     { "breaker", .request = breaker_request, .done = breaker_done },

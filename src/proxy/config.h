@@ -236,6 +236,8 @@ extern const struct setting_entries config_services_type, config_routes_type,
     config_compositions_type;
 /* What `compositions` and the routes that have one need from each other and from services. */
 int config_check_compositions(const struct config *c, struct firn_diag *diag);
+/* The same of `graphql`: its schema can be read, and is there where a route needs it. */
+int config_check_graphql(const struct config *c, struct firn_diag *diag);
 extern const struct setting_entries config_tokens_type, config_rates_type; /* config_guards.c */
 const struct config_token *config_token_named(const struct config *c, const char *name);
 const struct config_rate *config_rate_named(const struct config *c, const char *name);

@@ -93,6 +93,8 @@ static int check_route(const struct entry_reader *r, void *entry)
         return entry_blame(r, "split_by", "needs split");
     if (route->rewrite && (route->compose || route->graphql))
         return entry_blame(r, "rewrite", "it is for requests that go to a service");
+    if (route->cache != CONFIG_CACHE_OFF && (route->compose || route->graphql))
+        return entry_blame(r, "cache", "it is for requests that go to a service");
     return check_rules(r, entry);
 }
 
@@ -108,6 +110,7 @@ static const struct entry_key keys[] = {
     { "split", &config_split_type, AT(split) },
     { "split_by", &entry_text, AT(split_by), .check = config_check_split_by },
     { "compose", &entry_text, AT(compose) },
+    { "graphql", &entry_bool, AT(graphql) },
     { "rewrite", &entry_text, AT(rewrite), .check = config_check_path },
     { "hosts", &entry_texts, AT(hosts), .check = check_host },
     { "methods", &entry_texts, AT(methods), .check = check_method },

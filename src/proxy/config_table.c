@@ -94,6 +94,20 @@ static const struct setting settings[] = {
     { "compositions", SETTING_ENTRIES, SETTING_RELOAD, AT(compositions),
       .entries = &config_compositions_type,
       .help = "answers that are made of several services' answers, for routes with compose" },
+    { "graphql.schema", SETTING_FILE, SETTING_RELOAD, AT(graphql.schema),
+      .help = "SDL file with @get and @from: what routes with graphql: true answer from" },
+    { "graphql.depth", SETTING_UINT, SETTING_RELOAD, AT(graphql.depth), RANGE(1, 64),
+      .preset = "10", .help = "of fields in fields of a query" },
+    { "graphql.cost", SETTING_UINT, SETTING_RELOAD, AT(graphql.cost), RANGE(1, 1000000000),
+      .preset = "10000", .help = "of a query: 1 per field, 10 with @get, times lists around it" },
+    { "graphql.calls", SETTING_UINT, SETTING_RELOAD, AT(graphql.calls), RANGE(1, 1000),
+      .preset = "100", .help = "requests to services for one query" },
+    { "graphql.bytes", SETTING_UINT, SETTING_RELOAD, AT(graphql.bytes), RANGE(1024, 67108864),
+      .preset = "4194304", .help = "of the services' answers to one query" },
+    { "graphql.timeout_ms", SETTING_UINT, SETTING_RELOAD, AT(graphql.timeout_ms), RANGE(1, HOUR_MS),
+      .preset = "5000", .help = "for a query; what is not there by then is null, with an error" },
+    { "graphql.introspection", SETTING_BOOL, SETTING_RELOAD, AT(graphql.introspection),
+      .preset = "true", .help = "answer __schema and __type" },
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), RANGE(1, 1000000),
       .preset = "8192", .help = "connections of clients at once" },
     { "limits.connections_per_address", SETTING_UINT, 0, AT(limits.connections_per_address),
@@ -264,6 +278,7 @@ static int config_check(const void *config, struct firn_diag *diag)
     int r = check_tracing(c, diag);
     r = r ? r : config_check_compositions(c, diag);
     r = r ? r : config_guards_check(c, diag);
+    r = r ? r : config_check_graphql(c, diag);
     return r ? r : check_routes(c, diag);
 }
 

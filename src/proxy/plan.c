@@ -2,6 +2,7 @@
 #include "proxy/plan.h"
 #include "id/diag.h"
 #include "id/fnv.h"
+#include "proxy/config_graphql.h"
 #include "daemon/log.h"
 #include "proxy/names.h"
 #include "proxy/text_file.h"
@@ -168,6 +169,7 @@ static void plan_free(struct plan *p)
     for (size_t i = 0; p->compositions && i < p->config.compositions.n; i++)
         composition_free(&p->compositions[i]);
     free(p->compositions);
+    gql_schema_free(&p->schema);
     free(p->routes);
     free(p->route_backend);
     for (size_t i = 0; p->splits && i < p->config.routes.n; i++)
@@ -282,6 +284,8 @@ static int make(struct making *m, struct plan **out)
         e = read_token(c, &p->admin_token, diag);
     if (e == 0)
         e = guards_new(c, old ? old->guards : NULL, &p->guards, diag);
+    if (e == 0 && c->graphql.schema)
+        e = config_schema(c, &p->schema, diag);
     if (e) {
         plan_free(p);
         return e;

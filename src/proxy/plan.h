@@ -11,6 +11,7 @@
 #include "proxy/breaker.h"
 #include "proxy/composition.h"
 #include "proxy/config.h"
+#include "proxy/graphql/schema.h"
 #include "proxy/names.h"
 #include "proxy/guards.h"
 #include "proxy/network.h"
@@ -55,8 +56,9 @@ struct plan {
     struct plan *origin;      /* owns what config points to, after plan_renew(); or NULL */
     struct backend *backends; /* in the order of config.services */
     const struct config_route **routes;
-    size_t *route_backend; /* by the route's place in config.routes; PLAN_NONE: no service */
-    struct split **splits; /* the same: NULL, or of a route over several services */
+    size_t *route_backend;    /* by the route's place in config.routes; PLAN_NONE: no service */
+    struct split **splits;    /* the same: NULL, or of a route over several services */
+    struct gql_schema schema; /* empty without graphql.schema */
     struct composition *compositions; /* in the order of config.compositions */
     struct route_rules *rules;        /* the same */
     struct ip_network *trust;

@@ -145,6 +145,8 @@ static void write_route(struct app *a, struct buf *b, const struct config_route 
     json_text(b, "service", r->service);
     if (r->compose)
         json_text(b, "compose", r->compose);
+    if (r->graphql)
+        json_bool(b, "graphql", true);
     write_stats(a, b, STATS_ROUTE, r->name);
     json_end(b, '}');
 }

@@ -24,6 +24,8 @@ struct view {
 
 struct app;
 
+enum query_result { QUERY_OK, QUERY_PARTIAL, QUERY_REFUSED };
+
 struct service_ctx {
     struct app *app;
     struct loop *loop;
@@ -49,6 +51,7 @@ struct service_ctx {
     uint64_t calls;                 /* now */
     uint64_t log_lost;              /* lines of the access log */
     uint64_t composed, parts[2];    /* answers from parts; parts that worked and that failed */
+    uint64_t queries[3];            /* GraphQL, by enum query_result */
     struct latency latency, first_byte;
     struct stats *stats;        /* of routes and services */
     uint64_t gzip_in, gzip_out; /* bytes */

@@ -5,8 +5,6 @@ try to become something else, and clients that go away.
 """
 import json
 import os
-import socket
-import struct
 import sys
 import threading
 
@@ -215,18 +213,12 @@ def deadline(t):
     same(t, code, 200)
 
 
-def leave(client):
-    """A reset: the end of what a client sends is not its end."""
-    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.close()
-
-
 def leaving(t):
-    shop, gate = begin(t, timeout=3000)  # a reset that comes together with its request is noticed then
+    shop, gate = begin(t, timeout=60000)
     c = g.Client(gate.http)
     c.ask("GET /bff/users/stuck HTTP/1.1\r\nHost: h\r\n\r\n")
     t.check(shop.held.wait(f.LIMIT), "a part is on its way")
-    leave(c)
+    g.reset(c)
     t.check(shop.gone.wait(f.LIMIT), "the part is given up when the client goes away")
     f.wait_for("no request to be left", lambda: gate.status()["requests_in_hand"] == 0)
     # Many at once, of which some leave.
@@ -236,7 +228,7 @@ def leaving(t):
     for i, x in enumerate(clients):
         if i % 3:
             same(t, x.answer()[0], 200)
-        leave(x)
+        g.reset(x)
     f.wait_for("no request to be left", lambda: gate.status()["requests_in_hand"] == 0)
     same(t, gate.stop(), 0)
 

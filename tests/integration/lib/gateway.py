@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import threading
 
@@ -307,6 +308,12 @@ class Client(f.Stream):
         except f.Gone:
             return self.buf == b""
         return False
+
+
+def reset(client):
+    """The client goes away at once; that it sends no more would not be its end."""
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
 
 
 def get(address, path, fields="", method="GET"):

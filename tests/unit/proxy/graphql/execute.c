@@ -1,0 +1,194 @@
+/*
+ * Queries from their text to their answer, with services that are a table here: which requests are
+ * made, in which waves, and limits. tests/differential/graphql compares answers with npm graphql.
+ */
+#include "proxy/graphql/execute.h"
+#include "proxy/graphql/parse.h"
+#include "proxy/graphql/validate.h"
+#include "t.h"
+
+#include <stdio.h>
+
+static const char sdl[] =
+    "type Query { user(id: ID!): User @get(service: \"s\", path: \"/users/{id}\")\n"
+    "  users(limit: Int = 2): [User!]! @get(service: \"s\", path: \"/users?limit={limit}\")\n"
+    "  me: User @get(service: \"s\", path: \"/users/{header:X-User}\") }\n"
+    "type User { id: ID! name: String friend: User @get(service: \"s\", path: \"/users/{.friend}\")\n"
+    "  friends: [User] @get(service: \"s\", path: \"/users/{.id}/friends\") }\n";
+
+static const struct {
+    const char *target, *json;
+} pages[] = {
+    { "/users/1", "{\"id\":1,\"name\":\"A\",\"friend\":2}" },
+    { "/users/2", "{\"id\":2,\"name\":\"B\",\"friend\":1}" },
+    { "/users?limit=2", "[{\"id\":1,\"friend\":2},{\"id\":2,\"friend\":2}]" },
+    { "/users/1/friends", "[{\"id\":2},{\"id\":3}]" },
+    { "/users/2/friends", "[]" },
+    { "/users/3/friends", "[null,{\"id\":null}]" },
+};
+
+static char asked[4096], answer[65536];
+static struct gql_limits limits;
+
+static int service(void *user, struct slice name)
+{
+    (void)user;
+    (void)name;
+    return 0;
+}
+
+static bool header(void *user, struct slice name, struct buf *out)
+{
+    (void)user;
+    if (!slice_is(name, "X-User"))
+        return false;
+    buf_add_str(out, "2");
+    return true;
+}
+
+static void serve(struct gql_execution *e, struct gql_fetch *f)
+{
+    char target[256];
+    snprintf(target, sizeof target, "%.*s", (int)f->target.len, f->target.p);
+    strncat(strcat(asked, target), " ", 2);
+    for (size_t i = 0; i < T_LEN(pages); i++)
+        if (strcmp(pages[i].target, target) == 0) {
+            gql_execute_answer(e, f, (struct slice){ pages[i].json, strlen(pages[i].json) }, NULL);
+            return;
+        }
+    gql_execute_answer(e, f, (struct slice){ NULL, 0 }, "gone");
+}
+
+/* The answer; `asked` has the targets, waves separated by "| ". */
+static const char *run(const char *query, const char *variables)
+{
+    struct gql_schema s;
+    struct gql_errors errors;
+    struct gql_document d;
+    struct gql_plan plan;
+    struct arena memory = { .max = 8 << 20 };
+    struct buf out;
+    asked[0] = '\0';
+    T_EQ(gql_schema_read(sdl, sizeof sdl - 1, service, NULL, &s, &errors), 0);
+    errors = (struct gql_errors){ .a = &memory };
+    buf_init(&out, sizeof answer - 1);
+    struct gql_operation *op = NULL;
+    struct slice json = { variables, variables ? strlen(variables) : 0 };
+    if (gql_parse(query, strlen(query), &d, &errors) == 0 && gql_validate(&s, &d, &errors) == 0)
+        op = gql_choose(&d, (struct slice){ NULL, 0 }, &errors);
+    if (!op || gql_plan(&s, op, json, &limits, &plan, &errors) != 0) {
+        gql_write_errors(&errors, &out);
+    } else {
+        struct gql_execution e = { .s = &s, .limits = &limits, .a = &memory, .header = header };
+        T_EQ(gql_execute(&e, &plan), 0);
+        while (!gql_execute_over(&e)) {
+            struct gql_fetch *wave[64], *f;
+            size_t n = 0;
+            while (n < T_LEN(wave) && (f = gql_execute_next(&e)) != NULL)
+                wave[n++] = f;
+            T_OK(n > 0);
+            while (n > 0) /* in another order than they were asked for */
+                serve(&e, wave[--n]);
+            strcat(asked, "| ");
+        }
+        gql_execute_write(&e, NULL, &out);
+    }
+    snprintf(answer, sizeof answer, "%.*s", (int)out.len, out.p);
+    buf_done(&out);
+    arena_done(&memory);
+    gql_schema_free(&s);
+    return answer;
+}
+
+static void set_limits(void)
+{
+    limits = (struct gql_limits){ .depth = 10, .cost = 10000, .calls = 100, .introspection = true };
+}
+
+T_TEST(execute_asks_once_and_together)
+{
+    set_limits();
+    T_STR(run("{ a: user(id: 1) { name } b: user(id: \"1\") { id } me { name } }", NULL),
+          "{\"data\":{\"a\":{\"name\":\"A\"},\"b\":{\"id\":\"1\"},\"me\":{\"name\":\"B\"}}}");
+    T_STR(asked, "/users/2 /users/1 | ");
+    T_STR(run("{ users { friend { friend { friend { name } } } } }", NULL),
+          "{\"data\":{\"users\":[{\"friend\":{\"friend\":{\"friend\":{\"name\":\"B\"}}}},"
+          "{\"friend\":{\"friend\":{\"friend\":{\"name\":\"B\"}}}}]}}");
+    T_STR(asked, "/users?limit=2 | /users/2 | /users/1 | ");
+}
+
+T_TEST(execute_moves_null_up)
+{
+    set_limits();
+    T_STR(
+        run("{ user(id: 3) { id } user2: user(id: 1) { name } }", NULL),
+        "{\"errors\":[{\"message\":\"gone\",\"locations\":[{\"line\":1,\"column\":3}],\"path\":[\"user\"]}],"
+        "\"data\":{\"user\":null,\"user2\":{\"name\":\"A\"}}}");
+    T_STR(
+        run("{ user(id: 1) { friends { friends { id } } } }", NULL),
+        "{\"errors\":[{\"message\":\"a value that must not be null is null\",\"locations\":[{\"line\":1,"
+        "\"column\":37}],\"path\":[\"user\",\"friends\",1,\"friends\",1,\"id\"]}],"
+        "\"data\":{\"user\":{\"friends\":[{\"friends\":[]},{\"friends\":[null,null]}]}}}");
+    T_OK(strstr(run("{ users(limit: 9) { id } }", NULL), "\"path\":[\"users\"]}],\"data\":null}"),
+         "%s", answer);
+}
+
+T_TEST(execute_is_limited)
+{
+    set_limits();
+    limits.depth = 3;
+    T_OK(strstr(run("{ user(id: 1) { friend { id } } }", NULL), "\"data\""), "%s", answer);
+    T_OK(strstr(run("{ user(id: 1) { friend { friend { id } } } }", NULL), "nested deeper than 3"),
+         "%s", answer);
+    T_STR(asked, "");
+    set_limits();
+    limits.cost = 111; /* 10 + 1 * (10 + 10 * (1 + ... */
+    T_OK(strstr(run("{ user(id: 1) { friends { friend { id } } } }", NULL),
+                "the query costs 130, more than 111"),
+         "%s", answer);
+    T_OK(strstr(run("{ users(limit: 3) { friend { id } } }", NULL), "\"data\""), "%s", answer);
+    T_OK(strstr(run("query($n: Int) { users(limit: $n) { friend { id } } }", "{\"n\":50}"),
+                "the query costs 560"),
+         "%s", answer);
+    set_limits();
+    limits.calls = 2;
+    T_OK(strstr(run("{ a: user(id: 1) { id } b: user(id: 2) { id } c: user(id: 3) { id } }", NULL),
+                "more requests to services than are allowed"),
+         "%s", answer);
+    T_STR(asked, "/users/2 /users/1 | ");
+    set_limits();
+    limits.introspection = false;
+    T_OK(strstr(run("{ __schema { queryType { name } } }", NULL), "introspection is switched off"),
+         "%s", answer);
+    T_OK(strstr(run("{ __typename }", NULL), "\"Query\""), "%s", answer);
+}
+
+/* A fragment that has the next one twice: 2^n fields, of which few may be looked at. */
+T_TEST(execute_stops_bombs)
+{
+    char query[8192] = "{ user(id: 1) { ...F0 } }";
+    set_limits();
+    for (int i = 0; i < 30; i++) {
+        char f[160];
+        snprintf(f, sizeof f, " fragment F%d on User { a: friend { ...F%d } b: friend { ...F%d } }",
+                 i, i + 1, i + 1);
+        strcat(query, f);
+    }
+    strcat(query, " fragment F30 on User { id }");
+    T_OK(strstr(run(query, NULL), "more than 4000 fields"), "%s", answer);
+    T_STR(asked, "");
+    /* One behind the other: deeper than may be. */
+    strcpy(query, "{ user(id: 1) { ...F0 } }");
+    for (int i = 0; i < 140; i++) {
+        char f[80];
+        snprintf(f, sizeof f, " fragment F%d on User { ...F%d }", i, i + 1);
+        strcat(query, f);
+    }
+    strcat(query, " fragment F140 on User { id }");
+    T_OK(strstr(run(query, NULL), "nested deeper than 128"), "%s", answer);
+    strcpy(
+        query,
+        "{ __schema { ...S } } fragment S on __Schema { types { ...T } } fragment T on __Type { fields { type {"
+        " fields { type { fields { type { fields { type { fields { type { name } } } } } } } } } } }");
+    T_OK(strlen(run(query, NULL)) < sizeof answer);
+}
