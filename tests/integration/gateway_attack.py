@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """
-Crowds of clients and servers that are slow, servers that die at every byte in every framing, reloads and deaths under load: firn-proxy
-goes on serving others, loses no request that it can answer, and its memory stays bounded.
+Crowds of clients and servers that are slow, servers and Redis that die at every byte, reloads and deaths under load: firn-proxy serving others, loses no request that it can answer, and its memory stays bounded.
 
 FIRN_TEST_CROWD=10000 makes the crowds as large as the documentation says (ulimit -n 65536).
 """
@@ -19,9 +18,12 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, ".."))
+sys.path.insert(0, os.path.join(here, "lib"))
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
+from engines.redis import Server as Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 SEED = int(os.environ.get("FIRN_TEST_SEED", "") or time.time_ns() % 1_000_000_007)
 CROWD = int(os.environ.get("FIRN_TEST_CROWD", "") or 300)
@@ -268,6 +270,106 @@ routes: [{{ path: /plain, rewrite: /, service: plain }}, {{ path: /tls, rewrite:
     gate.stop()
 
 
+# --- Redis that breaks ---
+
+
+class Relay:
+    """In front of Redis. On each connection the answers to EVALSHA are spoiled at a byte: cut off, another byte, or silence."""
+
+    def __init__(self, port):
+        self.to, self.how, self.left, self.spoiled = port, None, 0, 0
+        self.sock = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.address = "127.0.0.1:%d" % self.sock.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def spoil(self, how, at):
+        """The byte `at` of the answers from now on, once."""
+        self.left, self.how = at, how
+
+    def accept(self):
+        while True:
+            try:
+                sock, _ = self.sock.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
+
+    def serve(self, sock):
+        begun = threading.Event()
+        try:
+            with socket.create_connection(("127.0.0.1", self.to)) as redis:
+                threading.Thread(target=self.back, args=(redis, sock, begun), daemon=True).start()
+                while True:
+                    data = sock.recv(65536)
+                    if not data:
+                        break
+                    if b"EVALSHA" in data:
+                        begun.set()
+                    redis.sendall(data)
+        except OSError:
+            pass
+
+    def back(self, redis, sock, begun):
+        try:
+            while True:
+                data = redis.recv(65536)
+                if not data:
+                    break
+                if begun.is_set() and self.how:
+                    at, how = self.left, self.how
+                    self.left -= len(data)
+                    if at < len(data):
+                        self.how = None
+                        self.spoiled += 1
+                        sock.sendall(data[:at])
+                        if how == "silence":
+                            continue
+                        if how == "cut":
+                            break
+                        data = b"!" + data[at + 1:]
+                sock.sendall(data)
+        except OSError:
+            pass
+        finally:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def redis_breaks(t):
+    """Answers of Redis that break at every byte: requests are counted here meanwhile, and none fails or waits."""
+    redis = Redis(t.state("redis"), appendonly="no", appendfsync="no")
+    redis.start()
+    relay, up = Relay(redis.port), g.Upstream(echo)
+    gate = g.Gateway(t, f"""loops: 1
+services: [{{ name: a, servers: ['{up.address}'] }}]
+redis: {{ address: '{relay.address}', timeout_ms: 100 }}
+rates: [{{ name: r, count: 1000000 }}]
+routes: [{{ path: /, service: a, rates: [r] }}]
+""")
+
+    def connected():
+        return gate.status()["redis"]["connected"] == 1
+    f.wait_for("Redis", connected)
+    own_answers(t, gate, "/warm", 3, "Redis")
+    for how in ("cut", "garbage", "silence"):
+        for at in range(2 if how == "silence" else 12):
+            seen = relay.spoiled
+            relay.spoil(how, at)
+
+            def spoiled(how=how, at=at, seen=seen):  # a late answer keeps Redis from being asked for a while
+                own_answers(t, gate, f"/{how}/{at}", 1, f"Redis, {how} at byte {at}")
+                return relay.spoiled > seen
+            f.wait_for("an answer to be spoiled", spoiled)
+            own_answers(t, gate, f"/{how}/{at}/after", 3, f"Redis, {how} at byte {at}")
+            f.wait_for("Redis again", connected)
+    t.equal(relay.spoiled, 26, "answers of Redis spoiled")
+    gate.stop()
+    relay.sock.close()
+    redis.stop()
+
+
 # --- changes under load ---
 
 
@@ -375,5 +477,5 @@ def killed(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_attack") as test:
-        for part in (slow_clients, slow_servers, dying, reload_storm, killed):
+        for part in (slow_clients, slow_servers, dying, redis_breaks, reload_storm, killed):
             test.section(part)
