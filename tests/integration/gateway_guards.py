@@ -193,6 +193,29 @@ def bad_tokens(t):
     gate.stop()
 
 
+def one_connection(t):
+    """Nothing of a request stays for the next one on its connection."""
+    up = g.Upstream(tell)
+    gate = g.Gateway(t, token_config(t, up), "--loops=1")
+    c = g.Client(gate.http)
+
+    def send(path, fields="", method="GET", body=b""):
+        c.send(f"{method} {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode() + body)
+        status, _, text = c.answer()
+        return status, values(json.loads(text), "x-user-id") if status == 200 else None
+    one, two = (bearer(key(t, "ES256").token(claims(sub=s))) for s in ("one", "two"))
+    for _ in range(3):
+        t.equal([send("/keys", one), send("/open"), send("/maybe"), send("/keys", two), send("/maybe"), send("/keys", one)],
+                [(200, ["one"]), (200, []), (200, []), (200, ["two"]), (200, []), (200, ["one"])], "users and nobody in turn")
+        t.equal([send("/keys", "Content-Length: 5\r\n", "POST", b"hello"), send("/keys", one)], [(401, None), (200, ["one"])], "a body that is refused is passed over")
+        t.equal([send("/keys", "Expect: 100-continue\r\nContent-Length: 0\r\n", "POST"), send("/open")], [(401, None), (200, [])], "refused before its body is asked for")
+    c.ask("".join(f"GET {p} HTTP/1.1\r\nHost: a\r\n{h}\r\n" for p, h in (("/keys", one), ("/open", ""), ("/keys", two), ("/keys", ""))))
+    t.equal([(s, values(json.loads(b), "x-user-id") if s == 200 else None) for s, _, b in (c.answer() for _ in range(4))],
+            [(200, ["one"]), (200, []), (200, ["two"]), (401, None)], "sent at once")
+    c.close()
+    gate.stop()
+
+
 def keys_change(t):
     up = g.Upstream(tell)
     path = write(t.state("changing.json"), jwks(key(t, "ES256")))
@@ -530,7 +553,48 @@ def redis_gone(t):
     redis.stop()
 
 
+def storm(t):
+    """Redis that stops, dies and comes back, reloads and changed keys, all while requests come in: each gets its one answer."""
+    redis = started(t, "storm")
+    up = g.Upstream(tell)
+    path = write(t.state("storm.json"), jwks(key(t, "ES256")))
+    config = rate_config(up, ["name: ip, count: 100000", "name: u, by: user, count: 40", "name: closed, by: user, count: 100000, away: closed"],
+                         ["path: /, token: k, rates: [ip, u]", "path: /closed, token: k, rates: [closed]"], redis).replace("60000", "20")
+    config += f"tokens:\n  - {{ name: k, jwks: {path} }}\nlog: {{ access: false }}\n"
+    gate = connected(g.Gateway(t, config))
+    tokens = [bearer(key(t, "ES256").token(claims(sub=f"s{i}"))) for i in range(8)]
+    said, ended = [], threading.Event()
+
+    def run(i):
+        while not ended.is_set():
+            said.extend(crowd([gate], 40, tokens[i], "/closed" if i % 2 else "/"))
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(tokens))]
+    for x in threads:
+        x.start()
+    for n in range(6):
+        redis.tell(signal.SIGSTOP)
+        gate.signal(signal.SIGHUP)
+        f.wait_for("a reload", lambda want=n + 2: gate.status()["plan"] >= want)
+        redis.tell(signal.SIGCONT)
+        write(path, jwks(key(t, "ES256"), key(t, "EdDSA")) if n % 2 else jwks(key(t, "ES256")))
+        if n % 3 == 2:
+            redis.end(signal.SIGKILL)
+            redis.start()
+        gate.write(config + f"# {n}\n" if n % 2 else config.replace("timeout_ms: 20", f"timeout_ms: {21 + n}"))
+    ended.set()
+    for x in threads:
+        x.join(f.LIMIT)
+    got = statuses(said)
+    t.say(f"{len(said)} requests: {got}")
+    t.check(set(got) <= {200, 429, 503} and got.get(200, 0) > 0 and len(said) % 40 == 0, f"each has its answer: {got}")
+    connected(gate)
+    f.wait_for("a good end", lambda: ask(gate, "/closed", tokens[1])[0] == 200)
+    t.equal(gate.status()["requests_in_hand"], 0, "and nothing is left")
+    t.equal(gate.stop(), 0, "a clean end")
+    redis.stop()
+
+
 if __name__ == "__main__":
     with f.Test("gateway_guards") as test:
-        for case in (good_tokens, bad_tokens, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone):
+        for case in (good_tokens, bad_tokens, one_connection, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone, storm):
             test.section(case)
