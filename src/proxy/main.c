@@ -292,9 +292,10 @@ static void renew(const struct lookups *found)
     plan_unref(old);
 }
 
-/* Looks names of servers up again, every resolve_ms. */
+/* Looks names of servers up again, every resolve_ms and after a reload. */
 static void follow_names(uint64_t *next_ms)
 {
+    static uint64_t plan = 1; /* up to this one names were looked up */
     const uint64_t every = app.plan->config.resolve_ms;
     struct lookups *found = names_take();
     for (size_t i = 0; found && i < found->n; i++) {
@@ -308,8 +309,9 @@ static void follow_names(uint64_t *next_ms)
     if (found && plan_differs(app.plan, found))
         renew(found);
     free(found);
-    if (every == 0 || mono_ms() < *next_ms)
+    if (app.plan->number == plan && (every == 0 || mono_ms() < *next_ms))
         return;
+    plan = app.plan->number;
     (void)names_begin(app.plan);
     *next_ms = mono_ms() + every;
 }

@@ -3,7 +3,6 @@
 #include "id/diag.h"
 #include "id/fnv.h"
 #include "proxy/config_graphql.h"
-#include "daemon/log.h"
 #include "proxy/names.h"
 #include "proxy/text_file.h"
 
@@ -51,7 +50,7 @@ static void inherit(struct backend *b, const struct backend *old)
 struct making { /* of a plan */
     struct plan *plan;
     const struct plan *old;
-    const struct lookups *looked_up; /* instead of looking names up; or NULL */
+    const struct lookups *looked_up; /* addresses that names have now; or NULL */
     struct firn_diag *diag;
 };
 
@@ -67,28 +66,21 @@ static size_t known(const struct backend *b, const char *name, struct name_found
     return out->n;
 }
 
-/* An entry of `servers`, whose name may have several addresses. Where it cannot be looked up the
- * addresses that it had stay. */
+/* An entry of `servers`, whose name may have several addresses. Only a name that is new is looked up
+ * here: a reload must not wait for a name server. The others are looked up behind it. */
 static int add_servers(const struct making *m, struct backend *b, const struct backend *was,
                        size_t line)
 {
     const struct config_server *from = &b->conf->servers.v[line];
     const struct lookup *told = lookup_of(m->looked_up, from->address);
     struct name_found found;
-    struct firn_diag why = { 0, "" };
     int e = 0;
     if (told && told->result == 0)
         found = told->found;
-    else if (m->looked_up && !name_is_address(from->address))
-        e = known(was, from->address, &found) ? 0 : FIRN_EINVAL;
-    else
-        e = name_look_up(from->address, &found, &why);
-    if (e && !m->looked_up && known(was, from->address, &found)) {
-        log_warn("lookup_failed", "service=%s cause=%s", b->conf->name, why.text);
-        e = 0;
-    }
+    else if (!known(was, from->address, &found))
+        e = name_look_up(from->address, &found, m->diag);
     if (e)
-        return firn__diag(m->diag, e, 0, "%s", why.text[0] ? why.text : "a name has no address");
+        return e;
     for (size_t i = 0; i < found.n && b->n < CONFIG_SERVERS_MAX; i++, b->n++) {
         struct server *to = &b->server[b->n];
         memcpy(to->address, found.address[i], sizeof to->address);

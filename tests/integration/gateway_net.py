@@ -552,6 +552,10 @@ def names(t):
     for x in threads:
         x.join()
     t.equal(failures, [], f"no request is lost; {len(counts)} answered")
+    write("127.0.0.2")
+    gate.write(one(f"shop.firn-test.invalid:{a.port}", more="resolve_ms: 0\nwatch: false\n"))
+    gate.signal(signal.SIGHUP)
+    f.wait_for("a look-up behind the reload", lambda: servers() == [a.address])
     gate.stop()
     a.close()
     b.close()
