@@ -216,6 +216,22 @@ def one_connection(t):
     gate.stop()
 
 
+def composed(t):
+    """All parts of a composed route get the token's user and nobody gets the token; the request counts once."""
+    up = g.Upstream(tell)
+    gate = g.Gateway(t, token_config(t, up, """  - { path: /me, compose: me, token: keys, rates: [few] }
+compositions:
+  - { name: me, parts: ['user = a /users/{header:X-User-ID}', 'orders = a /orders?user={header:X-User-ID}'] }
+rates: [{ name: few, count: 2, by: user }]
+"""))
+    token = bearer(key(t, "ES256").token(claims(sub="4&5")))
+    t.equal([ask(gate, "/me", LIES + token)[0] for _ in range(3)], [200, 200, 429], "counted once for each request")
+    t.equal(ask(gate, "/me", LIES)[0], 401, "nobody else gets in")
+    parts = [(r.target, values({"fields": r.fields}, "x-user-id"), r.values("authorization")) for r in up.requests]
+    t.equal(sorted(set(map(str, parts))), sorted(map(str, [("/orders?user=4%265", ["4&5"], []), ("/users/4%265", ["4&5"], [])])), "each part")
+    gate.stop()
+
+
 def keys_change(t):
     up = g.Upstream(tell)
     path = write(t.state("changing.json"), jwks(key(t, "ES256")))
@@ -596,5 +612,5 @@ def storm(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_guards") as test:
-        for case in (good_tokens, bad_tokens, one_connection, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone, storm):
+        for case in (good_tokens, bad_tokens, one_connection, composed, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone, storm):
             test.section(case)
