@@ -232,6 +232,33 @@ rates: [{ name: few, count: 2, by: user }]
     gate.stop()
 
 
+def cached(t):
+    """Answers that are kept: a user's own stay with that user, shared ones still want a token, and hits count."""
+    def answer(up, peer, line, fields):
+        r = up.keep(peer.body(line, fields))
+        g.reply(peer, 200, json.dumps({"n": len(up.requests), "fields": r.fields}).encode(), "Cache-Control: max-age=300\r\n")
+    up = g.Upstream(answer)
+    gate = g.Gateway(t, token_config(t, up, """  - { path: /mine, service: a, token: keys, cache: memory, cache_by_user: true, cache_ttl_s: 300 }
+  - { path: /all, service: a, token: keys, cache: memory, cache_public: true, cache_ttl_s: 300, rates: [few] }
+  - { path: /neither, service: a, token: secret, cache: memory, cache_ttl_s: 300 }
+rates: [{ name: few, count: 3, by: user }]
+"""), "--loops=1")
+    one, two = (bearer(key(t, "ES256").token(claims(sub=s))) for s in ("one", "two"))
+
+    def asked(path, token, more=LIES):
+        status, low, told = ask(gate, path, more + token)
+        return status, low.get("x-cache"), values(told, "x-user-id") if status == 200 else None
+    t.equal([asked("/mine", x) for x in (one, one, two, two, one)],
+            [(200, "MISS", ["one"]), (200, "HIT", ["one"]), (200, "MISS", ["two"]), (200, "HIT", ["two"]), (200, "HIT", ["one"])], "by user")
+    t.equal([asked("/all", x)[:2] for x in (one, two, one, one, one)], [(200, "MISS"), (200, "HIT"), (200, "HIT"), (200, "HIT"), (429, None)], "for all who have a token; hits count")
+    for path in ("/mine", "/all"):
+        t.equal(asked(path, "")[0], 401, f"{path}: a kept answer is for nobody without a token")
+        t.equal(asked(path, bearer(key(t, "ES256").token(claims(sub="one", exp=1))))[0], 401, f"{path}: nor for an old one")
+    secret = bearer(with_secret(t).token(claims(sub="one")))
+    t.equal([asked("/neither", secret)[1] for _ in range(2)], ["BYPASS", "BYPASS"], "what a token opens is not kept unless the route says so")
+    gate.stop()
+
+
 def keys_change(t):
     up = g.Upstream(tell)
     path = write(t.state("changing.json"), jwks(key(t, "ES256")))
@@ -612,5 +639,5 @@ def storm(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_guards") as test:
-        for case in (good_tokens, bad_tokens, one_connection, composed, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone, storm):
+        for case in (good_tokens, bad_tokens, one_connection, composed, cached, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone, storm):
             test.section(case)
