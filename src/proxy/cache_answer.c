@@ -166,6 +166,17 @@ static void tee_free(struct call_filter *f)
 
 static const struct call_filter_ops tee_ops = { NULL, tee_body, tee_end, tee_free };
 
+/* A server that lets one origin in, often the one that asked, may have forgotten to say so in
+ * Vary. */
+static bool for_one_origin(const struct cache_route *r, const struct fields *f)
+{
+    struct slice allowed = fields_get(f, "access-control-allow-origin");
+    for (size_t i = 0; i < r->vary_n; i++)
+        if (strcmp(r->vary[i], "origin") == 0)
+            return false;
+    return allowed.p && !slice_is(allowed, "*");
+}
+
 /* How long it may be kept; 0: not at all. */
 static uint32_t may_keep(struct cache_call *s, const struct answer *a)
 {
@@ -184,7 +195,7 @@ static uint32_t may_keep(struct cache_call *s, const struct answer *a)
         .content_range = fields_get(f, "content-range"),
         .pragma = fields_get(f, "pragma"),
     };
-    if (!s->stores || a->own || f->failed || (coding.p && r->plain) ||
+    if (!s->stores || a->own || f->failed || (coding.p && r->plain) || for_one_origin(r, f) ||
         a->body_len > (int64_t)c->worker->cache->entry_max)
         return 0;
     return cache_may_store(r, &s->q, &p, s->stored_ms / 1000, NULL);

@@ -115,16 +115,24 @@ struct slice cache_field(struct call *c, const struct fields *f, const char *nam
     return all ? (struct slice){ all, len - 2 } : (struct slice){ "no-store", 8 };
 }
 
-/* Headers that make some servers answer another request than the one in the request line. */
+/* Headers that make some servers answer another request than the one in the request line, or send
+ * the client elsewhere. Those of them that the gateway writes itself are in the key. */
 static bool overrides(const struct fields *f)
 {
-    static const char *const names[] = { "x-original-url",     "x-rewrite-url",
-                                         "x-http-method",      "x-http-method-override",
-                                         "x-method-override",  "x-host",
-                                         "x-forwarded-scheme", "x-original-host" };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (fields_get(f, names[i]).p)
-            return true;
+    static const char *const names[] = { "x-original-url",      "x-rewrite-url",
+                                         "x-http-method",       "x-http-method-override",
+                                         "x-method-override",   "x-host",
+                                         "x-original-host",     "x-http-host-override",
+                                         "x-forwarded-server",  "x-forwarded-scheme",
+                                         "x-forwarded-port",    "x-forwarded-prefix",
+                                         "x-forwarded-path",    "x-forwarded-uri",
+                                         "x-forwarded-ssl",     "x-scheme",
+                                         "x-url-scheme",        "front-end-https",
+                                         "x-original-protocol", "x-forwarded" };
+    for (size_t i = 0; i < f->n; i++)
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            if (field_alike(f->v[i].name, slice_of(names[k])))
+                return true;
     return false;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """
-Crowds of clients and servers that are slow, servers and Redis that die at every byte, reloads and deaths under load: firn-proxy serving others, loses no request that it can answer, and its memory stays bounded.
+Crowds of clients and servers that are slow, servers and Redis that break at every byte, reloads and deaths under load: firn-proxy goes
+on serving others, loses no request that it can answer, and its memory stays bounded.
 
 FIRN_TEST_CROWD=10000 makes the crowds as large as the documentation says (ulimit -n 65536).
 """
