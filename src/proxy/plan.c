@@ -66,8 +66,8 @@ static size_t known(const struct backend *b, const char *name, struct name_found
     return out->n;
 }
 
-/* An entry of `servers`, whose name may have several addresses. Only a name that is new is looked up
- * here: a reload must not wait for a name server. The others are looked up behind it. */
+/* An entry of `servers`, whose name may have several addresses. Only a name that is new is looked
+ * up here: a reload must not wait for a name server. The others are looked up behind it. */
 static int add_servers(const struct making *m, struct backend *b, const struct backend *was,
                        size_t line)
 {
