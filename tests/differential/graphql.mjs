@@ -114,7 +114,10 @@ function target(template, value) {
     let there = true;
     const out = text.replace(/\{([^}]+)\}/g, (_, name) => {
       const v = value(name);
-      if (v === undefined || typeof v === 'object') there = false;
+      if (v === undefined || typeof v === 'object') {
+        there = false;
+        return '';
+      }
       return encodeURIComponent(String(v)).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
     });
     return there ? out : null;

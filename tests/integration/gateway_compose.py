@@ -252,7 +252,25 @@ def refused(t):
     same(t, g.Gateway(t, good, "--check-config", serve=False).wait(), 0)
 
 
+def documented(t):
+    """The configuration of docs/gateway.md."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gateway.md"), encoding="utf-8") as page:
+        text = page.read().split("\n## One answer from several services\n")[1]
+
+    def tell(up, peer, line, fields):
+        r = up.keep(peer.body(line, fields))
+        g.reply(peer, 200, json.dumps({"name": "Ann", "address": {"city": "Oslo"}, "title": r.target, "items":
+                                       [{"id": 1, "total": 2, "created_at": "c", "lines": [{"sku": "s", "count": 3, "x": 0}]}]}).encode())
+    up = g.Upstream(tell)
+    yaml = text.split("```yaml\n")[1].split("```")[0].replace("127.0.0.1:8001", up.address).replace("127.0.0.1:8002", up.address)
+    gate = g.Gateway(t, yaml)
+    same(t, ask(gate, "/bff/page/456?limit=2")[2], {"name": "Ann", "city": {"name": "/cities/Oslo"}, "orders": [
+        {"id": 1, "total": 2, "when": "c", "first": {"sku": "s", "count": 3}}]})
+    same(t, sorted(r.target for r in up.requests), ["/cities/Oslo", "/orders?user=456&limit=2", "/users/456"])
+    same(t, ask(gate, "/bff/page/456", "X-Client: mobile\r\n")[2], {"name": "Ann", "last": 1})
+
+
 if __name__ == "__main__":
     with f.Test("gateway_compose") as test:
-        for part in (shapes, failures, injection, deadline, leaving, refused):
+        for part in (shapes, failures, injection, deadline, leaving, refused, documented):
             test.section(part)

@@ -262,7 +262,26 @@ def schemas(t):
     f.wait_for("the reload", lambda: ask(gate, "{ user(id: 1) { called } }") == {"data": {"user": {"called": "Ann"}}})
 
 
+def documented(t):
+    """The schema and the configuration of docs/gateway.md."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gateway.md"), encoding="utf-8") as page:
+        text = page.read().split("\n## GraphQL\n")[1]
+
+    def tell(up, peer, line, fields):
+        r = up.keep(peer.body(line, fields))
+        g.reply(peer, 200, json.dumps({"id": 7123456789012345678, "profile": {"display_name": "Ann"}, "title": r.target, "items":
+                                       [{"id": 1, "total": 2.5, "product_id": "p"}]}).encode())
+    up = g.Upstream(tell)
+    yaml = text.split("```yaml\n")[1].split("```")[0].replace("127.0.0.1:8001", up.address).replace("127.0.0.1:8002", up.address)
+    with open(os.path.join(t.dir, "shop.graphql"), "w", encoding="utf-8") as out:
+        out.write(text.split("```graphql\n")[1].split("```")[0])
+    gate = g.Gateway(t, yaml)
+    same(t, ask(gate, "{ user(id: 5) { id name orders { total product { title } } } }"),
+         {"data": {"user": {"id": "7123456789012345678", "name": "Ann", "orders": [{"total": 2.5, "product": {"title": "/products/p"}}]}}})
+    same(t, [r.target for r in up.requests], ["/users/5", "/orders?user=7123456789012345678&limit=5", "/products/p"])
+
+
 if __name__ == "__main__":
     with f.Test("gateway_graphql") as test:
-        for part in (requests, fan, failures, deadline, leaving, limits, schemas):
+        for part in (requests, fan, failures, deadline, leaving, limits, schemas, documented):
             test.section(part)
