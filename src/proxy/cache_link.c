@@ -290,6 +290,15 @@ void cache_lead_ends(struct cache_call *s, struct cache_value *v, bool again)
     }
 }
 
+/* Nothing was found. */
+static enum link_result without(struct cache_call *s)
+{
+    if (!s->only)
+        return LINK_NEXT;
+    call_problem(s->c, 504, "only-if-cached, and the gateway has no fresh answer");
+    return LINK_DONE;
+}
+
 /* --- Redis --- */
 
 struct redis_look {       /* outlives the request, because a command cannot be taken back */
@@ -332,12 +341,10 @@ static void on_redis(void *user, enum redis_result result, const struct redis_re
     s->look = NULL;
     struct call *c = s->c;
     struct cache_value *v = value_of(s, result == REDIS_OK ? reply : NULL);
-    if (!v) {
-        call_resume(c);
-        return;
-    }
-    remember(s, v);
-    if (!cache_serve(s, v)) /* fresh, but older than this client wants */
+    if (v)
+        remember(s, v);
+    /* It may be fresh, but older than this client wants. */
+    if ((!v || !cache_serve(s, v)) && without(s) == LINK_NEXT)
         call_resume(c);
     cache_value_unref(v);
 }
@@ -363,18 +370,13 @@ static enum link_result look_up(struct cache_call *s)
 {
     struct call *c = s->c;
     struct cache *cache = c->worker->cache;
-    const bool only = cache_only(&s->q);
     struct cache_value *v = cache_find(c->worker->app, cache_memory_key(s));
     bool served = v && cache_serve(s, v);
     cache_value_unref(v);
     if (served)
         return LINK_WAIT;
-    if (only) {
-        call_problem(c, 504, "only-if-cached, and the gateway has no fresh answer");
-        return LINK_DONE;
-    }
-    if (!slice_is(s->q.method, "GET"))
-        return LINK_NEXT;
+    if (s->only || !slice_is(s->q.method, "GET"))
+        return ask_redis(s) ? LINK_WAIT : without(s);
     const uint64_t wait_ms = c->view->plan->config.cache.wait_ms;
     enum cache_flight f = wait_ms ? begin_flight(s) : FLIGHT_ALONE;
     if (f == FLIGHT_WAIT) {
@@ -403,6 +405,7 @@ enum link_result cache_request(struct call *c)
     if (how == CACHE_BYPASS)
         return LINK_NEXT;
     s->stores = slice_is(s->q.method, "GET");
+    s->only = cache_only(&s->q);
     if (s->stores)
         ask_for_all(s);
     if (!make_key(s)) {

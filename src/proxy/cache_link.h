@@ -47,9 +47,9 @@ struct cache_call {             /* a request on a cached route */
     struct call *c;
     struct cache_request q;
     struct slice if_none_match;
-    struct buf key; /* in memory: that of Redis, then the identity */
-    size_t shared;  /* bytes of it: of the key in Redis */
-    bool stores, leads, waits;
+    struct buf key;                  /* in memory: that of Redis, then the identity */
+    size_t shared;                   /* bytes of it: of the key in Redis */
+    bool stores, only, leads, waits; /* only: what is kept, or 504 */
     struct alarm wait;
     struct redis_look *look;
     struct cache_value *value; /* being sent */

@@ -289,8 +289,9 @@ uint32_t cache_may_store(const struct cache_route *route, const struct cache_req
     const char *no = forbidden(route, q, a, &d);
     int64_t fresh = 0;
     if (!no) {
+        /* Not errors: one that a client brings about would be everybody's. */
         if (route->ignore_cache_control || !lifetime(a, &d, now_s, &fresh))
-            fresh = route->ttl_s;
+            fresh = a->status < 400 ? route->ttl_s : 0;
         else
             fresh -= age_of(a, now_s);
         if (fresh <= 0)

@@ -20,7 +20,7 @@ const char *cache_outcome_name(enum cache_outcome o); /* "HIT" */
 struct cache_route { /* as configured; texts borrowed */
     bool on;
     uint32_t ttl_s;            /* for answers that do not say how long they are fresh; 0: those
-                                  * are not stored */
+                                  * are not stored, nor are errors (400 and above) */
     uint32_t ttl_max_s;        /* however long they say; 0: CACHE_TTL_MAX_S */
     bool ignore_cache_control; /* ttl_s for all, whatever Cache-Control says but no-store and
                                   * private */
