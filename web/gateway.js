@@ -42,6 +42,14 @@ const less = (now, was) => Object.fromEntries(Object.entries(now || {}).map(([k,
 const byName = (list) => Object.fromEntries(list.map((e) => [e.name, e]));
 const answersOf = (e) => sum(Object.values(e.answers), (n) => n);
 
+/* Of all routes with a cache: numbers by result. */
+function cached(s) {
+  const all = {};
+  for (const route of (s.links.cache || {}).routes || [])
+    for (const [k, n] of Object.entries(route)) if (typeof n === 'number') all[k] = (all[k] || 0) + n;
+  return all;
+}
+
 function rowOf(now, was, seconds) {
   const row = { t: Date.now(), seconds, answers: less(now.answers, was.answers), took: { all: less(now.took, was.took) }, n: {},
     connections: now.connections, hand: now.requests_in_hand };
@@ -53,8 +61,7 @@ function rowOf(now, was, seconds) {
       row.took[key] = less(e.took, old.took);
     }
   }
-  const cache = now.links.cache, older = was.links.cache;
-  if (cache && older) row.cache = less(cache, older);
+  row.cache = less(cached(now), cached(was));
   return row;
 }
 
@@ -151,30 +158,41 @@ function drawErrors(s) {
       e.server || '—', e.why || '—', h('code', {}, e.id)]), true) : word('p', { class: 'note' }, 'Nothing has failed since it began.'));
 }
 
-/* What the links of the chain tell, by their names; objects in them are told by their members. */
-const plain = (v) => (v == null ? '—' : typeof v === 'number' ? grouped(v) : typeof v !== 'object' ? String(v)
-  : Array.isArray(v) ? v.map(plain).join('; ') || '—' : Object.entries(v).map(([k, x]) => `${k.replaceAll('_', ' ')} ${plain(x)}`).join(', '));
+/* What the links of the chain tell, by their names: lists of objects are tables, what is empty is left out. */
+const spaced = (name) => name.replaceAll('_', ' ');
+const empty = (v) => v == null || (typeof v === 'object' && !Object.keys(v).length);
+const plain = (v) => (empty(v) ? '—' : typeof v === 'number' ? grouped(v) : typeof v !== 'object' ? String(v)
+  : Array.isArray(v) ? v.map(plain).join(', ') : Object.entries(v).map(([k, x]) => `${spaced(k)} ${plain(x)}`).join(', '));
+const isList = (v) => Array.isArray(v) && v.every((x) => x && typeof x === 'object' && !Array.isArray(x));
+function told(value) {
+  const members = Object.entries(value).filter(([, v]) => !empty(v)), flat = members.filter(([, v]) => !isList(v));
+  return [flat.length ? h('dl', {}, flat.flatMap(([k, v]) => [h('dt', {}, spaced(k)), h('dd', {}, plain(v))])) : null,
+    ...members.filter(([, v]) => isList(v)).map(([, list]) => {
+      const keys = [...new Set(list.flatMap((x) => Object.keys(x)))];
+      return h('div', { class: 'scroll stacked', tabindex: 0 }, h('table', {}, h('thead', {}, h('tr', {}, keys.map((k) => h('th', { scope: 'col' }, spaced(k))))),
+        h('tbody', {}, list.map((x) => h('tr', {}, keys.map((k) => h('td', { 'data-label': spaced(k) }, h('span', {}, plain(x[k])))))))));
+    })];
+}
 let shownLinks = '';
 function drawLinks(s) {
-  const told = Object.entries({ ...s.links, ...(s.redis ? { redis: s.redis } : {}) }).map(([name, e]) => [name, Object.entries(e)]).filter(([, e]) => e.length);
-  const is = JSON.stringify(told);
+  const all = Object.entries({ ...s.links, ...(s.redis ? { redis: s.redis } : {}) }).filter(([, e]) => Object.values(e).some((v) => !empty(v) && v !== 0));
+  const is = JSON.stringify(all) + language;
   if (is === shownLinks) return;
   shownLinks = is;
-  $('links').replaceChildren(...told.map(([name, e]) => h('section', { class: 'card' }, h('h3', {}, name),
-    h('dl', {}, e.flatMap(([k, v]) => [h('dt', {}, k.replaceAll('_', ' ')), h('dd', {}, plain(v))])))));
+  $('links').replaceChildren(...all.map(([name, e]) => h('section', { class: Object.values(e).some(isList) ? 'card wide' : 'card' }, h('h3', {}, spaced(name)), told(e))));
 }
 
 function drawTiles(s) {
   const list = recent(RECENT), minute = recent(60), all = s.services.flatMap((e) => e.servers), up = all.filter((e) => e.state === 'up').length;
   const wrong = sum(minute, (r) => r.answers['5xx']), open = s.services.filter((e) => e.breaker !== 'closed').length;
-  const hits = sum(minute, (r) => (r.cache || {}).hits), misses = sum(minute, (r) => (r.cache || {}).misses);
+  const hits = sum(minute, (r) => r.cache.hit), asked = hits + sum(minute, (r) => r.cache.miss);
   const tiles = [[rate(perSecond(list, (r) => sum(Object.values(r.answers), (n) => n))), 'requests/s'],
     [percentiles(minute, 'all', [0.5, 0.9, 0.99]), 'latency: p50 · p90 · p99'],
     [grouped(wrong), 'answers with 5xx, last minute', wrong ? 'bad' : ''],
     [grouped(s.requests_in_hand), 'requests in hand'], [`${grouped(s.connections)} / ${grouped(s.connections_max)}`, 'connections'],
     [`${up} / ${all.length}`, 'servers that get requests', up < all.length ? 'bad' : 'good'],
     [String(open), 'breakers that are not closed', open ? 'bad' : 'good'],
-    s.links.cache && [hits + misses ? `${(100 * hits / (hits + misses)).toFixed(1)} %` : '—', 'cache hits, last minute']];
+    Object.keys(cached(s)).length > 0 && [asked ? `${(100 * hits / asked).toFixed(1)} %` : '—', 'cache hits, last minute']];
   const made = tiles.filter(Boolean);
   if ($('tiles').children.length !== made.length) $('tiles').replaceChildren(...made.map(() => h('div', { class: 'tile' }, h('b', {}), h('span', {}))));
   made.forEach(([value, name, colour], i) => {

@@ -49,7 +49,10 @@ async function serve(name, config) {
 }
 
 const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
-const good = (q, r) => setTimeout(() => r.end('{"ok": true}'), 1 + Math.random() * 8);
+const good = (q, r) => {
+  if (/[23]$/.test(q.url.split('?')[0])) r.setHeader('Cache-Control', 'max-age=1');
+  setTimeout(() => r.end('{"ok": true}'), 1 + Math.random() * 8);
+};
 
 /* Traffic as long as a test looks: mostly good, some 404, some for a service that is broken. */
 function traffic(port) {
@@ -87,7 +90,8 @@ async function pages(g, address) {
     check(!(await p.textContent('body')).includes('hush'), 'no query is shown');
     const id = await p.locator('#error-list code').first().textContent();
     check(/^[0-9A-HJKMNP-TV-Z]{26}$/.test(id), `the request ID of an error: ${id}`);
-    check((await p.textContent('#links')).includes('breaker') || (await p.locator('#links section').count()) > 0, 'what links tell');
+    await p.waitForFunction(() => [...document.querySelectorAll('#tiles .tile')].some((e) => /^[1-9][\d.]* %cache/.test(e.textContent)));
+    check((await p.textContent('#links')).includes('per-address'), 'what the link of limits tells');
 
     /* Out and in again, by keyboard; the focus stays on the button over the changes of each second. */
     const button = row('server-list', address).getByRole('button');
@@ -107,7 +111,7 @@ async function pages(g, address) {
     const { violations } = await p.evaluate(() => axe.run());
     check(violations.length === 0, `at ${at}: ${violations.map((v) => `${v.id} ${v.nodes[0].html}`).join('; ')}`);
     if (shots) {
-      await p.waitForTimeout(12000); /* lines that one can see */
+      await p.waitForTimeout(width === 1200 && colorScheme === 'light' ? 60000 : 3000); /* lines that one can see */
       await p.evaluate(() => scrollTo(0, 0));
       await p.screenshot({ path: join(shots, `gateway-${width}-${colorScheme}.png`), fullPage: true });
     }
@@ -177,8 +181,9 @@ try {
   - { name: users, servers: ['${await upstream(good)}'] }
   - { name: orders, servers: ['${await upstream(good)}'] }
   - { name: payments, servers: ['${await upstream((q, r) => { r.statusCode = 500; r.end('broken'); })}'], breaker_open_ms: 600000 }
+rates: [{ name: per-address, count: 100000, period_s: 60 }]
 routes:
-  - { name: products-route, path: /api/products, rewrite: /products, service: products }
+  - { name: products-route, path: /api/products, rewrite: /products, service: products, rates: [per-address], cache: memory }
   - { name: users, path: /api/users, rewrite: /users, service: users }
   - { name: orders, path: /api/orders, methods: [GET, POST], service: orders }
   - { name: payments, path: /api/payments, service: payments }
