@@ -1,9 +1,13 @@
 # The token of user 456, which firn up shop has signed, for the commands below; T2 is that of user 457.
 T="Authorization: Bearer $(cat var/shop/token-456)" T2="Authorization: Bearer $(cat var/shop/token-457)"
 
-# Five services behind one port. /api/products/123 is /products/123 at its service.
+# Five services behind one port; /api/orders is /orders at its service.
 for s in users orders products payments notifications; do curl -s 127.0.0.1:9000/api/$s -H "$T"; echo; done
-curl -si 127.0.0.1:9000/api/products/123; echo
+
+# The cache: /api/products/123 is asked of its service once in 300 s, for both gateways; the key is in Redis.
+for _ in 1 2; do curl -si 127.0.0.1:9000/api/products/123 -H 'Host: shop.example' | grep -i '^X-Cache'; done
+curl -si 127.0.0.1:9010/api/products/123 -H 'Host: shop.example' | grep -i '^X-Cache'
+redis-cli -u redis://127.0.0.1:9023 TTL cache:products:123
 
 # Who has no token gets 401. A service gets the token's user, and never an X-User-ID of the client's own.
 curl -si 127.0.0.1:9000/api/orders; echo
@@ -22,6 +26,9 @@ curl -s -D - -o /dev/null 127.0.0.1:9000/api/products -H 'Accept-Encoding: gzip'
 curl -s 127.0.0.1:9000/api/home -H "$T"; echo
 curl -s 127.0.0.1:9000/api/home -H "$T" -H 'X-Client: mobile'; echo
 curl -s 127.0.0.1:9000/partner/orders/123 -H "$T"; echo
+
+# GraphQL: one query joins users, orders, products and payments; read-only, introspection for clients.
+curl -s 127.0.0.1:9000/graphql -H "$T" -H 'Content-Type: application/json' -d '{"query":"{ me { name orders { id amount product { name } payments { status } } } }"}'; echo
 
 # The circuit breaker: payments fails, then the gateway answers for it; when it is healed, it closes again.
 curl -s -X POST '127.0.0.1:9015/admin/fail?status=500'; echo

@@ -7,6 +7,7 @@ then firn up shop itself (docs/gateway.md), whose printed commands are executed.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ sys.path[:0] = [os.path.join(HERE, "lib"), os.path.join(HERE, ".."), os.path.joi
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
 from collector import CLIENT, SERVER, Collector, parent  # noqa: E402  pylint: disable=wrong-import-position
+from fakeclock import find_library  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Server as Redis  # noqa: E402  pylint: disable=wrong-import-position
 from tokens import Key  # noqa: E402  pylint: disable=wrong-import-position
 from up import Up, folders, nothing_left  # noqa: E402  pylint: disable=wrong-import-position
@@ -83,8 +85,10 @@ class World:
         self.key = Key(self.folder, "ES256", "shop-1")
         with open(os.path.join(self.folder, "token.pem"), "wb") as pem:
             pem.write(self.key.public)
-        with open(os.path.join(ROOT, "examples", "shop", "gateway.yaml"), encoding="utf-8") as text:
+        shop = os.path.join(ROOT, "examples", "shop")
+        with open(os.path.join(shop, "gateway.yaml"), encoding="utf-8") as text:
             self.config = self.moved(text.read())
+        shutil.copy(os.path.join(shop, "schema.graphql"), self.folder)
         self.gates = [self.gateway(), self.gateway()]
         for process in (self.firnd, *self.gates):
             t.running.remove(process)  # not the sections end them
@@ -183,6 +187,40 @@ def routes(t, w):
         t.equal(ask(w.gates[0], f"/api/{name}/9", token=token)[0], 404, f"{name}: no such row")
     status, _, told = ask(w.gates[0], "/api/orders/123", token=token)
     t.equal((told["user_id"], told["amount"]), ("user_456", 10000), "the order")
+
+
+def cache(t, w):
+    """cache:products:123 is in Redis for 300 s: MISS, then HIT at both gateways, never for one user what another one got."""
+    products = w.services["products"]
+
+    def get(gate, *args):
+        status, low, told = ask(gate, "/api/products/123", "-H", "Host: shop.example", *args)  # one name for all gateways
+        t.equal((status, told["name"]), (200, "Cast-iron teapot"), f"{told}")
+        return low["x-cache"]
+
+    def asked():
+        return sum(x["path"] == "/products/123" for x in products.lines())
+    t.equal([get(w.gates[n]) for n in (0, 0, 1, 1)], ["MISS", "HIT", "HIT", "HIT"], "one request after another, at two gateways")
+    t.equal(asked(), 1, "the service was asked once")
+    left = w.redis.do("PTTL", "cache:products:123")
+    t.check(300000 - f.LIMIT * 1000 < left <= 300000, f"its TTL is 300 s: {left} ms")
+    t.equal(get(w.gates[0], "-H", w.token("456")), "BYPASS", "a request that says who it is gets no shared answer")
+    for user, status in (("456", 200), ("457", 404), ("456", 200)):
+        got, low, _ = ask(w.gates[0], "/api/orders/123", token=w.token(user))
+        t.equal((got, low.get("x-cache") in (None, "BYPASS")), (status, True), f"the order for user {user}: {low}")
+    t.equal(sorted(w.redis.do("KEYS", "cache:*")), [b"cache:products:123"], "nothing else was kept")
+    before = asked()  # with the one that was passed on
+    clock, why = find_library(t)
+    if not clock:
+        t.say(f"the clock is not moved: {why}")
+        return
+    gate = g.Gateway(t, w.config, env=clock.env())
+    t.equal(get(gate), "HIT", "at a third gateway, from Redis")
+    clock.set(240)  # less than 300, as this has taken some seconds, too
+    t.equal((get(gate), asked()), ("HIT", before), "after 240 s")
+    clock.set(301)
+    t.equal((get(gate), asked()), ("MISS", before + 1), "gone after 300 s, and fetched anew")
+    gate.stop()
 
 
 def identity(t, w):
@@ -349,6 +387,28 @@ def bodies(t, w):
     t.equal(ask(w.gates[0], "/api/orders/123", token=w.token("456"))[0], 200, "for those that ask alone")
 
 
+def graphql(t, w):
+    """One query joins services, as the user whose token it has; a service that fails is null and an error with its place."""
+    def query(text, token=None, **variables):
+        body = json.dumps({"query": text, "variables": variables})
+        status, _, told = ask(w.gates[0], "/graphql", "-H", "Content-Type: application/json", "-d", body, token=token)
+        return status, told
+    mine = w.token("456")
+    joined = "query ($id: ID!) { order(id: $id) { amount product { name available } payments { status } } me { id tier } }"
+    want = {"order": {"amount": 10000, "product": {"name": "Cast-iron teapot", "available": 12}, "payments": [{"status": "captured"}]},
+            "me": {"id": "456", "tier": "gold"}}
+    t.equal(query(joined, mine, id="123"), (200, {"data": want}), "users, orders, products and payments in one query")
+    t.equal(query(joined)[0], 401, "not without a token")
+    _, told = query("{ order(id: 124) { amount } me { name } }", mine)
+    t.equal(told["data"], {"order": None, "me": {"name": "User 456"}}, "another user's order is not there")
+    w.services["payments"].admin("/admin/fail?status=500&count=1")
+    _, told = query("{ order(id: 123) { amount payments { status } } }", mine)
+    t.equal((told["data"], told["errors"][0]["path"]), ({"order": None}, ["order", "payments"]), f"payments fail: {told}")
+    t.equal("data" in query("mutation { pay }", mine)[1], False, "no mutations")
+    status, told = query("{ __schema { queryType { name } types { name } } }", mine)
+    t.check({"User", "Order", "Product"} <= {x["name"] for x in told["data"]["__schema"]["types"]}, f"introspection: {status} {told}")
+
+
 def canary(t, w):
     """Of 100 requests exactly 10 go to the next version; the header of the A/B test chooses it."""
     token = w.token(w.new_user())
@@ -396,13 +456,16 @@ def tour(said):
 # What the output of each part of the tour has, by a word of its title.
 EXPECTED = {
     "The token": [],
-    "Five services": ['"User 456"', '"user_id":"user_456"', '"Cast-iron teapot"', '"captured"', '"Order 123 is paid"', "HTTP/1.1 200 OK"],
+    "Five services": ['"User 456"', '"user_id":"user_456"', '"Cast-iron teapot"', '"captured"', '"Order 123 is paid"'],
+    "The cache": ["X-Cache: MISS\nX-Cache: HIT\nX-Cache: HIT\n"],
     "no token gets 401": ["HTTP/1.1 401 Unauthorized\n", '"X-User-ID":"456"'],
     "A new order": ['"status":"new"'],
     "JSON bodies": ['"stock":12,"supplier_cost":6100}\n', '{"id":"123","name":"Cast-iron teapot","price":10000,"available":12}\n',
                     "Content-Encoding: gzip\n"],
     "One request for several": ['"payments":[{"order":"123","status":"captured"}]', '"last_order":{"id":"123","status":"paid"}',
                                 '{"order":"123","status":"paid","product":"Cast-iron teapot","in_stock":12}'],
+    "GraphQL": ['{"data":{"me":{"name":"User 456","orders":[{"id":"123","amount":10000,"product":{"name":"Cast-iron teapot"},'
+                '"payments":[{"status":"captured"}]}'],
     "circuit breaker": [" 500\n", BREAKER_BODY.decode() + " 503\n", '"captured"} 200\n'],
     "Faults on purpose": [" 503 after 0."],
     "Canary": ["      9 X-Served-By: notifications\n", "      1 X-Served-By: notifications-2\n", "\nX-Served-By: notifications-2\n"],
@@ -429,6 +492,7 @@ def up_shop(t, _):
         got = "".join(text for title, text in output.items() if word in title)
         for text in texts:
             t.check(text in got.replace("\r\n", "\n"), f"{word}: {text} is not in: {got}")
+    t.check(re.search(r"^(300|2\d\d)$", shell.stdout, re.M), "the TTL that redis-cli tells")
     ids = re.findall(r'"id":"(\d+)"', "".join(text for title, text in output.items() if "A new order" in title))
     t.check(len(ids) == 2 and ids[0] == ids[1] and int(ids[0]) > 1 << 40, f"one order with an ID of firnd: {ids}")
     up.wait_said(r"\r\x1b\[K10 of 10 ready  requests: gateway 1 [1-9]\d*, gateway 2 [1-9]")
@@ -456,7 +520,7 @@ def main():
     with f.Test("gateway_shop") as t:
         w = World(t)
         try:
-            for section in (service, routes, identity, rates, breaker, bodies, canary, clients, one_id, failover, up_shop, up_refuses):
+            for section in (service, cache, routes, identity, rates, breaker, bodies, canary, clients, graphql, one_id, failover, up_shop, up_refuses):
                 t.section(section, w)
         finally:
             w.end()

@@ -150,20 +150,45 @@ static int plan(struct shop *s)
     return r;
 }
 
-/* The configuration with this shop's ports and folder; without Redis also without its line. */
-static int write_config(const struct shop *s)
+/* A line of examples/shop with this shop's ports and folder. Without Redis there is no line that
+ * names it, and caches are in memory. */
+static void put_line(const struct shop *s, FILE *to, const char *p, size_t len)
 {
-    const char *p = (const char *)shop_gateway_yaml, *end = p + shop_gateway_yaml_len;
-    const char *line = s->redis ? NULL : memmem(p, shop_gateway_yaml_len, "\nredis:", 7);
-    const char *after = line ? memchr(line + 1, '\n', (size_t)(end - line - 1)) : NULL;
-    FILE *to = fopen(s->config, "w");
-    if (!to)
-        return say_trouble("cannot write %s: %s", s->config, strerror(errno));
+    static const char server[] = "redis:", shared[] = "cache: redis";
     const uint32_t base = (uint32_t)s->site.o->port;
-    machine_put_moved(to, p, (size_t)((after ? line : end) - p), base, s->site.dir);
-    if (after)
-        machine_put_moved(to, after, (size_t)(end - after), base, s->site.dir);
-    return fclose(to) == 0 ? -1 : say_trouble("cannot write %s: %s", s->config, strerror(errno));
+    const char *at = s->redis ? NULL : memmem(p, len, shared, sizeof shared - 1);
+    size_t before = at ? (size_t)(at - p) : len;
+    if (!s->redis && len >= sizeof server - 1 && memcmp(p, server, sizeof server - 1) == 0)
+        return;
+    machine_put_moved(to, p, before, base, s->site.dir);
+    if (!at)
+        return;
+    fputs("cache: memory", to);
+    machine_put_moved(to, at + sizeof shared - 1, len - before - (sizeof shared - 1), base,
+                      s->site.dir);
+}
+
+static int write_file(const struct shop *s, const char *name, const unsigned char *text, size_t len)
+{
+    char path[SITE_PATH_BUF + 32];
+    snprintf(path, sizeof path, "%s/%s", s->site.dir, name);
+    FILE *to = fopen(path, "w");
+    if (!to)
+        return say_trouble("cannot write %s: %s", path, strerror(errno));
+    for (const char *p = (const char *)text, *end = p + len, *next; p < end; p = next) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        next = eol ? eol + 1 : end;
+        put_line(s, to, p, (size_t)(next - p));
+    }
+    return fclose(to) == 0 ? -1 : say_trouble("cannot write %s: %s", path, strerror(errno));
+}
+
+static int write_files(const struct shop *s)
+{
+    int r = write_file(s, "gateway.yaml", shop_gateway_yaml, shop_gateway_yaml_len);
+    if (r < 0)
+        r = write_file(s, "schema.graphql", shop_schema_graphql, shop_schema_graphql_len);
+    return r < 0 ? write_file(s, "tour.sh", shop_tour_sh, shop_tour_sh_len) : r;
 }
 
 /* --- start --- */
@@ -228,6 +253,12 @@ static void show(const struct shop *s)
                   shop_port(s, (enum shop_child)i));
         table_add(&t, "%d", (int)s->child[i].pid);
         table_add(&t, "%s", s->log[i]);
+        if (i > SHOP_GATEWAY_2)
+            continue;
+        table_add(&t, "  its page: routes, servers, rates");
+        table_add(&t, "http://127.0.0.1:%u/", (uint32_t)s->site.o->port + parts[i].ready);
+        table_add(&t, "%s", "");
+        table_add(&t, "%s", "");
     }
     table_print(&t);
     table_done(&t);
@@ -247,18 +278,6 @@ static void show(const struct shop *s)
                (int)s->child[SHOP_REDIS].pid);
     putchar('\n');
     fflush(stdout);
-}
-
-static int write_tour(const struct shop *s)
-{
-    char path[SITE_PATH_BUF + 16];
-    snprintf(path, sizeof path, "%s/tour.sh", s->site.dir);
-    FILE *to = fopen(path, "w");
-    if (!to)
-        return say_trouble("cannot write %s: %s", path, strerror(errno));
-    machine_put_moved(to, (const char *)shop_tour_sh, shop_tour_sh_len, (uint32_t)s->site.o->port,
-                      s->site.dir);
-    return fclose(to) == 0 ? -1 : say_trouble("cannot write %s: %s", path, strerror(errno));
 }
 
 /* --- until Ctrl-C --- */
@@ -351,9 +370,7 @@ int shop_up(const struct up *o)
     if (r < 0)
         r = shop_tokens(s->site.dir);
     if (r < 0)
-        r = write_config(s);
-    if (r < 0)
-        r = write_tour(s);
+        r = write_files(s);
     bool planned = r < 0; /* from here on there are logs that may explain a failure */
     if (r < 0)
         r = start(s, SHOP_USERS, SHOP_CHILDREN);

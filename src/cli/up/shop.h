@@ -15,9 +15,9 @@ enum shop_child { /* in the order in which they end: nobody is sent to a program
                   SHOP_USERS,
                   SHOP_ORDERS,
                   SHOP_PRODUCTS,
-                                SHOP_PAYMENTS,
+                  SHOP_PAYMENTS,
                   SHOP_NOTIFICATIONS,
-    SHOP_NOTIFICATIONS_2,
+                  SHOP_NOTIFICATIONS_2,
                   SHOP_FIRND,
                   SHOP_REDIS,
                   SHOP_CHILDREN,
@@ -46,8 +46,8 @@ uint32_t shop_port(const struct shop *s, enum shop_child i);
  * token.pem, its public half, and token-456 and token-457, which are valid for a day. */
 int shop_tokens(const char *dir);
 
-/* Made by cmake/embed.cmake from examples/shop/gateway.yaml and examples/shop/tour.sh. */
-extern const unsigned char shop_gateway_yaml[], shop_tour_sh[];
-extern const size_t shop_gateway_yaml_len, shop_tour_sh_len;
+/* Made by cmake/embed.cmake from the files in examples/shop. */
+extern const unsigned char shop_gateway_yaml[], shop_schema_graphql[], shop_tour_sh[];
+extern const size_t shop_gateway_yaml_len, shop_schema_graphql_len, shop_tour_sh_len;
 
 #endif
