@@ -283,7 +283,7 @@ routes:
     f.wait_for("the error", lambda: gate.status()["links"]["jwt"]["tokens"][0]["error"])
     t.equal((answers(), errors, metric(gate, 'firn_proxy_token_key_errors_total{token="k"}')), ((401, 200), 0, 1), "half a file changes nothing")
     gate.signal(signal.SIGHUP)
-    f.wait_for("the reload", lambda: gate.status()["plan"] == 2)
+    f.wait_for("the reload", lambda: gate.status()["plan"] >= 2)
     t.equal((answers(), metric(gate, 'firn_proxy_token_key_errors_total{token="k"}')), ((401, 200), 2), "nor does it at a reload")
     t.check(path in gate.status()["links"]["jwt"]["tokens"][0]["error"], "/status names the file")
     os.unlink(path)
@@ -426,7 +426,7 @@ def counted_here(t):
     t.equal(ask(gate, "/", client("2001:db8:0:8::1"))[0], 200, "the next /64 is another one")
     passed = metric(gate, 'firn_proxy_rate_passed_total{rate="m"}')
     gate.signal(signal.SIGHUP)
-    f.wait_for("the reload", lambda: gate.status()["plan"] == 2)
+    f.wait_for("the reload", lambda: gate.status()["plan"] >= 2)
     t.equal((ask(gate, "/")[0], metric(gate, 'firn_proxy_rate_passed_total{rate="m"}')), (429, passed), "a reload forgets no count")
     gate.stop()
 
