@@ -15,7 +15,7 @@ static struct slice take(struct json_reader *j)
 struct slice json_whole(const char *p, size_t len)
 {
     struct json_reader j;
-    json_start(&j, p, len, NULL);
+    json_start(&j, len ? p : "", len, NULL);
     struct slice v = take(&j);
     return v.p && json_finish(&j) == 0 ? v : absent;
 }
@@ -23,18 +23,21 @@ struct slice json_whole(const char *p, size_t len)
 enum json_type json_type_of(struct slice value)
 {
     struct json_reader j;
+    if (!value.p)
+        return JSON_OTHER;
     json_start(&j, value.p, value.len, NULL);
-    return value.p ? json_next(&j) : JSON_OTHER;
+    return json_next(&j);
 }
 
 struct slice json_pick(struct slice value, const char *name)
 {
     struct json_reader j;
     struct slice v;
-    json_start(&j, value.p, value.len, NULL);
     enum json_type type = json_type_of(value);
-    if (type == JSON_OBJECT)
+    if (type == JSON_OBJECT) {
+        json_start(&j, value.p, value.len, NULL);
         return json_object(&j) == 0 && json_find(&j, name) > 0 ? take(&j) : absent;
+    }
     if (type != JSON_ARRAY || !*name || strlen(name) > 6)
         return absent;
     size_t at = 0, place = 0;
@@ -52,9 +55,11 @@ struct slice json_pick(struct slice value, const char *name)
 bool json_each_element(struct slice array, size_t *place, struct slice *out)
 {
     struct json_reader j;
+    if (json_type_of(array) != JSON_ARRAY)
+        return false;
     if (*place == 0) {
         json_start(&j, array.p, array.len, NULL);
-        if (json_type_of(array) != JSON_ARRAY || json_array(&j) != 0 || json_element(&j) <= 0)
+        if (json_array(&j) != 0 || json_element(&j) <= 0)
             return false;
     } else { /* behind an element: a comma, or the end */
         json_start(&j, array.p + *place, array.len - *place, NULL);
@@ -78,8 +83,10 @@ bool json_as_text(struct slice value, struct buf *out)
     }
     char *to = type == JSON_STRING ? buf_room(out, value.len + 1) : NULL;
     size_t len;
+    if (!to)
+        return false;
     json_start(&j, value.p, value.len, NULL);
-    if (!to || json_string(&j, to, value.len + 1, &len) != 0)
+    if (json_string(&j, to, value.len + 1, &len) != 0)
         return false;
     buf_commit(out, len);
     return true;

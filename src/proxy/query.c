@@ -69,6 +69,10 @@ static void refuse(struct query *q, unsigned status)
 
 static void refuse_as(struct query *q, unsigned status, const char *why)
 {
+    if (q->memory.failed) { /* room for the error */
+        arena_done(&q->memory);
+        q->errors = (struct gql_errors){ .a = &q->memory };
+    }
     gql_blame(&q->errors, (struct gql_place){ 1, 1 }, "%s", why);
     refuse(q, status);
 }

@@ -160,13 +160,17 @@ def requests(t):
 
 
 def fan(t):
-    shop, gate, _ = begin(t, "timeout_ms: 60000, calls: 1000")
+    shop, gate, _ = begin(t, "timeout_ms: 60000, calls: 1000, cost: 1000000")
     body = ask(gate, "{ users { id orders { id product { id } } } }")
     same(t, len(body["data"]["users"]), USERS)
     same(t, body["data"]["users"][7], {"id": "7", "orders": [{"id": f"7.{n}", "product": {"id": str(n)}} for n in (0, 1)]})
     same(t, len(shop.asked()), 1 + USERS + 2, "what is asked once is asked once")
     t.check(shop.most <= 16, f"at most 16 requests at once: {shop.most}")
     same(t, "errors" in body, False)
+    # A large object of which the same member is asked for again and again.
+    query = "{ user(id: 1) { orders { product { " + " ".join(f"a{n}: id" for n in range(3900)) + " } } } }"
+    body = ask(gate, query)
+    same(t, body["errors"][0]["message"], "the answer is too large")
 
 
 def failures(t):

@@ -142,6 +142,13 @@ bool gql_execute_over(const struct gql_execution *e)
 
 /* --- values --- */
 
+/* Every member that is asked for looks through its object once more. */
+static void look(struct gql_execution *e, struct slice json)
+{
+    e->work += json.len;
+    e->a->failed |= e->work > GQL_WORK_MAX;
+}
+
 static void resolve(struct gql_execution *e, struct gql_result *r, const struct gql_source *of)
 {
     const struct gql_node *n = r->node;
@@ -162,6 +169,7 @@ static void resolve(struct gql_execution *e, struct gql_result *r, const struct 
         fetch(e, r, of);
         return;
     } else {
+        look(e, of->json);
         v.json = follow(of->json, &n->field->from);
     }
     complete(e, r, n->field->type, &v);
@@ -187,6 +195,7 @@ static void elements(struct gql_execution *e, struct gql_result *r, const struct
     struct gql_result **at = &r->child;
     struct gql_source item = { .n = 0 };
     size_t place = 0;
+    look(e, v->json);
     for (size_t i = 0; !e->a->failed; i++) {
         if (v->list ? i == v->n : !json_each_element(v->json, &place, &item.json))
             return;
@@ -249,6 +258,7 @@ int gql_execute(struct gql_execution *e, const struct gql_plan *p)
     e->fetches = e->next = NULL;
     e->last = &e->fetches;
     e->calls = e->open = e->values = 0;
+    e->work = 0;
     e->root = result(e, NULL, NULL, NULL);
     if (!e->root)
         return -1;

@@ -16,8 +16,9 @@
 #include "proxy/graphql/introspect.h"
 
 enum {
-    GQL_VALUES_MAX = 100000,   /* in an answer: scalars, objects and lists */
-    GQL_PATH_ERRORS_MAX = 100, /* errors that an answer tells */
+    GQL_VALUES_MAX = 100000,          /* in an answer: scalars, objects and lists */
+    GQL_WORK_MAX = 128 * 1024 * 1024, /* bytes of JSON to look through: some 0.1 s */
+    GQL_PATH_ERRORS_MAX = 100,        /* errors that an answer tells */
 };
 
 struct gql_result;
@@ -44,6 +45,7 @@ struct gql_execution {
     struct gql_result *root;
     struct gql_fetch *fetches, **last, *next; /* all, and the first that was not started */
     size_t calls, open, values;               /* fetches; those without an answer; results */
+    uint64_t work;                            /* bytes of JSON that were looked through */
 };
 
 /* -1: there is no memory. All but the last five members are set by the caller. */

@@ -153,8 +153,11 @@ static void check(struct gql_collector *c, const struct gql_uses *uses)
     c->depth--;
 }
 
-void gql_check_overlap(const struct gql_operation *op, struct gql_errors *errors)
+void gql_check_overlap(const struct gql_operation *op, size_t *fields, struct gql_errors *errors)
 {
-    struct gql_collector c = { .errors = errors, .all = true, .same = must_be_same };
+    struct gql_collector c = {
+        .errors = errors, .fields = *fields, .all = true, .same = must_be_same
+    };
     check(&c, &(struct gql_uses){ op->child, NULL });
+    *fields = c.fields;
 }

@@ -8,9 +8,9 @@
 
 #include "proxy/graphql/ast.h"
 
-/* After everything else was found to be right. Also says when there are more fields than
- * GQL_FIELDS_MAX. */
-void gql_check_overlap(const struct gql_operation *op, struct gql_errors *errors);
+/* After everything else was found to be right. `*fields`, in the end, is those of all operations so
+ * far; more than GQL_FIELDS_MAX are an error. */
+void gql_check_overlap(const struct gql_operation *op, size_t *fields, struct gql_errors *errors);
 
 /* --- fields of several selections together, for plan.c too --- */
 

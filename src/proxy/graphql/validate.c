@@ -15,6 +15,7 @@ struct check {
     struct gql_errors *e;
     struct gql_operation *op;
     unsigned number, depth; /* of the operation, from 1; of selections in selections */
+    size_t visits, fields;
 };
 
 const struct gql_field *gql_field_of(const struct gql_schema *s, const struct gql_type *parent,
@@ -226,6 +227,10 @@ static void walk(struct check *c, struct gql_selection *s, const struct gql_type
     }
     const struct gql_selection *first = s;
     for (; s && c->e->n < GQL_ERRORS_MAX; s = s->next) {
+        if (++c->visits > GQL_VISITS_MAX) {
+            gql_blame(c->e, s->place, "the document has too many operations and fragments");
+            break;
+        }
         if (s->kind == GQL_FIELD) {
             walk_field(c, s, parent);
         } else if (s->kind == GQL_SPREAD) {
@@ -294,7 +299,7 @@ int gql_validate(const struct gql_schema *s, struct gql_document *d, struct gql_
             if (!v->used)
                 gql_blame(errors, v->place, "the variable $%.*s is never used", SHOW(v->name));
         if (errors->n == 0 && root)
-            gql_check_overlap(c.op, errors);
+            gql_check_overlap(c.op, &c.fields, errors);
     }
     for (const struct gql_fragment *f = d->fragments; f; f = f->next)
         if (!f->seen)

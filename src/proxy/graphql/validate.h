@@ -7,7 +7,10 @@
 
 #include "proxy/graphql/schema.h"
 
-enum { GQL_FIELDS_MAX = 4000 }; /* of an operation, with those of its fragments */
+enum {
+    GQL_FIELDS_MAX = 4000,  /* of all operations, with those of their fragments */
+    GQL_VISITS_MAX = 40000, /* of selections: each operation looks at its fragments once more */
+};
 
 /* -1: no; the errors were added. */
 FIRN_MUSTUSE int gql_validate(const struct gql_schema *s, struct gql_document *d,

@@ -166,7 +166,7 @@ T_TEST(execute_is_limited)
 /* A fragment that has the next one twice: 2^n fields, of which few may be looked at. */
 T_TEST(execute_stops_bombs)
 {
-    char query[8192] = "{ user(id: 1) { ...F0 } }";
+    char query[16384] = "{ user(id: 1) { ...F0 } }";
     set_limits();
     for (int i = 0; i < 30; i++) {
         char f[160];
@@ -186,6 +186,14 @@ T_TEST(execute_stops_bombs)
     }
     strcat(query, " fragment F140 on User { id }");
     T_OK(strstr(run(query, NULL), "nested deeper than 128"), "%s", answer);
+    /* Many operations with the same fragment. */
+    strcpy(query, "fragment F on Query { ");
+    for (int i = 0; i < 200; i++)
+        snprintf(query + strlen(query), 32, "a%d: __typename ", i);
+    strcat(query, "}");
+    for (int i = 0; i < 220; i++)
+        snprintf(query + strlen(query), 32, " query Q%d { ...F }", i);
+    T_OK(strstr(run(query, NULL), "more than 4000 fields"), "%s", answer);
     strcpy(
         query,
         "{ __schema { ...S } } fragment S on __Schema { types { ...T } } fragment T on __Type { fields { type {"
