@@ -20,6 +20,7 @@ enum {
     IN_MAX = STREAM_READ_BYTES + 256 * 1024, /* behind what an owner leaves: a head, or a pause */
     OUT_MAX = 64 * 1024 * 1024,              /* never reached by owners that stop when asked to */
     DIRECT_BYTES = 4 * 1024,                 /* from here on a write is worth a system call */
+    RECORD_BYTES = 16 * 1024,                /* of a TLS record, at most */
     TURN_BYTES = 64 * 1024,                  /* of output, before it is sent within the turn */
 };
 
@@ -42,6 +43,7 @@ struct stream {
     struct tls_context *context; /* until the first byte tells */
     struct tls *tls;
     struct buf in, out; /* out: sealed, with TLS */
+    struct buf plain;   /* with TLS: output that is not sealed yet */
     struct outgoing *sending;
     uint64_t deadline_ms, timer_ms; /* of the loop's clock; timer_ms: when the timer fires */
     uv_connect_t connect;
@@ -343,7 +345,7 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
 
 size_t stream_unsent(const struct stream *s)
 {
-    return s->out.len + (s->sending ? s->sending->b.len : 0);
+    return s->plain.len + s->out.len + (s->sending ? s->sending->b.len : 0);
 }
 
 uint64_t stream_sent(const struct stream *s)
@@ -405,11 +407,24 @@ static void send_end(struct stream *s)
         free(req);
 }
 
+/* What was written since the last time becomes as few records as can be. */
+static void seal(struct stream *s)
+{
+    if (s->plain.failed)
+        fail(s, "more output than there is room for");
+    if (s->plain.len == 0 || s->broken)
+        return;
+    if (tls_write(s->tls, s->plain.p, s->plain.len, &s->out) != 0)
+        fail(s, tls_why(s->tls));
+    buf_done(&s->plain);
+}
+
 /* As much as the kernel takes now; libuv has the rest. */
 static void push(struct stream *s)
 {
     if (s->closed || s->connecting)
         return;
+    seal(s);
     if (s->out.failed)
         fail(s, "more output than there is room for");
     if (s->out.len > 0 && !s->sending && !s->out.failed) {
@@ -477,8 +492,9 @@ bool stream_write(struct stream *s, const char *p, size_t len)
     if (s->closed || s->broken || s->shut_asked || len == 0)
         return !s->full;
     if (s->tls) {
-        if (tls_write(s->tls, p, len, &s->out) != 0)
-            fail(s, tls_why(s->tls));
+        buf_add(&s->plain, p, len);
+        if (s->plain.len >= RECORD_BYTES)
+            seal(s);
     } else {
         if (len >= DIRECT_BYTES && !s->sending && !s->connecting) {
             size_t n = write_direct(s, p, len);
@@ -498,8 +514,10 @@ void stream_shut(struct stream *s)
 {
     if (s->closed || s->shut_asked)
         return;
-    if (s->tls)
+    if (s->tls) {
+        seal(s);
         tls_bye(s->tls, &s->out);
+    }
     s->shut_asked = true;
     todo(s);
 }
@@ -608,6 +626,7 @@ static void on_closed(uv_handle_t *h)
         return;
     buf_done(&s->in);
     buf_done(&s->out);
+    buf_done(&s->plain);
     tls_free(s->tls);
     free(s->proxy);
     free(s);
@@ -648,6 +667,7 @@ static struct stream *stream_new(struct loop *l, bool local, const struct stream
     s->user = user;
     buf_init(&s->in, IN_MAX);
     buf_init(&s->out, OUT_MAX);
+    buf_init(&s->plain, OUT_MAX);
     s->local = local;
     if ((local ? uv_pipe_init(&l->uv, &s->pipe, 0) : uv_tcp_init(&l->uv, &s->tcp)) < 0) {
         free(s);
