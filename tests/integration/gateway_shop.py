@@ -508,6 +508,16 @@ def up_shop(t, _):
     t.check("All stopped." in up.said.decode(), "it says so")
 
 
+def pictured(t, _):
+    """The picture of the chain in docs/gateway.md has each of its links, in their order."""
+    with open(os.path.join(ROOT, "src", "proxy", "chain.c"), encoding="utf-8") as c:
+        links = re.findall(r'^    \{ "(\w+)"', c.read(), re.M)
+    with open(os.path.join(ROOT, "docs", "gateway.md"), encoding="utf-8") as page:
+        picture = page.read().split("```")[1]
+    drawn = [x for x in re.findall(r"\w+", " ".join(line for line in picture.splitlines() if "▶" in line)) if x in links]
+    t.equal(drawn, links, "links")
+
+
 def up_refuses(t, _):
     for args, what in ((["--store", "memory:"], "--balancer and --store are not for the shop"), (["now"], "unexpected operand"),
                        (["--state", "/proc/firn"], "--state")):
@@ -520,7 +530,7 @@ def main():
     with f.Test("gateway_shop") as t:
         w = World(t)
         try:
-            for section in (service, cache, routes, identity, rates, breaker, bodies, canary, clients, graphql, one_id, failover, up_shop, up_refuses):
+            for section in (service, cache, routes, identity, rates, breaker, bodies, canary, clients, graphql, one_id, failover, up_shop, up_refuses, pictured):
                 t.section(section, w)
         finally:
             w.end()
