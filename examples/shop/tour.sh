@@ -48,3 +48,7 @@ curl -si 127.0.0.1:9000/api/users/457 -H "$T2"; echo
 
 # One line of JSON per request, with the same request ID at the gateway and at the service.
 id=$(curl -si 127.0.0.1:9000/api/users/456 -H "$T" | tr -d '\r' | sed -n 's/^X-Request-ID: //p'); sleep 1; grep -h "$id" var/shop/*.log
+grep -h '"request_body"' var/shop/gateway-1.log | tail -1
+
+# Numbers for Prometheus; http://127.0.0.1:9001/ shows them on a page.
+curl -s 127.0.0.1:9001/metrics | grep '^firn_proxy_requests_total'

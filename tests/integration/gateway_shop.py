@@ -431,6 +431,8 @@ def one_id(t, w):
     t.equal((at_gate["status"], at_gate["path"], at_gate["service"], at_gate["user"]), (201, "/api/orders", "orders", "456"), "the gateway's line")
     t.equal((at_service["status"], at_service["path"], at_service["method"]), (201, "/orders", "POST"), "the service's line")
     t.equal(sum(x["id"] == name for x in gate.lines()), 1, "one line")
+    t.check('"amount":2' in at_gate["request_body"].replace(" ", "") and made["id"] in at_gate["answer_body"], f"with both bodies: {at_gate}")
+    t.check(w.token("456").split()[-1] not in json.dumps(at_gate) and "[redacted]" in json.dumps(at_gate["request_headers"]), "and no token")
 
     def ids():
         spans = w.collector.of_trace(77)
@@ -470,7 +472,8 @@ EXPECTED = {
     "Faults on purpose": [" 503 after 0."],
     "Canary": ["      9 X-Served-By: notifications\n", "      1 X-Served-By: notifications-2\n", "\nX-Served-By: notifications-2\n"],
     "100 requests per minute": ["    100 {", "} 200\n", "HTTP/1.1 429 Too Many Requests\n", "\nRetry-After: "],
-    "One line of JSON": ['"route":"users"', '"service":"users"'],
+    "One line of JSON": ['"route":"users"', '"service":"users"', '"request_headers":', "amount"],
+    "Numbers for Prometheus": ['firn_proxy_requests_total{status="2xx"} ', 'firn_proxy_requests_total{status="4xx"} '],
 }
 
 
