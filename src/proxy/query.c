@@ -151,7 +151,8 @@ static bool put_header(void *user, struct slice want, struct buf *out)
     for (size_t i = 0; i < c->request.n; i++) {
         const struct http_header *h = &c->request.v[i];
         if (h->name.len == want.len && strncasecmp(h->name.p, want.p, want.len) == 0) {
-            buf_add(out, h->value.p, h->value.len);
+            if (h->value.len > 0)
+                buf_add(out, h->value.p, h->value.len);
             return true;
         }
     }

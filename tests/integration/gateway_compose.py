@@ -5,6 +5,7 @@ try to become something else, and clients that go away.
 """
 import json
 import os
+import signal
 import sys
 import threading
 
@@ -76,6 +77,9 @@ class Shop:
             if not peer.sock.recv(1):
                 self.gone.set()
             return False
+        if last == "held":
+            self.held.set()
+            self.hold.wait(f.LIMIT)
         if last == "broken":
             peer.sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
             return False
@@ -233,6 +237,23 @@ def leaving(t):
     same(t, gate.stop(), 0)
 
 
+def reload(t):
+    shop, gate = begin(t)
+    c = g.Client(gate.http)
+    c.ask("GET /bff/users/held HTTP/1.1\r\nHost: h\r\n\r\n")
+    t.check(shop.held.wait(f.LIMIT), "a part is on its way")
+    with open(gate.config_path, encoding="utf-8") as config:
+        gate.write(config.read().replace("id = user.id", "number = user.id"))
+    gate.signal(signal.SIGHUP)
+    f.wait_for("the new configuration", lambda: gate.status()["plan"] >= 2)
+    t.check("number" in ask(gate, "/bff/users/7")[2], "new requests have the new shape")
+    shop.hold.set()
+    status, _, body = c.answer()
+    same(t, (status, json.loads(body)["id"]), (200, 7123456789012345678), "the one in hand has the old one")
+    c.close()
+    same(t, gate.stop(), 0)
+
+
 def refused(t):
     good = CONFIG.format(users="127.0.0.1:1", orders="127.0.0.1:2", timeout=5)
     for old, new, want in (
@@ -272,5 +293,5 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_compose") as test:
-        for part in (shapes, failures, injection, deadline, leaving, refused, documented):
+        for part in (shapes, failures, injection, deadline, leaving, reload, refused, documented):
             test.section(part)

@@ -3,6 +3,10 @@
 GraphQL at the gateway, where HTTP, services and clients matter: which requests are made, deadlines, limits, clients that go away,
 answers that are too large, and schemas that are refused. What queries mean is compared with npm graphql in tests/differential.
 """
+import base64
+import gzip
+import hashlib
+import hmac
 import json
 import os
 import sys
@@ -266,6 +270,38 @@ def schemas(t):
     f.wait_for("the reload", lambda: ask(gate, "{ user(id: 1) { called } }") == {"data": {"user": {"called": "Ann"}}})
 
 
+def links(t):
+    """Tokens, rates and compression: what the other links of the chain do for these routes."""
+    shop, _, schema = begin(t)
+    secret = os.path.join(t.dir, "secret")
+    with open(secret, "w", encoding="ascii") as out:
+        out.write("s" * 40)
+
+    def b64(data):
+        return base64.urlsafe_b64encode(data if isinstance(data, bytes) else json.dumps(data).encode()).rstrip(b"=").decode()
+    text = b64({"alg": "HS256"}) + "." + b64({"sub": "456", "exp": 4000000000})
+    token = text + "." + b64(hmac.new(b"s" * 40, text.encode(), hashlib.sha256).digest())
+    config = CONFIG.replace("graphql: true", "graphql: true, token: shop, rates: [few], gzip: on").replace(
+        "graphql: {{", "  - {{ path: /bff, compose: me, token: shop, gzip: on }}\ngraphql: {{")
+    gate = g.Gateway(t, config.format(users=shop.users.address, orders=shop.orders.address, schema=schema, more="timeout_ms: 60000") +
+                     f"gzip: {{ min_bytes: 10 }}\ntokens: [{{ name: shop, secret_file: {secret} }}]\n"
+                     "rates: [{ name: few, count: 3, by: user }]\n"
+                     "compositions: [{ name: me, parts: ['me = users /users/{header:X-User-ID}'] }]\n")
+    bearer = f"Authorization: Bearer {token}\r\nX-User-ID: 1\r\n"
+    same(t, g.get(gate.http, "/graphql?query=%7Bme%7Bid%7D%7D")[0], 401)
+    same(t, g.get(gate.http, "/bff")[0], 401)
+    status, low, body = g.get(gate.http, "/bff", bearer + "Accept-Encoding: gzip\r\n")
+    same(t, (status, low.get("content-encoding")), (200, "gzip"))
+    same(t, json.loads(gzip.decompress(body)), {"me": {"id": "456", "name": "Ann"}})
+    same(t, shop.users.requests[-1].values("x-user-id"), ["456"])
+    same(t, shop.users.requests[-1].values("authorization"), [])
+    status, low, body = g.get(gate.http, "/graphql?query=%7Buser(id:7)%7Bid%7D%7D", bearer + "Accept-Encoding: gzip\r\n")
+    same(t, json.loads(gzip.decompress(body)), {"data": {"user": {"id": "7"}}})
+    same(t, shop.users.requests[-1].values("x-user-id"), ["456"])
+    same(t, [g.get(gate.http, "/graphql?query=%7B__typename%7D", bearer)[0] for _ in range(3)], [200, 200, 429])
+    same(t, gate.stop(), 0)
+
+
 def documented(t):
     """The schema and the configuration of docs/gateway.md."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gateway.md"), encoding="utf-8") as page:
@@ -287,5 +323,5 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_graphql") as test:
-        for part in (requests, fan, failures, deadline, leaving, limits, schemas, documented):
+        for part in (requests, fan, failures, deadline, leaving, limits, schemas, links, documented):
             test.section(part)

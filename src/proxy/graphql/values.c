@@ -229,7 +229,8 @@ bool gql_as_text(const struct gql_value *v, struct buf *out)
 {
     if (!v || v->kind == GQL_NULL || v->kind == GQL_LIST_VALUE || v->kind == GQL_OBJECT_VALUE)
         return false;
-    buf_add(out, v->text.p, v->text.len);
+    if (v->text.len > 0)
+        buf_add(out, v->text.p, v->text.len);
     return true;
 }
 
