@@ -44,6 +44,7 @@ bench: all ## measure firn beside its peers; writes bench/results/
 	@bench/run
 	@bench/servers
 	@bench/cluster
+	@bench/proxy
 
 soak: all ## 20,000 requests/s on three firnds behind HAProxy, a fault a minute; MINUTES (10), bench/results/soak.md
 	@scripts/install-deps bench

@@ -515,6 +515,11 @@ void exchange_end(struct exchange *x)
     line_deadline(x->line);
 }
 
+bool exchange_pipelined(const struct exchange *x)
+{
+    return x->line && x->line->x != x;
+}
+
 void exchange_resume(struct exchange *x)
 {
     if (!x->paused || !x->line)

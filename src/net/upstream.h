@@ -140,6 +140,9 @@ void exchange_end(struct exchange *x);
 
 void exchange_resume(struct exchange *x);
 
+/* In ready(): whether it was put behind another one on its connection. */
+bool exchange_pipelined(const struct exchange *x);
+
 /* The answer is of no use any more. done() is not called. */
 void exchange_cancel(struct exchange *x);
 

@@ -32,6 +32,6 @@ const struct link chain[] = {
     { "cache", .request = cache_request, .answer = cache_answer, .done = cache_done,
       .metrics = cache_metrics, .status = cache_status },
     { "breaker", .request = breaker_request, .done = breaker_done },
-    { "forward", .request = forward_request, .done = forward_done },
+    { "forward", .request = forward_request, .done = forward_done, .metrics = forward_metrics },
 };
 const size_t chain_n = sizeof chain / sizeof chain[0];

@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "id/fnv.h"
 #include "platform/mono.h"
+#include "proxy/admin.h"
 #include "proxy/proxied.h"
 #include "proxy/tracing.h"
 #include "proxy/collect.h"
@@ -253,6 +254,8 @@ enum link_result forward_request(struct call *c)
 static void on_ready(void *user)
 {
     struct call *c = user;
+    if (exchange_pipelined(c->x))
+        latency__more(&c->worker->pipelined, 1);
     if (c->collected) {
         collect_send(c);
         return;
@@ -392,6 +395,16 @@ void forward_done(struct call *c)
     c->x = NULL;
     tracing_try_end(c, "client_gone");
     leave_server(c, c->outcome == BREAKER_GOOD ? BREAKER_GOOD : BREAKER_UNKNOWN);
+}
+
+void forward_metrics(struct app *a, const struct plan *p, struct metrics *m)
+{
+    uint64_t n = 0;
+    (void)p;
+    for (size_t i = 0; i < a->workers_n; i++)
+        n += __atomic_load_n(&a->workers[i].pipelined, __ATOMIC_RELAXED);
+    metric(m, "firn_proxy_pipelined_total",
+           "Requests that were sent behind another one on its connection.", (double)n);
 }
 
 /* --- the client's side --- */

@@ -8,5 +8,6 @@ enum link_result breaker_request(struct call *c);
 void breaker_done(struct call *c);
 enum link_result forward_request(struct call *c);
 void forward_done(struct call *c);
+void forward_metrics(struct app *a, const struct plan *p, struct metrics *m);
 
 #endif

@@ -50,6 +50,7 @@ struct service_ctx {
     uint64_t status[STATS_CLASSES]; /* answers by hundreds; [0]: the client went away */
     uint64_t calls;                 /* now */
     uint64_t log_lost;              /* lines of the access log */
+    uint64_t pipelined;             /* requests behind another one on its connection */
     uint64_t composed, parts[2];    /* answers from parts; parts that worked and that failed */
     uint64_t queries[3];            /* GraphQL, by enum query_result */
     struct latency latency, first_byte;
