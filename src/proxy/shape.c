@@ -145,7 +145,7 @@ int shape_add(struct shape_node *root, const char *text, const char *const *part
 {
     struct line l = { text, text, a, why };
     const char *p[SHAPE_DEPTH_MAX];
-    struct shape_node *to;
+    struct shape_node *to = root;
     size_t n, part = 0;
     int e = target(&l, root, &to);
     if (e == 0 && !take(&l, '='))

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char secret[] = "hush";
-    char *text = malloc(size + 64);
+    char *text = calloc(1, size + 64);
     size_t n = 0;
     check(text != NULL);
     if (size)
