@@ -119,19 +119,26 @@ struct slice cache_field(struct call *c, const struct fields *f, const char *nam
  * the client elsewhere. Those of them that the gateway writes itself are in the key. */
 static bool overrides(const struct fields *f)
 {
-    static const char *const names[] = { "x-original-url",      "x-rewrite-url",
-                                         "x-http-method",       "x-http-method-override",
-                                         "x-method-override",   "x-host",
-                                         "x-original-host",     "x-http-host-override",
-                                         "x-forwarded-server",  "x-forwarded-scheme",
-                                         "x-forwarded-port",    "x-forwarded-prefix",
-                                         "x-forwarded-path",    "x-forwarded-uri",
-                                         "x-forwarded-ssl",     "x-scheme",
-                                         "x-url-scheme",        "front-end-https",
-                                         "x-original-protocol", "x-forwarded" };
+#define NAME(text)             \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+    static const struct slice names[] = {
+        NAME("x-original-url"),      NAME("x-rewrite-url"),
+        NAME("x-http-method"),       NAME("x-http-method-override"),
+        NAME("x-method-override"),   NAME("x-host"),
+        NAME("x-original-host"),     NAME("x-http-host-override"),
+        NAME("x-forwarded-server"),  NAME("x-forwarded-scheme"),
+        NAME("x-forwarded-port"),    NAME("x-forwarded-prefix"),
+        NAME("x-forwarded-path"),    NAME("x-forwarded-uri"),
+        NAME("x-forwarded-ssl"),     NAME("x-scheme"),
+        NAME("x-url-scheme"),        NAME("front-end-https"),
+        NAME("x-original-protocol"), NAME("x-forwarded")
+    };
+#undef NAME
     for (size_t i = 0; i < f->n; i++)
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-            if (field_alike(f->v[i].name, slice_of(names[k])))
+            if (field_alike(f->v[i].name, names[k]))
                 return true;
     return false;
 }

@@ -5,6 +5,7 @@
 #include "daemon/config_in.h"
 #include "proxy/config.h"
 #include "proxy/network.h"
+#include "proxy/route_rules.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -191,4 +192,55 @@ T_TEST(config_networks)
     struct ip_network n;
     for (size_t i = 0; i < T_LEN(bad); i++)
         T_EQ(ip_network_parse(bad[i], &n), FIRN_EFORMAT, "%s", bad[i]);
+}
+
+/* What the keys about caching, JSON and faults become. */
+T_TEST(config_route_rules)
+{
+    static const struct {
+        const char *keys, *says;
+    } bad[] = {
+        { "path: /v1/ids/tsid", "cache: a route that hands out IDs cannot be cached" },
+        { "path: /v1", "cache: a route that hands out IDs cannot be cached" },
+        { "path: /x, rewrite: /generate", "cache: a route that hands out IDs cannot be cached" },
+        { "path: /x, cache_public: true, cache_by_user: true", "keep one" },
+        { "path: /x, cache_ignore_control: true", "cache: a route that ignores Cache-Control" },
+        { "path: /x, answer_drop: [a, a]", "answer_drop: two rules have the same path" },
+        { "path: /x, request_rename: ['a b']", "request_rename: write 'path.of.member: new_name'" },
+        { "path: /x, fault_abort_status: 199", "fault_abort_status: the status must be" },
+    };
+    struct config c;
+    char yaml[512];
+    for (size_t i = 0; i < T_LEN(bad); i++) {
+        snprintf(yaml, sizeof yaml, "routes:\n  - { service: s, cache: memory, %s }\n",
+                 bad[i].keys);
+        T_OK(load(&c, yaml) != 0 && strstr(diag.text, bad[i].says), "%s: %s", bad[i].keys,
+             diag.text);
+        config_free(&c.base);
+    }
+    T_EQ(load(&c, "routes:\n"
+                  "  - { path: /p, service: s, name: products, cache: memory, cache_ttl_s: 300,\n"
+                  "      cache_vary: [Accept-Language], cache_by_user: true,\n"
+                  "      answer_rename: ['a.b: c'], answer_drop: [d], fault_abort_status: 503,\n"
+                  "      fault_header: 'X-Fault: yes', fault_abort_percent: 25 }\n"),
+         0, "%s", diag.text);
+    struct route_rules r = { .cache_redis = true };
+    const char *key, *why;
+    T_EQ(route_rules_make(&c.routes.v[0], &r, &key, &why), 0);
+    T_OK(r.cache.on && r.cache.plain && !r.cache_redis && r.cache.ttl_s == 300);
+    T_STR(r.cache.name, "products");
+    T_EQ(r.cache.vary_n, 2);
+    T_STR(r.cache.vary[0], "accept-language");
+    T_STR(r.cache.vary[1], "x-user-id");
+    T_EQ(r.answer_json.n, 2);
+    T_STR(r.answer_json.v[0].path, "a.b");
+    T_STR(r.answer_json.v[0].to, "c");
+    T_OK(!r.answer_json.v[1].to);
+    T_STR(r.fault.header, "x-fault");
+    T_STR(r.fault.value, "yes");
+    T_EQ(r.fault.abort_share, 2500);
+    route_rules_free(&r);
+    config_free(&c.base);
+    T_OK(path_mints((struct slice){ "/v1/ids/x", 9 }) &&
+         !path_mints((struct slice){ "/v1/idsx", 8 }));
 }
