@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -350,7 +351,57 @@ def actions(t):
     t.check(said.returncode != 0 and "give at least 16 characters" in said.stderr, said.stderr)
 
 
+def together(t):
+    """Requests, looks, drains and reloads at the same time: every request is answered, and every one is counted once."""
+    c, one, two = Collector(), g.Upstream(tell), g.Upstream(tell)
+    texts = [config([one, two], route=f"log_headers: {log}", more=f"  - {{ path: /b{i}, service: a }}\n") for i, log in enumerate(("true", "false"))]
+    gate = g.Gateway(t, texts[0], "--watch=false", f"--tracing-endpoint={c.url}", "--tracing-sample=1")
+    bad, ended = [], threading.Event()
+
+    def requests():
+        client = g.Client(gate.http)
+        for i in range(150):
+            client.ask(f"GET /api/{i} HTTP/1.1\r\nHost: a\r\n\r\n")
+            bad.extend(x for x in [client.answer()[0]] if x != 200)
+        client.close()
+
+    def looks():
+        while not ended.is_set():
+            s = gate.status()
+            bad.extend(x for x in [send(gate.admin, "GET", "/metrics")[0], len(s["services"])] if x not in (1, 200))
+
+    def drains():
+        while not ended.is_set():
+            for what in ("drain", "enable"):
+                bad.extend(x for x in [send(gate.admin, "POST", f"/servers/a/{one.address}/{what}")[0]] if x != 200)
+
+    def reloads():
+        for i in range(12):
+            before = gate.status()["reloads"]
+            gate.write(texts[i % 2])
+            send(gate.admin, "POST", "/reload")
+            f.wait_for("a reload", lambda before=before: gate.status()["reloads"] > before)
+
+    work = [threading.Thread(target=x) for x in (requests, requests, requests, reloads)]
+    watch = [threading.Thread(target=x) for x in (looks, drains)]
+    for x in work + watch:
+        x.start()
+    for x in work:
+        x.join()
+    ended.set()
+    for x in watch:
+        x.join()
+    t.equal(bad, [], "answers")
+    s = f.wait_for("all to be counted", lambda: gate.status() if gate.status()["requests_in_hand"] == 0 else None)
+    by = {e["name"]: e for e in s["routes"]}
+    t.equal((by["front"]["answers"]["2xx"], s["services"][0]["answers"]["2xx"], s["answers"]["2xx"], sum(s["took"].values())), (450,) * 4, "each is counted once")
+    gate.stop()
+    t.equal(len([x for x in c.spans if x["kind"] == SERVER]), 450, "a span for each")
+    t.equal(len(gate.lines()), 450, "a line for each")
+    c.close()
+
+
 if __name__ == "__main__":
     with f.Test("gateway_watch") as test:
-        for part in (traces, retried, composed, sampled, one_id, logged, numbers, actions):
+        for part in (traces, retried, composed, sampled, one_id, logged, numbers, actions, together):
             test.section(part)
