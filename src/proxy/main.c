@@ -350,11 +350,25 @@ static void reload(void)
     plan_unref(old);
 }
 
-static void do_reload(struct file_look *read)
+struct looks { /* at the files whose change is a reload */
+    struct file_look config, schema;
+};
+
+static struct looks look(void)
+{
+    const struct config *c = &app.plan->config;
+    return (struct looks){ file_look_at(c->base.file), file_look_at(c->graphql.schema) };
+}
+
+static bool looks_same(const struct looks *a, const struct looks *b)
+{
+    return file_look_same(&a->config, &b->config) && file_look_same(&a->schema, &b->schema);
+}
+
+static void do_reload(struct looks *read)
 {
     systemd_reloading();
-    *read = file_look_at(
-        app.plan->config.base.file); /* before it is read: a change meanwhile is seen */
+    *read = look(); /* before they are read: a change meanwhile is seen */
     reload();
     systemd_ready("serving");
 }
@@ -363,7 +377,7 @@ static void do_reload(struct file_look *read)
 
 static int wait_for_end(void)
 {
-    struct file_look read = file_look_at(app.plan->config.base.file), last = read;
+    struct looks read = look(), last = read;
     const uint64_t feed_ms = systemd_watchdog_ms();
     uint64_t fed_ms = 0, names_ms = mono_ms() + app.plan->config.resolve_ms;
     systemd_ready("serving");
@@ -374,10 +388,10 @@ static int wait_for_end(void)
         if (sig == SIGHUP) {
             do_reload(&read);
         } else if (app.plan->config.watch) {
-            struct file_look now = file_look_at(app.plan->config.base.file);
-            bool settled = file_look_same(&now, &last); /* an editor may be writing it */
+            struct looks now = look();
+            bool settled = looks_same(&now, &last); /* an editor may be writing it */
             last = now;
-            if (settled && now.size >= 0 && !file_look_same(&now, &read))
+            if (settled && now.config.size >= 0 && !looks_same(&now, &read))
                 do_reload(&read);
             guards_watch(app.plan->guards);
         }
