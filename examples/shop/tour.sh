@@ -33,7 +33,7 @@ curl -s 127.0.0.1:9000/graphql -H "$T" -H 'Content-Type: application/json' -d '{
 # The circuit breaker: payments fails, then the gateway answers for it; when it is healed, it closes again.
 curl -s -X POST '127.0.0.1:9015/admin/fail?status=500'; echo
 for _ in 1 2 3 4 5 6 7; do curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123 -H "$T"; done
-curl -s -X POST 127.0.0.1:9015/admin/heal; sleep 3; curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123 -H "$T"
+curl -s -X POST 127.0.0.1:9015/admin/heal; sleep 5; curl -s -w ' %{http_code}\n' 127.0.0.1:9000/api/payments/123 -H "$T"
 
 # Faults on purpose, for who asks for them: 300 ms late, and 503.
 curl -s -w ' %{http_code} after %{time_total} s\n' 127.0.0.1:9000/api/orders/123 -H "$T" -H 'X-Fault: yes'
@@ -47,7 +47,8 @@ for _ in $(seq 50); do curl -s -w ' %{http_code}\n' -H "$T2" 127.0.0.1:9000/api/
 curl -si 127.0.0.1:9000/api/users/457 -H "$T2"; echo
 
 # One line of JSON per request, with the same request ID at the gateway and at the service.
-id=$(curl -si 127.0.0.1:9000/api/users/456 -H "$T" | tr -d '\r' | sed -n 's/^X-Request-ID: //p'); sleep 1; grep -h "$id" var/shop/*.log
+id=$(curl -si 127.0.0.1:9000/api/users/456 -H "$T" | tr -d '\r' | sed -n 's/^X-Request-ID: //p')
+until grep -q "$id" var/shop/gateway-1.log; do sleep 0.1; done; grep -h "$id" var/shop/*.log
 grep -h '"request_body"' var/shop/gateway-1.log | tail -1
 
 # Numbers for Prometheus; http://127.0.0.1:9001/ shows them on a page.
