@@ -1,8 +1,8 @@
 /* Pipelining under a storm: requests of every kind to a server that answers in every framing, in
- * pieces, late, not at all, or with what is no HTTP, while owners cancel and stop reading. No byte of
- * an answer may reach another request, and a request that does no harm itself is always answered:
- * by its first connection or, after EXCHANGE_STALE, by one of its own. The seed replays the kinds;
- * how they meet on connections differs from run to run. */
+ * pieces, late, not at all, or with what is no HTTP, while owners cancel and stop reading. No byte
+ * of an answer may reach another request, and a request that does no harm itself is always
+ * answered: by its first connection or, after EXCHANGE_STALE, by one of its own. The seed replays
+ * the kinds; how they meet on connections differs from run to run. */
 #include "t.h"
 
 #include "net/alarm.h"
