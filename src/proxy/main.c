@@ -481,6 +481,7 @@ static int run(struct config *c)
              addresses[PORT_HTTP], addresses[PORT_HTTPS], addresses[PORT_ADMIN], app.workers_n,
              c->routes.n, c->services.n);
     stop(wait_for_end());
+    names_end();
     return 0;
 }
 

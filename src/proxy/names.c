@@ -136,3 +136,10 @@ struct lookups *names_take(void)
     job.all = NULL;
     return l;
 }
+
+void names_end(void)
+{
+    free(names_take());
+    if (job.running)
+        pthread_detach(job.thread);
+}

@@ -43,5 +43,7 @@ const struct lookup *lookup_of(const struct lookups *l, const char *address); /*
 bool names_begin(const struct plan *p);
 /* When it is done: the results, once; the caller frees them with free(). NULL: not yet. */
 struct lookups *names_take(void);
+/* Before the process ends. A resolver that does not answer is not waited for. */
+void names_end(void);
 
 #endif
