@@ -13,6 +13,7 @@
 #include "wire/http.h"
 #include "platform/assert.h"
 #include "wire/http_line.h"
+#include "wire/http_start.h"
 
 #include <llhttp.h>
 
@@ -197,81 +198,6 @@ static const char *scan_method(const char *q, const char *end, struct http_reque
     return NULL;
 }
 
-/* "http://host:80/path?query" as proxies send it: the authority there replaces Host (RFC 9112). */
-static int split_absolute(struct slice target, struct http_request *req, struct slice *authority,
-                          struct http_error *err)
-{
-    size_t at = 0;
-    if (target.len >= 7 && http_word_is((struct slice){ target.p, 7 }, "http://"))
-        at = 7;
-    else if (target.len >= 8 && http_word_is((struct slice){ target.p, 8 }, "https://"))
-        at = 8;
-    else
-        return refuse(err, 400, "the request target begins neither with '/' nor with http://");
-    const char *q = target.p + at, *end = target.p + target.len;
-    while (q < end && http_is(*q, HTTP_HOST))
-        q++;
-    *authority = (struct slice){ target.p + at, (size_t)(q - target.p) - at };
-    if (authority->len == 0 || (q < end && *q != '/' && *q != '?'))
-        return refuse(err, 400, "the request target has no valid host");
-    req->path = q < end && *q == '/' ? (struct slice){ q, (size_t)(end - q) }
-                                     : (struct slice){ "/", 1 };
-    if (q < end && *q == '?')
-        req->query = (struct slice){ q + 1, (size_t)(end - q - 1) };
-    return 0;
-}
-
-static int split_target(struct slice target, struct http_request *req, struct slice *authority,
-                        struct http_error *err)
-{
-    if (target.len == 1 && target.p[0] == '*') {
-        if (req->method != METHOD_OPTIONS)
-            return refuse(err, 400, "the request target '*' is for OPTIONS only");
-        req->path = target;
-        return 0;
-    }
-    req->path = target;
-    if (target.p[0] != '/') {
-        int r = split_absolute(target, req, authority, err);
-        if (r < 0 || req->query.p)
-            return r;
-    }
-    const char *mark = memchr(req->path.p, '?', req->path.len);
-    if (mark) {
-        const char *end = req->path.p + req->path.len;
-        req->query = (struct slice){ mark + 1, (size_t)(end - mark - 1) };
-        req->path.len = (size_t)(mark - req->path.p);
-    }
-    return 0;
-}
-
-/* "HTTP/1.1\r\n", which may not be whole yet. */
-static const char *scan_version(const char *q, const char *end, struct http_request *req,
-                                struct http_error *err, int *r)
-{
-    static const char expect[] = "HTTP/1.";
-    size_t have = (size_t)(end - q);
-    if (memcmp(q, expect, have < 7 ? have : 7) != 0) {
-        bool other = have >= 6 && memcmp(q, expect, 5) == 0 && q[5] >= '0' && q[5] <= '9';
-        *r = other ? refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are supported")
-                   : refuse(err, 400, "the request line does not end with an HTTP version");
-        return NULL;
-    }
-    *r = FIRN_EAGAIN;
-    if (have < 8)
-        return NULL;
-    if (q[7] != '0' && q[7] != '1') {
-        *r = refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are supported");
-        return NULL;
-    }
-    req->minor = (uint8_t)(q[7] - '0');
-    if (memcmp(q + 8, "\r\n", have - 8 < 2 ? have - 8 : 2) != 0) {
-        *r = refuse(err, 400, "the request line does not end with CR LF");
-        return NULL;
-    }
-    return have < 10 ? NULL : q + 10;
-}
-
 static bool host_ok(struct slice host)
 {
     for (size_t i = 0; i < host.len; i++)
@@ -284,16 +210,14 @@ static bool host_ok(struct slice host)
 static int scan_head(const char *p, size_t len, struct http_request *req, struct head *h,
                      struct http_error *err)
 {
-    const char *q = p, *end = p + (len < HTTP_HEAD_BYTES_MAX ? len : HTTP_HEAD_BYTES_MAX);
+    const char *q = p, *end = p + (len < HTTP_HEAD_BYTES_MAX ? len : HTTP_HEAD_BYTES_MAX),
+               *why = NULL;
     int r = FIRN_EAGAIN;
     struct slice authority = { NULL, 0 };
-    if (q < end && *q == '\r') { /* RFC 9112: some clients send an empty line after a body */
-        if (end - q < 2)
-            return FIRN_EAGAIN;
-        if (q[1] != '\n')
-            return refuse(err, 400, "a CR is not followed by LF");
-        q += 2;
-    }
+    uint16_t status;
+    q = http_start(q, end, &why);
+    if (!q)
+        return why ? refuse(err, 400, why) : FIRN_EAGAIN;
     h->begin = (size_t)(q - p);
     if (q == end)
         return FIRN_EAGAIN;
@@ -315,11 +239,16 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
                       *q == '\r' || *q == '\n'
                           ? "the request line has no HTTP version"
                           : "the request target holds a character that must be percent-encoded");
-    r = split_target(h->target, req, &authority, err);
-    if (r < 0)
-        return r;
-    q++;
-    q = scan_version(q, end, req, err, &r);
+    why = http_split_target(h->target, req->method == METHOD_OPTIONS, &req->path, &req->query,
+                            &authority);
+    if (why)
+        return refuse(err, 400, why);
+    const char *version = q + 1;
+    q = http_version(version, end, &req->minor);
+    if (!q) {
+        why = http_version_trouble(version, end, &status);
+        r = why ? refuse(err, status, why) : FIRN_EAGAIN;
+    }
 
     for (int n = 0; q; n++) {
         if (end - q >= 2 && q[0] == '\r' && q[1] == '\n') {
@@ -329,7 +258,6 @@ static int scan_head(const char *p, size_t len, struct http_request *req, struct
         if (n == HTTP_HEADERS_MAX && !http_may_end(q, end))
             return refuse(err, 431, "more than 100 headers");
         struct slice name, value;
-        const char *why;
         q = http_field(q, end, &name, &value, &why);
         if (q && (r = keep_header(name, value, req, h, err)) < 0)
             return r;

@@ -1,6 +1,7 @@
 /* The reader of whole request heads, for proxies. */
 #include "wire/http_head.h"
 #include "platform/assert.h"
+#include "wire/http_start.h"
 
 static int refuse(struct http_error *err, uint16_t status, const char *reason)
 {
@@ -31,53 +32,6 @@ static const char *read_method(const char *q, const char *end, struct http_head 
     return NULL;
 }
 
-/* "http://host:80/path": the authority there replaces Host (RFC 9112). */
-static int split_absolute(struct slice target, struct http_head *h, struct slice *authority,
-                          struct http_error *err)
-{
-    size_t at = 0;
-    if (target.len >= 7 && http_word_is((struct slice){ target.p, 7 }, "http://"))
-        at = 7;
-    else if (target.len >= 8 && http_word_is((struct slice){ target.p, 8 }, "https://"))
-        at = 8;
-    else
-        return refuse(err, 400, "the request target begins neither with '/' nor with http://");
-    const char *q = target.p + at, *end = target.p + target.len;
-    while (q < end && http_is(*q, HTTP_HOST))
-        q++;
-    *authority = (struct slice){ target.p + at, (size_t)(q - target.p) - at };
-    if (authority->len == 0 || (q < end && *q != '/' && *q != '?'))
-        return refuse(err, 400, "the request target has no valid host");
-    h->path = (struct slice){ q, (size_t)(end - q) };
-    if (q == end || *q == '?') {
-        h->path = (struct slice){ "/", 1 };
-        if (q < end)
-            h->query = (struct slice){ q + 1, (size_t)(end - q - 1) };
-    }
-    return 0;
-}
-
-static int split_target(struct slice target, struct http_head *h, struct slice *authority,
-                        struct http_error *err)
-{
-    h->path = target;
-    if (slice_is(target, "*"))
-        return slice_is(h->method, "OPTIONS")
-                   ? 0
-                   : refuse(err, 400, "the request target '*' is for OPTIONS only");
-    if (target.p[0] != '/') {
-        int r = split_absolute(target, h, authority, err);
-        if (r < 0 || h->query.p)
-            return r;
-    }
-    const char *mark = memchr(h->path.p, '?', h->path.len);
-    if (mark) {
-        h->query = (struct slice){ mark + 1, (size_t)(h->path.p + h->path.len - mark - 1) };
-        h->path.len = (size_t)(mark - h->path.p);
-    }
-    return 0;
-}
-
 static const char *read_target(const char *q, const char *end, struct http_head *h,
                                struct slice *authority, struct http_error *err, int *r)
 {
@@ -93,30 +47,12 @@ static const char *read_target(const char *q, const char *end, struct http_head 
                     *q == '\r' || *q == '\n'
                         ? "the request line has no HTTP version"
                         : "the request target holds a character that must be percent-encoded");
-    else if (q < end)
-        *r = split_target(target, h, authority, err);
-    return *r == 0 ? q + 1 : NULL;
-}
-
-static const char *read_version(const char *q, const char *end, struct http_head *h,
-                                struct http_error *err, int *r)
-{
-    static const char expect[] = "HTTP/1.";
-    size_t have = (size_t)(end - q);
-    *r = FIRN_EAGAIN;
-    if (memcmp(q, expect, have < 7 ? have : 7) != 0) {
-        bool other = have >= 6 && memcmp(q, expect, 5) == 0 && q[5] >= '0' && q[5] <= '9';
-        *r = other ? refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are supported")
-                   : refuse(err, 400, "the request line does not end with an HTTP version");
-    } else if (have >= 8 && q[7] != '0' && q[7] != '1') {
-        *r = refuse(err, 505, "only HTTP/1.0 and HTTP/1.1 are supported");
-    } else if (have > 8 && memcmp(q + 8, "\r\n", have - 8 < 2 ? have - 8 : 2) != 0) {
-        *r = refuse(err, 400, "the request line does not end with CR LF");
-    } else if (have >= 10) {
-        h->minor = (uint8_t)(q[7] - '0');
-        return q + 10;
+    else if (q < end) {
+        const char *why = http_split_target(target, slice_is(h->method, "OPTIONS"), &h->path,
+                                            &h->query, authority);
+        *r = why ? refuse(err, 400, why) : 0;
     }
-    return NULL;
+    return *r == 0 ? q + 1 : NULL;
 }
 
 /* Fields whose repetition two readers might take differently. */
@@ -189,22 +125,24 @@ static int note_once(struct slice seen[ONCE], const struct http_header *f, struc
 
 ssize_t http_head_read(const char *p, size_t len, struct http_head *h, struct http_error *err)
 {
-    const char *q = p, *end = p + (len < HTTP_HEAD_BYTES_MAX ? len : HTTP_HEAD_BYTES_MAX), *why;
+    const char *q = p, *end = p + (len < HTTP_HEAD_BYTES_MAX ? len : HTTP_HEAD_BYTES_MAX),
+               *why = NULL;
     struct slice seen[ONCE] = { { NULL, 0 } }, authority = { NULL, 0 };
     int r = FIRN_EAGAIN;
     *h = (struct http_head){ .minor = 0 };
-    if (q < end && *q == '\r') { /* RFC 9112: some clients send an empty line after a body */
-        if (end - q < 2)
-            return FIRN_EAGAIN;
-        if (q[1] != '\n')
-            return refuse(err, 400, "a CR is not followed by LF");
-        q += 2;
-    }
+    q = http_start(q, end, &why);
+    if (!q)
+        return why ? refuse(err, 400, why) : FIRN_EAGAIN;
     q = read_method(q, end, h, err, &r);
     if (q)
         q = read_target(q, end, h, &authority, err, &r);
-    if (q)
-        q = read_version(q, end, h, err, &r);
+    const char *version = q;
+    q = version ? http_version(version, end, &h->minor) : NULL;
+    if (version && !q) {
+        uint16_t status;
+        why = http_version_trouble(version, end, &status);
+        r = why ? refuse(err, status, why) : FIRN_EAGAIN;
+    }
     while (q && !(end - q >= 2 && q[0] == '\r' && q[1] == '\n')) {
         struct http_header f;
         if (h->headers == HTTP_FIELDS_MAX && !http_may_end(q, end))

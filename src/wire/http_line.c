@@ -2,6 +2,7 @@
 #include "wire/http_line.h"
 #include "id/hex.h"
 #include "platform/assert.h"
+#include "wire/http_start.h"
 
 #define ALNUM (HTTP_TOKEN | HTTP_VALUE | HTTP_TARGET | HTTP_HOST)
 const uint8_t http_class[256] = {
@@ -100,6 +101,46 @@ int http_u64(struct slice s, uint64_t max, uint64_t *out)
         return FIRN_ERANGE;
     *out = v;
     return 0;
+}
+
+struct slice http_split_absolute(struct slice target, struct slice *authority, const char **why)
+{
+    const struct slice none = { NULL, 0 };
+    size_t at = 0;
+    *authority = none;
+    if (target.len >= 7 && http_word_is((struct slice){ target.p, 7 }, "http://"))
+        at = 7;
+    else if (target.len >= 8 && http_word_is((struct slice){ target.p, 8 }, "https://"))
+        at = 8;
+    *why = at ? "the request target has no valid host"
+              : "the request target begins neither with '/' nor with http://";
+    const char *q = target.p + at, *from = q, *end = target.p + target.len;
+    while (at && q < end && http_is(*q, HTTP_HOST))
+        q++;
+    if (q == from || (q < end && *q != '/' && *q != '?'))
+        return none;
+    *authority = (struct slice){ from, (size_t)(q - from) };
+    return q < end ? (struct slice){ q, (size_t)(end - q) } : (struct slice){ "/", 1 };
+}
+
+const char *http_version_trouble(const char *q, const char *end, uint16_t *status)
+{
+    static const char expect[] = "HTTP/1.", other[] = "only HTTP/1.0 and HTTP/1.1 are supported";
+    size_t have = (size_t)(end - q);
+    *status = 400;
+    if (memcmp(q, expect, have < 7 ? have : 7) != 0) {
+        if (have < 6 || memcmp(q, expect, 5) != 0 || q[5] < '0' || q[5] > '9')
+            return "the request line does not end with an HTTP version";
+        *status = 505;
+        return other;
+    }
+    if (have >= 8 && q[7] != '0' && q[7] != '1') {
+        *status = 505;
+        return other;
+    }
+    return have > 8 && memcmp(q + 8, "\r\n", have - 8 < 2 ? have - 8 : 2) != 0
+               ? "the request line does not end with CR LF"
+               : NULL;
 }
 
 /* ---- chunks ---- */
