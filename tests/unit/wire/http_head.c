@@ -134,7 +134,8 @@ T_TEST(head_refused)
     T_EQ(err.status, 431);
 }
 
-/* As many fields as may be, cut anywhere: unfinished until it is whole, for every reader of fields. */
+/* As many fields as may be, cut anywhere: unfinished until it is whole, for every reader of
+ * fields. */
 T_TEST(head_of_a_hundred_fields)
 {
     char text[2048] = "GET / HTTP/1.1\r\nHost: a\r\n", trailers[2048] = "";
