@@ -298,6 +298,30 @@ def passed_over(t):
     gate.stop()
 
 
+def interim(t):
+    """Framing has no meaning in a 1xx answer, and a client that read it would be led astray."""
+    def hint(up, peer, line, fields):
+        peer.body(line, fields)
+        peer.sock.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 40\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\n\r\n"
+                          b"HTTP/1.1 102 Processing\r\nTransfer-Encoding: chunked\r\n\r\n")
+        g.reply(peer, 200, b"own")
+    up = g.Upstream(hint)
+    gate = g.Gateway(t, f"services: [{{ name: a, servers: ['{up.address}'] }}]\nroutes: [{{ path: /, service: a }}]\n")
+    c = g.Client(gate.http)
+    for _ in range(3):
+        c.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        seen = []
+        while True:
+            status, fields = c.head()
+            seen.append((status, [n for n, _ in fields if n.lower() in ("content-length", "transfer-encoding", "connection", "x-hop")]))
+            if status >= 200:
+                break
+        t.equal(c.exactly(3), b"own", "the answer")
+        t.equal(seen, [(103, []), (102, []), (200, ["Content-Length"])], "no framing before it")
+    c.close()
+    gate.stop()
+
+
 # --- answers ---
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -453,5 +477,5 @@ def answers_kept(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_smuggle") as test:
-        for part in (requests, passed_over, answers, answers_pipelined, answers_kept):
+        for part in (requests, passed_over, interim, answers, answers_pipelined, answers_kept):
             test.section(part)
