@@ -134,9 +134,9 @@ static struct slice opaque(struct slice tag)
 bool cached_etag_in(struct slice list, struct slice etag)
 {
     struct slice want = opaque(etag);
-    if (!etag.p || want.len < 2)
+    if (!list.p || !etag.p || want.len < 2)
         return false;
-    for (const char *p = list.p, *end = p + list.len; p && p < end;) {
+    for (const char *p = list.p, *end = p + list.len; p < end;) {
         while (p < end && (*p == ' ' || *p == '\t' || *p == ','))
             p++;
         if (p < end && *p == '*')
