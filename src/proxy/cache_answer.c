@@ -132,7 +132,7 @@ static void store(struct cache_call *s)
     uint64_t memory_ms = redis && conf->cache.memory_s * 1000 < left_ms
                              ? conf->cache.memory_s * 1000
                              : left_ms;
-    struct cached m = { .identity = cache_identity(s),
+    struct cached m = { .identity = cache_memory_key(s),
                         .status = s->status,
                         .stored_ms = now,
                         .until_ms = now + left_ms,

@@ -316,7 +316,7 @@ static struct cache_value *value_of(const struct cache_call *s, const struct red
 {
     struct cached m;
     struct cache_value *v;
-    struct slice text, want = cache_identity(s);
+    struct slice text, want = cache_memory_key(s);
     if (!reply || reply->n != 1 || reply->value[0].type != RESP_TEXT)
         return NULL;
     text = reply->value[0].text;

@@ -9,7 +9,7 @@
  *
  * The key in Redis is what operators see and delete: cache:products:123. What it does not say, and
  * an answer may depend on all the same, is the identity (service, scheme, Host, forwarded host): it
- * is a part of the key in memory and of the value in Redis, and a value of another identity is a
+ * is a part of the key in memory, which stands in the value, too; a value with another one is a
  * miss. So no Host that a client makes up can put its answer before others.
  */
 #ifndef FIRN_PROXY_CACHE_LINK_H
@@ -71,11 +71,6 @@ uint64_t cache_now_ms(void); /* Unix ms: gateways share it, and tests move it */
 static inline struct slice cache_memory_key(const struct cache_call *s)
 {
     return (struct slice){ s->key.p, s->key.len };
-}
-
-static inline struct slice cache_identity(const struct cache_call *s)
-{
-    return (struct slice){ s->key.p + s->shared, s->key.len - s->shared };
 }
 
 /* Answers with the value, if it may be used for this request. False: it may not. */

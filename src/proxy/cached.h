@@ -9,7 +9,7 @@
 #include "proxy/cache_memory.h"
 
 struct cached {            /* slices are borrowed from the value */
-    struct slice identity; /* what the key does not say: see cache_link.h; without control bytes */
+    struct slice identity; /* all that it depends on: the key in memory, see cache_link.h */
     unsigned status;
     uint64_t stored_ms, until_ms; /* Unix ms: when it was fetched, until when it is fresh */
     uint32_t age_s;               /* how old it was when it was fetched */
