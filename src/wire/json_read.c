@@ -40,6 +40,8 @@ static inline bool take(struct json_reader *j, char c)
 
 void json_start(struct json_reader *j, const char *p, size_t len, struct firn_diag *diag)
 {
+    if (!p) /* an absent slice has no bytes */
+        p = "";
     *j = (struct json_reader){ .start = p, .p = p, .end = p + len, .diag = diag };
 }
 
