@@ -9,6 +9,7 @@
 
 static const struct catalog catalogs[] = {
     { .name = "users",
+      .users = true,
       .member = { { "name", MEMBER_TEXT, NULL },
                   { "email", MEMBER_TEXT, NULL },
                   { "tier", MEMBER_TEXT, "standard" } },
@@ -75,6 +76,11 @@ static const char *owner_of(const struct row *r)
 bool row_is_for(const struct row *r, const char *user)
 {
     const char *owner = owner_of(r);
+    char id[VALUE_BUF];
+    if (*user && here->users) {
+        snprintf(id, sizeof id, "%llu", (unsigned long long)r->id);
+        return strcmp(id, user) == 0;
+    }
     return !*user || !*owner || (strncmp(owner, "user_", 5) == 0 && strcmp(owner + 5, user) == 0);
 }
 

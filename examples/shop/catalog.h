@@ -35,6 +35,7 @@ struct row {
 
 struct catalog {
     const char *name;                      /* "orders", also the first segment of its paths */
+    bool users;                            /* a row's owner is the user of its ID */
     bool shared;                           /* the same for every user: caches may keep it */
     struct member member[MEMBERS_MAX + 1]; /* ends with one that has no name */
     struct row first[4];                   /* ends with ID 0 */
