@@ -66,7 +66,7 @@ static const struct setting settings[] = {
       .help = "read the file again when it changes, as after SIGHUP" },
     { "trust", SETTING_LIST, SETTING_RELOAD, AT(trust), .check = config_check_network, .preset = "",
       .preset_note = "nobody",
-      .help = "networks whose X-Forwarded-For, -Proto, -Host and X-Request-ID are believed" },
+      .help = "networks whose X-Forwarded-*, Forwarded and X-Request-ID are believed" },
     { "resolve_ms", SETTING_UINT, SETTING_RELOAD, AT(resolve_ms), RANGE(0, HOUR_MS),
       .preset = "30000",
       .help = "between two look-ups of servers that are given by name; 0: only when it is read" },

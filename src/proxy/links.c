@@ -5,11 +5,10 @@
 #include "proxy/links.h"
 #include "platform/mono.h"
 #include "proxy/capture.h"
+#include "proxy/client.h"
 #include "proxy/path.h"
 #include "proxy/worker.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,74 +23,6 @@ void log_done(struct call *c)
 
 /* --- id --- */
 
-/* "10.0.0.1", "::1" or "[::1]:443", as proxies write it. */
-static bool parse_address(struct slice text, struct sockaddr_storage *sa,
-                          char out[PEER_ADDRESS_BUF])
-{
-    char t[PEER_ADDRESS_BUF];
-    struct sockaddr_in *in = (struct sockaddr_in *)sa;
-    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)sa;
-    while (text.len > 0 && (*text.p == ' ' || *text.p == '\t'))
-        text = (struct slice){ text.p + 1, text.len - 1 };
-    while (text.len > 0 && (text.p[text.len - 1] == ' ' || text.p[text.len - 1] == '\t'))
-        text.len--;
-    if (text.len > 1 && text.p[0] == '[') {
-        const char *end = memchr(text.p, ']', text.len);
-        text = (struct slice){ text.p + 1, end ? (size_t)(end - text.p - 1) : 0 };
-    } else {
-        const char *colon = memchr(text.p, ':', text.len);
-        bool one = colon && !memchr(colon + 1, ':', text.len - (size_t)(colon + 1 - text.p));
-        text.len = one ? (size_t)(colon - text.p) : text.len;
-    }
-    if (text.len == 0 || text.len >= sizeof t)
-        return false;
-    memcpy(t, text.p, text.len);
-    t[text.len] = '\0';
-    memset(sa, 0, sizeof *sa);
-    if (inet_pton(AF_INET, t, &in->sin_addr) == 1)
-        in->sin_family = AF_INET;
-    else if (inet_pton(AF_INET6, t, &in6->sin6_addr) == 1)
-        in6->sin6_family = AF_INET6;
-    else
-        return false;
-    snprintf(out, PEER_ADDRESS_BUF, "%s", t);
-    return true;
-}
-
-/* The client is the last address in X-Forwarded-For that no trusted proxy has. */
-static void find_client(struct call *c)
-{
-    const struct http_head *h = c->head;
-    for (size_t i = h->headers; i-- > 0;) {
-        struct slice v = h->header[i].value;
-        if (!http_word_is(h->header[i].name, "x-forwarded-for"))
-            continue;
-        while (v.len > 0) {
-            const char *comma = memrchr(v.p, ',', v.len);
-            struct slice last = comma
-                                    ? (struct slice){ comma + 1, v.len - (size_t)(comma + 1 - v.p) }
-                                    : v;
-            struct sockaddr_storage sa;
-            char text[PEER_ADDRESS_BUF];
-            if (!parse_address(last, &sa, text))
-                return;
-            snprintf(c->client, sizeof c->client, "%s", text);
-            if (!plan_trusts(c->view->plan, (struct sockaddr *)&sa))
-                return;
-            v.len = comma ? (size_t)(comma - v.p) : 0;
-        }
-    }
-}
-
-/* The peer's address without its port: "10.0.0.1", "::1"; or all that is known. */
-static struct slice host_of(const struct call *c)
-{
-    const char *colon = strrchr(c->peer, ':');
-    size_t len = colon ? (size_t)(colon - c->peer) : strlen(c->peer);
-    bool v6 = len > 1 && c->peer[0] == '[' && c->peer[len - 1] == ']';
-    return (struct slice){ c->peer + v6, len - (v6 ? 2 : 0) };
-}
-
 static bool id_ok(struct slice id)
 {
     for (size_t i = 0; i < id.len; i++)
@@ -103,14 +34,7 @@ static bool id_ok(struct slice id)
 enum link_result id_request(struct call *c)
 {
     struct service_ctx *w = c->worker;
-    struct sockaddr_storage sa;
-    edge_address(c->q, c->peer, &sa);
-    struct slice host = host_of(c);
-    memcpy(c->client, host.p, host.len);
-    c->client[host.len] = '\0';
-    c->trusted = plan_trusts(c->view->plan, (struct sockaddr *)&sa);
-    if (c->trusted)
-        find_client(c);
+    client_find(c);
     struct slice given = c->trusted ? http_head_value(c->head, "x-request-id")
                                     : (struct slice){ NULL, 0 };
     if (given.p && id_ok(given)) {
@@ -231,34 +155,6 @@ static void drop_claims(struct fields *f, bool trusted, const struct guards *g)
     f->n = kept;
 }
 
-/* The address of the peer, behind those that it told if it is trusted. */
-static void add_forwarded(struct call *c)
-{
-    struct fields *f = &c->request;
-    const struct http_head *h = c->head;
-    bool none = c->peer[0] == '?' || c->peer[0] == 'u'; /* "unix" */
-    struct slice all = none ? slice_of("unknown") : host_of(c);
-    if (fields_get(f, "x-forwarded-for").p) {
-        struct buf list;
-        buf_init(&list, HTTP_HEAD_BYTES_MAX);
-        for (size_t i = 0; i < f->n; i++)
-            if (http_word_is(f->v[i].name, "x-forwarded-for")) {
-                buf_add(&list, f->v[i].value.p, f->v[i].value.len);
-                buf_add_str(&list, ", ");
-            }
-        buf_add(&list, all.p, all.len);
-        all = call_copy(c, (struct slice){ list.p, list.len });
-        f->failed |= list.failed || !all.p;
-        buf_done(&list);
-        fields_remove(f, slice_of("X-Forwarded-For"));
-    }
-    fields_add(f, slice_of("X-Forwarded-For"), all);
-    if (!fields_get(f, "x-forwarded-proto").p)
-        fields_add(f, slice_of("X-Forwarded-Proto"), slice_of(c->q->tls ? "https" : "http"));
-    if (!fields_get(f, "x-forwarded-host").p && h->host.p)
-        fields_add(f, slice_of("X-Forwarded-Host"), h->host);
-}
-
 static void change(struct fields *f, const struct config_strings *remove,
                    const struct config_fields *set, const struct config_fields *add)
 {
@@ -275,7 +171,7 @@ enum link_result transform_request(struct call *c)
     const struct http_head *h = c->head;
     fields_take(&c->request, h->header, h->headers, true);
     drop_claims(&c->request, c->trusted, c->view->plan->guards);
-    add_forwarded(c);
+    client_tell(c);
     fields_set(&c->request, slice_of("X-Request-ID"), slice_of(c->id));
     jwt_add_fields(c);
     change(&c->request, &c->route->request_remove, &c->route->request_set, &c->route->request_add);

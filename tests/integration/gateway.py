@@ -250,6 +250,14 @@ def fields(t):
     t.equal(low["x-request-id"], "id-1", "and its request ID")
     t.equal(values(told, "X-User-ID"), [], "but no user")
     t.equal(trusting.line("id-1")["client"], "7.7.7.7", "the client is the last address that is not trusted")
+    for request_id, told_before, client in (
+            ("id-2", 'for=6.6.6.6, for="[2001:db8::9]:4711";proto=https, for=10.1.1.1', "2001:db8::9"),
+            ("id-3", 'for=6.6.6.6;x=", for=10.1.1.1', "127.0.0.1"),  # a quote left open hides nothing
+            ("id-4", "for=_hidden, for=10.1.1.1", "10.1.1.1")):
+        _, _, told = ask(trusting, "/a", f"Forwarded: {told_before}\r\nX-Request-ID: {request_id}\r\n")
+        t.equal(trusting.line(request_id)["client"], client, f"the client by {told_before}")
+        mine = f'for=127.0.0.1;proto=http;host="{trusting.http}"'
+        t.equal(values(told, "Forwarded"), [mine if 'x="' in told_before else f"{told_before}, {mine}"], "Forwarded is continued")
     trusting.stop()
 
 
