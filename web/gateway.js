@@ -144,7 +144,7 @@ function drawTables(s) {
     grouped(answersOf(e)), failures(e.answers['5xx']), grouped(e.retries), failures(e.refused)] })));
   servers(s.services.flatMap((e) => e.servers.map((x) => ({ key: `${e.name} ${x.address}`, entry: { ...x, service: e.name }, cells: [[x.address, 'mono'], e.name,
     stateCell(x.state), String(x.weight), String(x.in_flight), String(x.connections), grouped(x.requests), failures(x.errors), grouped(x.ejections)] }))));
-  routes(s.routes.map((e) => ({ key: e.name, entry: e, cells: [[e.name, 'strong'], [e.path, 'mono'], [...e.methods, ...e.hosts].join(' ') || '—', e.service || e.compose || (e.graphql ? 'GraphQL' : '—'),
+  routes(s.routes.map((e) => ({ key: e.name, entry: e, cells: [[e.name, 'strong'], [e.path, 'mono'], [...e.methods, ...e.hosts].join(' ') || '—', e.service || e.compose || (e.split || []).join(' / ') || (e.graphql ? 'GraphQL' : '—'),
     ...of(`routes/${e.name}`), grouped(answersOf(e)), grouped(e.answers['4xx']), failures(e.answers['5xx'])] })));
 }
 

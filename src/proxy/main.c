@@ -201,6 +201,18 @@ static int listen_all(struct config *c, struct firn_diag *d)
     return r;
 }
 
+/* Anyone who reaches the admin address may use it. */
+static void warn_exposed(const struct config *c)
+{
+    for (size_t i = 0; !c->admin.token_file && i < c->listen.admin.n; i++) {
+        const char *host = c->listen.admin.v[i].host;
+        if (!upstream_path(host) && !host_is_loopback(host))
+            log_warn("admin_exposed", "listen.admin=%s cure=%s", host,
+                     "other machines can drain servers and reload there: set admin.token_file, or "
+                     "keep them away with a firewall");
+    }
+}
+
 /* --- reload --- */
 
 struct change { /* one for each loop */
@@ -480,6 +492,7 @@ static int run(struct config *c)
     log_info("serving", "http=%s https=%s admin=%s loops=%zu routes=%zu services=%zu",
              addresses[PORT_HTTP], addresses[PORT_HTTPS], addresses[PORT_ADMIN], app.workers_n,
              c->routes.n, c->services.n);
+    warn_exposed(c);
     stop(wait_for_end());
     names_end();
     return 0;

@@ -143,6 +143,12 @@ static void write_route(struct app *a, struct buf *b, const struct config_route 
         json_text(b, NULL, r->methods.v[i]);
     json_end(b, ']');
     json_text(b, "service", r->service);
+    if (r->split.n > 0) {
+        json_begin(b, "split", '[');
+        for (size_t i = 0; i < r->split.n; i++)
+            json_text(b, NULL, r->split.v[i].service);
+        json_end(b, ']');
+    }
     if (r->compose)
         json_text(b, "compose", r->compose);
     if (r->graphql)

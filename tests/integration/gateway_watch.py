@@ -343,10 +343,17 @@ def actions(t):
                                   ("Basic 0123456789abcdef", 401), ("", 401)):
         t.equal(send(gate.admin, "POST", "/reload", Authorization=authorization)[0], status, authorization)
     t.equal(send(gate.admin, "GET", "/status", Host="gateway.example.com:9080")[0], 200, "by a name of admin.hosts")
+    t.check("admin_exposed" not in gate.log(), "loopback is not exposed")
     gate.stop()
+    gate = g.Gateway(t, config([one]), "--listen-admin=0.0.0.0:0")
+    gate.wait_log("warn  admin_exposed listen.admin=0.0.0.0 ")
+    gate.stop()
+    gate = g.Gateway(t, config([one]), "--listen-admin=0.0.0.0:0", f"--admin-token-file={token}")
+    t.check(gate.stop() == 0 and "admin_exposed" not in gate.log(), "not with a token")
     with open(token, "w", encoding="ascii") as out:
         out.write("short\n")
-    said = subprocess.run([os.path.join(t.bin, "firn-proxy"), "-c", gate.config_path, "--listen-admin=127.0.0.1:0", "--listen-http=127.0.0.1:0"],
+    said = subprocess.run([os.path.join(t.bin, "firn-proxy"), "-c", gate.config_path, "--listen-admin=127.0.0.1:0", "--listen-http=127.0.0.1:0",
+                           f"--admin-token-file={token}"],
                           capture_output=True, text=True, check=False, timeout=f.LIMIT)
     t.check(said.returncode != 0 and "give at least 16 characters" in said.stderr, said.stderr)
 
