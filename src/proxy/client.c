@@ -165,7 +165,8 @@ static void join(struct call *c, const char *name, const char *lower, struct sli
     fields_add(f, slice_of(name), all);
 }
 
-/* The peer as an element of RFC 7239. A quote that is open would take it in: then it stands alone. */
+/* The peer as an element of RFC 7239. A quote that is open would take it in: then it stands
+ * alone. */
 static void tell_forwarded(struct call *c, struct slice host, bool none)
 {
     const struct http_head *h = c->head;
