@@ -286,7 +286,7 @@ static int string(struct json_reader *j, struct text *t)
     int r = open_quote(j);
     while (r == 0) {
         char c[4];
-        size_t n;
+        size_t n = 0;
         const char *from = j->p;
         if ((r = plain(j)) != 0 || (r = append(j, t, from, (size_t)(j->p - from))) != 0)
             break;
