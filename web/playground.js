@@ -8,14 +8,17 @@ const count = h('input', { type: 'number', min: 1, max: 1000, value: 5, id: 'cou
 const pasted = h('input', { id: 'pasted', spellcheck: 'false', autocomplete: 'off', class: 'mono' });
 const readings = h('div', { id: 'readings', 'aria-live': 'polite' });
 let kinds = null;
+let turn = 0; /* of what was asked for last: an answer that comes later than that does not replace it */
 
 async function generate() {
+  const mine = ++turn;
   try {
     const kind = kindChoice.value, made = await ask(`/v1/ids/${kind}?n=${Math.max(1, count.value | 0)}${NEEDS[kind] || ''}`);
+    if (mine !== turn) return;
     ids.textContent = made.ids.join('\n');
     pasted.value = made.ids[made.ids.length - 1];
     explain();
-  } catch (e) { ids.textContent = why(e); }
+  } catch (e) { if (mine === turn) ids.textContent = why(e); }
 }
 
 /* ---- reading an ID ---- */
@@ -27,6 +30,7 @@ const drawReading = (r) => [drawBits(r), table(['field', 'value', 'bits'], r.fie
 async function explain() {
   const text = pasted.value.trim();
   if (!text) return;
+  turn++;
   await fill(readings, async () => {
     const [best, ...others] = (await ask(`/v1/inspect/${encodeURIComponent(text)}`)).readings;
     if (!best) return word('p', { class: 'note' }, 'No kind of ID reads like this.');

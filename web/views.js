@@ -2,12 +2,21 @@
 'use strict';
 const docsLink = (page, text) => word('a', { href: `#docs/${page}` }, text);
 
-/* Replaces what is in the element; where the server does not answer, what was there stays: the alarm says so. */
+/* Replaces what is in the element; where the server does not answer, what was there stays: the alarm says so. What was asked
+   for earlier does not replace what was asked for later. */
+let asks = 0;
+const drawnAt = new WeakMap();
 async function fill(element, make) {
+  const mine = ++asks;
+  const put = (...made) => {
+    if (mine < (drawnAt.get(element) || 0)) return;
+    drawnAt.set(element, mine);
+    element.replaceChildren(...made);
+  };
   try {
-    element.replaceChildren(...[await make()].flat());
+    put(...[await make()].flat());
   } catch (e) {
-    if (!(e instanceof TypeError) || !element.children.length) element.replaceChildren(trouble(e));
+    if (!(e instanceof TypeError) || !element.children.length) put(trouble(e));
   }
 }
 
