@@ -256,7 +256,7 @@ def fields(t):
             ("id-4", "for=_hidden, for=10.1.1.1", "10.1.1.1")):
         _, _, told = ask(trusting, "/a", f"Forwarded: {told_before}\r\nX-Request-ID: {request_id}\r\n")
         t.equal(trusting.line(request_id)["client"], client, f"the client by {told_before}")
-        mine = f'for=127.0.0.1;proto=http;host="{trusting.http}"'
+        mine = 'for=127.0.0.1;proto=http;host="shop.example"'
         t.equal(values(told, "Forwarded"), [mine if 'x="' in told_before else f"{told_before}, {mine}"], "Forwarded is continued")
     trusting.stop()
 
