@@ -66,8 +66,10 @@ bool redact_member(const struct redact *r, struct slice name)
 
 void redact_query(const struct redact *r, struct slice query, struct buf *out)
 {
+    if (query.len == 0)
+        return;
     const char *p = query.p, *end = query.p + query.len;
-    while (query.len > 0 && p <= end) {
+    for (;;) {
         const char *stop = memchr(p, '&', (size_t)(end - p));
         stop = stop ? stop : end;
         const char *is = memchr(p, '=', (size_t)(stop - p));
@@ -78,7 +80,7 @@ void redact_query(const struct redact *r, struct slice query, struct buf *out)
             buf_add(out, p, (size_t)(stop - p));
         }
         if (stop == end)
-            break;
+            return;
         buf_add(out, "&", 1);
         p = stop + 1;
     }
@@ -127,8 +129,10 @@ static const char *value_end(const char *p, const char *end)
 
 void redact_json(const struct redact *r, struct slice text, struct buf *out)
 {
+    if (text.len == 0)
+        return;
     const char *p = text.p, *end = text.p + text.len;
-    while (text.len > 0 && p < end) {
+    while (p < end) {
         const char *quote = memchr(p, '"', (size_t)(end - p));
         if (!quote) {
             buf_add(out, p, (size_t)(end - p));

@@ -64,8 +64,8 @@ static inline void buf_commit(struct buf *b, size_t n)
 
 static inline void buf_add(struct buf *b, const void *p, size_t n)
 {
-    char *to = buf_room(b, n);
-    if (to && n > 0) {
+    char *to = n > 0 ? buf_room(b, n) : NULL;
+    if (to) {
         memcpy(to, p, n);
         b->len += n;
     }
