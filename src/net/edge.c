@@ -143,8 +143,7 @@ static void client_deadline(struct client *c)
     c->sent_seen = stream_sent(c->stream);
     if (c->q)
         c->q->progress = 0;
-    /* The last answer is on its way to the kernel in most cases: look again soon. */
-    stream_deadline(c->stream, c->state == LINGERING ? LINGER_MS : ms[c->wait]);
+    stream_deadline(c->stream, ms[c->wait]);
 }
 
 /* The next request is awaited. Its answer's last bytes leave at the end of the turn, so in this
@@ -169,7 +168,7 @@ static void client_close(struct client *c, bool reset)
         c->next->prev = c->prev;
     stat_add(&e->stats.conns, (uint64_t)-1);
     places_give(e->loop->places, c->network, c->place);
-    if (reset)
+    if (reset || stream_unsent(c->stream) > 0) /* nobody takes a part for the whole */
         stream_reset(c->stream);
     else
         stream_close(c->stream);
@@ -185,6 +184,11 @@ static void client_linger(struct client *c)
     stream_shut(c->stream);
     stream_resume(c->stream); /* to see the client's end; what it still says is dropped */
     client_deadline(c);
+    if (c->wait != FOR_WRITE)
+        return;
+    /* The last answer is on its way to the kernel in most cases: on_expired() looks again soon. */
+    c->wait = FOR_NOTHING;
+    stream_deadline(c->stream, LINGER_MS);
 }
 
 /* An answer of the edge's own, and the end. */
@@ -414,6 +418,11 @@ static void on_ended(void *user, enum stream_end how, const char *why)
         }
         return;
     }
+    if (c->state != IN_HAND && how != STREAM_BROKEN && stream_unsent(c->stream) > 0) {
+        if (c->state != LINGERING) /* it may still be reading its answer */
+            client_linger(c);
+        return;
+    }
     if (c->state == IN_HAND)
         request_broken(c, 0,
                        how == STREAM_BROKEN && c->q->pub.body_done
@@ -442,6 +451,8 @@ static void on_expired(void *user)
     }
     if (now != FOR_END)
         stat_add(&c->edge->stats.timeouts, 1);
+    if (now == FOR_WRITE && c->state == LINGERING) /* a part of the answer is lost */
+        stat_add(&c->edge->stats.aborted, 1);
     if (c->state == IN_HAND)
         request_broken(c, now == FOR_WRITE ? 0 : 408,
                        now == FOR_WRITE ? "the client does not read its answer"

@@ -55,6 +55,8 @@ struct stream {
     bool again; /* input that is there is handed over once more */
     bool in_todo, settling;
     bool local;                  /* a Unix socket that this side has connected */
+    bool to_server;              /* made by stream_connect() */
+    const char *deaf;            /* why the server takes nothing more; what it said is still read */
     bool proxy_due;              /* a PROXY header comes first; `in` has its begin */
     struct proxy_header *proxy;  /* what it told, or NULL */
     struct stream *next, **prev; /* on the list of this turn */
@@ -155,6 +157,19 @@ static void fail(struct stream *s, const char *why)
         return;
     s->broken = true;
     s->why = why;
+    todo(s);
+}
+
+/* A server may answer early and close its end while the request is still being sent: then writing
+ * fails before its answer is read. */
+static void fail_write(struct stream *s, int error)
+{
+    if (!s->to_server || (error != UV_EPIPE && error != UV_ECONNRESET)) {
+        fail(s, uv_strerror(error));
+        return;
+    }
+    s->deaf = uv_strerror(error);
+    s->out.len = s->plain.len = 0;
     todo(s);
 }
 
@@ -325,7 +340,9 @@ static void on_read(uv_stream_t *h, ssize_t n, const uv_buf_t *buf)
     struct stream *s = h->data;
     if (n == 0 || s->broken)
         return;
-    if (n == UV_EOF && (n = reset_of(s)) == 0) {
+    if (n == UV_EOF && s->deaf) {
+        fail(s, s->deaf);
+    } else if (n == UV_EOF && (n = reset_of(s)) == 0) {
         s->eof = true;
         s->cut = s->tls != NULL; /* close_notify would have set `eof` before */
         todo(s);
@@ -375,11 +392,10 @@ static void on_written(uv_write_t *req, int status)
     free(o);
     if (s->closed)
         return;
-    if (status < 0) {
-        fail(s, uv_strerror(status));
-        return;
-    }
-    push(s);
+    if (status < 0)
+        fail_write(s, status);
+    else
+        push(s);
     after_write(s);
 }
 
@@ -424,6 +440,8 @@ static void push(struct stream *s)
 {
     if (s->closed || s->connecting)
         return;
+    if (s->deaf)
+        s->out.len = s->plain.len = 0; /* of TLS: it answers by itself */
     seal(s);
     if (s->out.failed)
         fail(s, "more output than there is room for");
@@ -436,7 +454,7 @@ static void push(struct stream *s)
             n = errno == EAGAIN || errno == EINTR ? UV_EAGAIN : uv_translate_sys_error(errno);
         size_t sent = n > 0 ? (size_t)n : 0;
         if (n < 0 && n != UV_EAGAIN) {
-            fail(s, uv_strerror((int)n));
+            fail_write(s, (int)n);
             return;
         }
         stat_add(&s->loop->stats.bytes_out, s->out.len);
@@ -477,7 +495,7 @@ static size_t write_direct(struct stream *s, const char *p, size_t len)
     int n = uv_try_write(&s->stream, b + first, 2 - first);
     if (n < 0) {
         if (n != UV_EAGAIN)
-            fail(s, uv_strerror(n));
+            fail_write(s, n);
         return 0;
     }
     stat_add(&s->loop->stats.bytes_out, (uint64_t)n);
@@ -489,7 +507,7 @@ static size_t write_direct(struct stream *s, const char *p, size_t len)
 
 bool stream_write(struct stream *s, const char *p, size_t len)
 {
-    if (s->closed || s->broken || s->shut_asked || len == 0)
+    if (s->closed || s->broken || s->deaf || s->shut_asked || len == 0)
         return !s->full;
     if (s->tls) {
         buf_add(&s->plain, p, len);
@@ -639,8 +657,10 @@ static void close_handles(struct stream *s, bool reset)
     todo_remove(s);
     s->closed = true;
     uv_close((uv_handle_t *)&s->timer, on_closed);
-    if (reset && !s->local && !s->shut_asked && uv_tcp_close_reset(&s->tcp, on_closed) == 0)
-        return;
+    uv_os_fd_t fd;
+    const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+    if (reset && uv_fileno(&s->handle, &fd) == 0) /* libuv resets only what it does not shut down */
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     uv_close(&s->handle, on_closed);
 }
 
@@ -731,6 +751,7 @@ struct stream *stream_connect(struct loop *l, const struct sockaddr *to, struct 
     struct stream *s = stream_new(l, to->sa_family == AF_UNIX, calls, user);
     if (!s)
         return NULL;
+    s->to_server = true;
     buf_add(&s->out, first.p, first.len);
     s->connect.data = s;
     s->connecting = true;
@@ -749,11 +770,16 @@ struct stream *stream_connect(struct loop *l, const struct sockaddr *to, struct 
     return s;
 }
 
+bool stream_deaf(const struct stream *s)
+{
+    return s->deaf != NULL;
+}
+
 bool stream_gone(const struct stream *s)
 {
     uv_os_fd_t fd;
     char c;
-    if (s->broken || s->eof || s->closed || uv_fileno(&s->handle, &fd) != 0)
+    if (s->broken || s->deaf || s->eof || s->closed || uv_fileno(&s->handle, &fd) != 0)
         return true;
     ssize_t n = recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || (n > 0 && !s->tls);

@@ -92,6 +92,10 @@ size_t stream_unsent(const struct stream *s);
 /* All bytes that the kernel has taken so far: whether there was progress. */
 uint64_t stream_sent(const struct stream *s);
 
+/* Whether a server takes nothing more of what is written. What it said before is still read, and
+ * then its end is told. */
+bool stream_deaf(const struct stream *s);
+
 /* For an idle connection, before a request that must not be sent twice is: whether the peer has
  * closed it in this moment. */
 bool stream_gone(const struct stream *s);

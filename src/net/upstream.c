@@ -37,7 +37,7 @@ static void finish(struct exchange *x, enum exchange_end end, const char *why, b
         stat_add(&u->stats.timeouts, 1);
     if (end == EXCHANGE_NO_CONNECT)
         stat_add(&u->stats.connect_errors, 1);
-    exchange_detach(x, reuse);
+    exchange_detach(x, reuse && !stream_deaf(x->line->stream));
     x->calls->done(x->user, end, why, trailers);
     exchange_free(x);
     pump(u);
@@ -513,6 +513,17 @@ void exchange_end(struct exchange *x)
     else if (x->chunked)
         stream_write(s, "0\r\n\r\n", 5);
     line_deadline(x->line);
+}
+
+bool exchange_waits_for_server(const struct exchange *x)
+{
+    return x->line && x->line->x == x && !x->paused && (!x->sent || x->throttled || x->ended);
+}
+
+void exchange_late(struct exchange *x)
+{
+    stat_add(&x->pool->stats.timeouts, 1);
+    exchange_cancel(x);
 }
 
 bool exchange_pipelined(const struct exchange *x)

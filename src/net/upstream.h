@@ -143,7 +143,13 @@ void exchange_resume(struct exchange *x);
 /* In ready(): whether it was put behind another one on its connection. */
 bool exchange_pipelined(const struct exchange *x);
 
-/* The answer is of no use any more. done() is not called. */
+/* Whether the server is what is waited for: not a free connection, the rest of the request's body,
+ * or the reader of the answer. */
+bool exchange_waits_for_server(const struct exchange *x);
+
+/* The answer is of no use any more. done() is not called. exchange_late(): because a deadline of
+ * the caller's has passed, which is counted as those of the pool are. */
 void exchange_cancel(struct exchange *x);
+void exchange_late(struct exchange *x);
 
 #endif

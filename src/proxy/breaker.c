@@ -57,7 +57,7 @@ struct breaker_pass breaker_ask(struct breaker *b, const struct breaker_rules *r
         b->probe_end_ms = now_ms + r->probe_ms;
         b->probe++;
     }
-    return (struct breaker_pass){ true, b->era, b->probe };
+    return (struct breaker_pass){ true, b->state == BREAKER_HALF_OPEN, b->era, b->probe };
 }
 
 /* Makes the slice of this moment the newest and forgets those that left the window. */

@@ -54,7 +54,7 @@ struct breaker { /* zeroed: closed. All private but state and opened */
 
 /* What a request carries from breaker_ask() to breaker_answer(). */
 struct breaker_pass {
-    bool pass;
+    bool pass, probes; /* probes: the breaker waits for this request's status */
     uint32_t era, probe;
 };
 

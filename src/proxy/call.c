@@ -4,6 +4,7 @@
 #include "platform/mono.h"
 #include "proxy/capture.h"
 #include "proxy/collect.h"
+#include "proxy/links.h"
 #include "proxy/worker.h"
 
 #include <stdio.h>
@@ -180,6 +181,8 @@ static void finish(struct call *c, struct slice trailers)
 {
     const struct call_sink *sink = c->sink;
     void *to = c->to;
+    char lines[HTTP_TRAILERS_BYTES_MAX];
+    trailers = transform_trailers(c, trailers, lines);
     call_end(c, NULL);
     sink->end(to, trailers);
 }

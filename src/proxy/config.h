@@ -51,7 +51,7 @@ struct config_service {
     bool tls;
     char *tls_ca, *tls_cert, *tls_key, *server_name; /* or NULL */
     char *host; /* the Host that servers get; NULL: the client's */
-    uint32_t connect_ms, first_byte_ms, timeout_ms, idle_ms;
+    uint32_t connect_ms, first_byte_ms, body_ms, timeout_ms, idle_ms;
     uint32_t wait_ms, tunnel_ms, tunnel_end_ms; /* see net/upstream.h */
     uint32_t connections, retries;
     uint32_t pipeline;              /* requests on one connection at a time; 1: no pipelining */

@@ -162,6 +162,7 @@ static const struct entry_key keys[] = {
     { "host", &entry_text, AT(host), .check = check_host },
     { "connect_ms", &entry_u32, AT(connect_ms), 1, MINUTES_10, 1000 },
     { "first_byte_ms", &entry_u32, AT(first_byte_ms), 1, HOUR, 30000 },
+    { "body_ms", &entry_u32, AT(body_ms), 1, DAY, 30000 },
     { "timeout_ms", &entry_u32, AT(timeout_ms), 0, DAY, 0 },
     { "idle_ms", &entry_u32, AT(idle_ms), 1, HOUR, 30000 },
     { "wait_ms", &entry_u32, AT(wait_ms), 1, MINUTES_10, 3000 },

@@ -47,20 +47,25 @@ enum link_result breaker_request(struct call *c)
     return LINK_DONE;
 }
 
-void breaker_done(struct call *c)
+static void tell_breaker(struct call *c)
 {
     struct backend *b = c->backend;
-    if (!c->asked)
-        return;
     pthread_mutex_lock(&b->lock);
     const enum breaker_state was = b->breaker.state;
     breaker_answer(&b->breaker, &b->breaker_rules, c->pass, c->outcome, mono_ms());
     const enum breaker_state is = b->breaker.state;
     pthread_mutex_unlock(&b->lock);
+    c->pass.pass = false; /* told once */
     if (is != was && is == BREAKER_OPEN)
         log_warn("breaker_opened", "service=%s request_id=%s", b->conf->name, c->id);
     else if (is != was && is == BREAKER_CLOSED)
         log_info("breaker_closed", "service=%s", b->conf->name);
+}
+
+void breaker_done(struct call *c)
+{
+    if (c->asked)
+        tell_breaker(c);
 }
 
 /* --- which server --- */
@@ -224,11 +229,13 @@ static void try_server(struct call *c)
 static void on_deadline(struct alarm *a)
 {
     struct call *c = (struct call *)((char *)a - offsetof(struct call, deadline));
+    /* A client that sends or reads slowly says nothing about the server. */
+    bool slow = c->x && exchange_waits_for_server(c->x);
     if (c->x)
-        exchange_cancel(c->x);
+        exchange_late(c->x);
     c->x = NULL;
     tracing_try_end(c, "timeout");
-    leave_server(c, BREAKER_BAD);
+    leave_server(c, slow ? BREAKER_BAD : BREAKER_UNKNOWN);
     if (c->answered)
         call_abort(c, "the request took longer than its timeout_ms");
     else
@@ -314,6 +321,8 @@ static void on_head(void *user, const struct exchange_answer *e)
         call_problem(c, 502, "the service's answer has more Connection headers than are taken");
         return;
     }
+    if (c->pass.probes) /* its body may take hours, and all others wait for what it says */
+        tell_breaker(c);
     if (r->status == 101) /* the tunnel has deadlines of its own */
         alarm_clear(&c->deadline);
     call_head(c, &a);

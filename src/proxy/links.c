@@ -182,3 +182,35 @@ void transform_answer(struct call *c, struct answer *a)
 {
     change(&a->fields, &c->route->answer_remove, &c->route->answer_set, &c->route->answer_add);
 }
+
+/* What is removed or set in the head does not come back behind the body. */
+static bool is_changed(const struct config_route *r, struct slice name)
+{
+    for (size_t i = 0; i < r->answer_remove.n; i++)
+        if (field_alike(name, slice_of(r->answer_remove.v[i])))
+            return true;
+    for (size_t i = 0; i < r->answer_set.n; i++)
+        if (field_alike(name, slice_of(r->answer_set.v[i].name)))
+            return true;
+    return false;
+}
+
+struct slice transform_trailers(const struct call *c, struct slice lines,
+                                char to[HTTP_TRAILERS_BYTES_MAX])
+{
+    struct slice name, value;
+    const char *why;
+    size_t n = 0;
+    firn_assert(lines.len <= HTTP_TRAILERS_BYTES_MAX, "len=%zu", lines.len);
+    for (size_t at = 0; at < lines.len;) {
+        const char *p = lines.p + at,
+                   *next = http_field(p, lines.p + lines.len, &name, &value, &why);
+        firn_assert(next, "trailers that were not checked");
+        if (!c->route || !is_changed(c->route, name)) {
+            memcpy(to + n, p, (size_t)(next - p));
+            n += (size_t)(next - p);
+        }
+        at += (size_t)(next - p);
+    }
+    return (struct slice){ to, n };
+}

@@ -3,6 +3,7 @@
 #define FIRN_PROXY_LINKS_H
 
 #include "proxy/call.h"
+#include "wire/http_body.h"
 
 /* log: the line when it ends. */
 void log_done(struct call *c);
@@ -33,6 +34,10 @@ void jwt_add_fields(struct call *c);
 /* transform: the fields that the server gets, and those that the client gets. */
 enum link_result transform_request(struct call *c);
 void transform_answer(struct call *c, struct answer *a);
+
+/* Lines of trailers without those that the route removes or sets, in `to`. */
+struct slice transform_trailers(const struct call *c, struct slice lines,
+                                char to[HTTP_TRAILERS_BYTES_MAX]);
 
 /* split: the service, where a route has several (split.c). */
 enum link_result split_request(struct call *c);

@@ -69,6 +69,7 @@ static struct upstream_opts opts_of(const struct backend *b)
     return (struct upstream_opts){ .conns_max = s->connections,
                                    .connect_ms = s->connect_ms,
                                    .head_ms = s->first_byte_ms,
+                                   .body_ms = s->body_ms,
                                    .idle_ms = s->idle_ms,
                                    .pipeline = s->pipeline,
                                    .wait_ms = s->wait_ms,
@@ -81,9 +82,9 @@ static struct upstream_opts opts_of(const struct backend *b)
 static bool same_opts(const struct upstream_opts *a, const struct upstream_opts *b)
 {
     return a->conns_max == b->conns_max && a->connect_ms == b->connect_ms &&
-           a->head_ms == b->head_ms && a->idle_ms == b->idle_ms && a->wait_ms == b->wait_ms &&
-           a->tunnel_ms == b->tunnel_ms && a->tunnel_end_ms == b->tunnel_end_ms &&
-           a->pipeline == b->pipeline && !a->tls && !b->tls;
+           a->head_ms == b->head_ms && a->body_ms == b->body_ms && a->idle_ms == b->idle_ms &&
+           a->wait_ms == b->wait_ms && a->tunnel_ms == b->tunnel_ms &&
+           a->tunnel_end_ms == b->tunnel_end_ms && a->pipeline == b->pipeline && !a->tls && !b->tls;
 }
 
 /* Connections to a server outlive a reload that does not concern them; with TLS they are made anew,
