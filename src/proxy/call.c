@@ -266,7 +266,7 @@ static void send_head(struct call *c, const struct answer *a)
 
 static bool send_body(struct call *c, const char *p, size_t len)
 {
-    c->bytes_out += len;
+    c->bytes_out += slice_is(c->head->method, "HEAD") ? 0 : len; /* its body is not sent */
     return c->sink->body(c->to, p, len);
 }
 

@@ -232,6 +232,10 @@ routes:
     t.equal((status, body, "x-internal" in low), (200, b"ok", False), "the answer")
     t.equal(c.trailers, ["X-Sum: 1", "X-More: 2"], "its trailers")
     c.close()
+    g.get(gate.http, "/nothing", method="HEAD")
+    g.get(gate.http, "/a%2fb", method="HEAD")
+    t.equal([x["bytes_out"] for x in f.wait_for("the lines", lambda: len(gate.lines()) == 3 and gate.lines())], [2, 0, 0],
+            "bytes that clients got: none in answer to HEAD")
     gate.stop()
     shop.up.close()
 
