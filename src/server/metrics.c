@@ -118,11 +118,12 @@ static void lease(struct app *app, struct metrics *m)
     const char *why;
     board_copy(&app->board, &v);
     double until = (double)firn_layout_unix_us(&app->plan.lease, v.grant.until) / 1e6;
+    double left = v.grant.gen ? until - f_seconds(app) : 0;
     metric(m, "firn_ready", "1 while IDs can be minted and the store extends the window.",
            app_ready(app, &why));
     metric(m, "firn_slot", "The worker slot that this process holds.", v.grant.slot);
     metric(m, "firn_window_seconds", "Seconds of timestamps left if the store stays away.",
-           v.grant.gen ? until - f_seconds(app) : 0);
+           left > 0 ? left : 0);
     metric(m, "firn_window_full_seconds", "Seconds of timestamps that one extension reserves.",
            (double)(v.window * app->plan.lease.tick_us) / 1e6);
     metric(m, "firn_layout_end_seconds", "Unix time at which the layout's timestamps run out.",
