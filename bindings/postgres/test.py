@@ -7,6 +7,7 @@ The servers run from a copy of the installation with the extension in it: nothin
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -121,6 +122,33 @@ def case_vectors(s):
                     f"round(extract(epoch FROM {made}) * 1000) = {r['unix_ms']}")
     got = s.sql("SELECT " + ", ".join(f"({r})::int" for r in rows)).split("|")
     assert set(got) == {"1"}, [r for r, g in zip(rows, got) if g != "1"]
+
+
+def case_recipes(s):
+    """The commands of docs/recipes.md: COPY with IDs of a firnd, a default, COPY with the default."""
+    with open(os.path.join(ROOT, "docs", "recipes.md"), encoding="utf-8") as page:
+        section = page.read().split("## PostgreSQL\n")[1].split("\n## ")[0]
+    ids(s)  # the slot is there
+    folder = os.path.join(TEST.dir, "recipes")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "orders.csv"), "w", encoding="ascii") as rows:
+        rows.writelines(f"2026-01-{day:02}\n" for day in range(1, 32))
+    env = {**os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(s.port), "PGUSER": pg.USER, "PGDATABASE": "postgres",
+           "PATH": f"{os.path.dirname(SYSTEM_TOOL('psql'))}:{os.environ['PATH']}"}
+    said = ""
+    with_ids = servers.Firnd(TEST, os.path.join(TEST.dir, "recipes-firnd")).wait_ready()
+    try:
+        for kind, text in re.findall(r"^```(sql|sh)[^\n]*\n(.*?)^```", section, re.S | re.M):
+            command = ["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1"] if kind == "sql" else ["bash", "-euo", "pipefail"]
+            done = subprocess.run(command, input=text.replace("127.0.0.1:9001", with_ids.snowflake), cwd=folder, env=env, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=LIMIT, check=False)
+            assert done.returncode == 0, f"{text}{done.stdout}"
+            said += done.stdout
+    finally:
+        with_ids.stop()
+    assert "COPY 31" in said and "COPY 2" in said, said
+    assert s.sql("SELECT count(*), count(DISTINCT id) FROM orders") == "31|31"
+    assert s.sql("SELECT count(*), count(DISTINCT id), min(id) > 0 FROM events") == "3|3|t"
 
 
 def case_standby(s):
