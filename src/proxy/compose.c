@@ -159,7 +159,7 @@ static void answer(struct compose *m)
     if (b.failed)
         call_problem(c, 502, "the composed answer is too large");
     else
-        call_reply(c, 200, "Content-Type: application/json\r\n", (struct slice){ b.p, b.len });
+        call_reply(c, 200, gather_fields(&m->gather), (struct slice){ b.p, b.len });
     buf_done(&b);
 }
 

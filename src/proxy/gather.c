@@ -104,6 +104,19 @@ void gather_init(struct gather *g, struct call *outer, size_t part_bytes,
     g->head.headers = 0;
 }
 
+bool gather_mints(const struct backend *b, struct slice target)
+{
+    const char *end = memchr(target.p, '?', target.len);
+    size_t n = end ? (size_t)(end - target.p) : target.len;
+    return b->conf->mints || path_mints((struct slice){ target.p, n });
+}
+
+const char *gather_fields(const struct gather *g)
+{
+    return g->minted ? "Content-Type: application/json\r\nCache-Control: no-store\r\n"
+                     : "Content-Type: application/json\r\n";
+}
+
 void gather_start(struct gather *g, struct gather_part *p, struct backend *b, struct slice target)
 {
     static const char *const not_ours[] = {
@@ -115,6 +128,7 @@ void gather_start(struct gather *g, struct gather_part *p, struct backend *b, st
     p->g = g;
     buf_init(&p->body, g->part_bytes);
     outer->parts++;
+    g->minted |= gather_mints(b, target);
     struct call *c = call_inner(outer, "breaker", &g->head, &sink, p);
     if (!c) {
         p->status = 503;

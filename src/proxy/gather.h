@@ -28,6 +28,7 @@ struct gather {
     /* Also from inside of gather_start(). */
     void (*over)(struct gather *g, struct gather_part *p);
     struct http_head head; /* of all parts */
+    bool minted;           /* a part may have minted an ID */
 };
 
 void gather_init(struct gather *g, struct call *outer, size_t part_bytes,
@@ -35,6 +36,14 @@ void gather_init(struct gather *g, struct call *outer, size_t part_bytes,
 
 /* GET `target` (borrowed until it is over). `p` is zeroed and stays where it is. */
 void gather_start(struct gather *g, struct gather_part *p, struct backend *b, struct slice target);
+
+/* Whether each answer of the service to `target` (canonical) may hold a new ID: `mints` says so, or its path is
+ * one that mints. Such requests are never merged. */
+bool gather_mints(const struct backend *b, struct slice target);
+
+/* The header lines of the answer that is made of the parts. One with a new ID says that no cache
+ * may keep it. */
+const char *gather_fields(const struct gather *g);
 
 /* Ends it, with `why` if it still ran; over() is not called. */
 void gather_stop(struct gather_part *p, unsigned status, const char *why);

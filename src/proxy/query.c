@@ -55,7 +55,7 @@ static void reply(struct query *q, unsigned status, enum query_result how, struc
     struct buf body = *b; /* the query goes with the call */
     latency__more(&c->worker->queries[how], 1);
     buf_add(&body, "\n", 1);
-    call_reply(c, status, "Content-Type: application/json\r\n", (struct slice){ body.p, body.len });
+    call_reply(c, status, gather_fields(&q->gather), (struct slice){ body.p, body.len });
     buf_done(&body);
 }
 
@@ -159,6 +159,12 @@ static bool put_header(void *user, struct slice want, struct buf *out)
     return false;
 }
 
+static bool mints(void *user, const struct gql_get *get, struct slice target)
+{
+    const struct call *c = user;
+    return gather_mints(&c->query->plan->backends[get->backend], target);
+}
+
 /* --- the request --- */
 
 static bool decoded(struct query *q, struct slice text, struct slice *out)
@@ -247,9 +253,12 @@ static unsigned make_plan(struct query *q, const struct asked *in, struct gql_pl
         return 200;
     *limits = (struct gql_limits){ conf->graphql.depth, conf->graphql.cost, conf->graphql.calls,
                                    conf->graphql.introspection };
-    q->run = (struct gql_execution){
-        .s = s, .limits = limits, .a = &q->memory, .header = put_header, .user = q->c
-    };
+    q->run = (struct gql_execution){ .s = s,
+                                     .limits = limits,
+                                     .a = &q->memory,
+                                     .header = put_header,
+                                     .mints = mints,
+                                     .user = q->c };
     return gql_plan(s, op, in->variables, limits, plan, &q->errors) == 0 ? 0 : 200;
 }
 

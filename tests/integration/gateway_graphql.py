@@ -301,6 +301,39 @@ def links(t):
     same(t, gate.stop(), 0)
 
 
+def minting(t):
+    """Each place in an answer that asks for an ID has an ID of its own, and no cache is told that it may keep it."""
+    def mint(up, peer, line, fields):
+        up.keep(peer.body(line, fields))
+        g.reply(peer, 200, json.dumps({"id": str(len(up.requests))}).encode())
+    up = g.Upstream(mint)
+    schema = os.path.join(t.dir, "mint.graphql")
+    with open(schema, "w", encoding="utf-8") as out:
+        out.write('type Query { a: ID @get(service: "mint", path: "/new", at: "id")\n'
+                  'b: ID @get(service: "plain", path: "/v1/ids/order", at: "id")\n'
+                  'c: ID @get(service: "plain", path: "/generate", at: "id")\n'
+                  'd: ID @get(service: "plain", path: "/other", at: "id") }\n')
+    gate = g.Gateway(t, f"services: [{{ name: mint, servers: ['{up.address}'], mints: true }}, {{ name: plain, servers: ['{up.address}'] }}]\n"
+                     "compositions: [{ name: two, parts: ['x = mint /new', 'y = mint /new'] }, { name: none, parts: ['x = plain /other'] }]\n"
+                     f"graphql: {{ schema: {schema} }}\n"
+                     "routes: [{ path: /graphql, graphql: true }, { path: /two, compose: two }, { path: /none, compose: none }]\n")
+    for field in "abc":
+        query = urllib.parse.quote(" ".join(f"{x}:{field}" for x in ("one", "two", "three")))
+        _, low, text = g.get(gate.http, f"/graphql?query=%7B{query}%7D")
+        ids = json.loads(text)["data"].values()
+        same(t, len(set(ids)), 3, f"{field}: each ID once")
+        same(t, low.get("cache-control"), "no-store")
+    before = len(up.requests)
+    _, low, text = g.get(gate.http, "/graphql?query=%7Bx:d%20y:d%7D")
+    same(t, (len(up.requests) - before, low.get("cache-control")), (1, None), "what does not mint is asked for once")
+    _, low, text = g.get(gate.http, "/two")
+    body = json.loads(text)
+    t.check(body["x"] != body["y"], "two parts have two IDs")
+    same(t, low.get("cache-control"), "no-store")
+    same(t, g.get(gate.http, "/none")[1].get("cache-control"), None)
+    same(t, gate.stop(), 0)
+
+
 def documented(t):
     """The schema and the configuration of docs/gateway.md."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gateway.md"), encoding="utf-8") as page:
@@ -322,5 +355,5 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_graphql") as test:
-        for part in (requests, fan, failures, deadline, leaving, limits, schemas, links, documented):
+        for part in (requests, fan, failures, deadline, leaving, limits, schemas, links, minting, documented):
             test.section(part)

@@ -87,7 +87,7 @@ static void arrive(struct gql_execution *e, struct gql_result *r, const struct g
 static struct gql_fetch *fetch_of(struct gql_execution *e, const struct gql_get *get,
                                   struct slice target)
 {
-    struct gql_fetch *f = e->fetches;
+    struct gql_fetch *f = e->mints(e->user, get, target) ? NULL : e->fetches;
     while (f && !(f->get->backend == get->backend && gql_same(f->target, target)))
         f = f->next;
     if (f || e->calls == e->limits->calls || !(f = arena_get(e->a, sizeof *f)))

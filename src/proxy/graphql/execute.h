@@ -1,7 +1,7 @@
 /*
  * execute.h - the answer of a plan. It has no socket: it says which requests it needs, is told
  * their answers, and writes the result when none is left. Requests with the same target are made
- * once. Nothing is a tree of JSON: a value is the slice of the text that holds it, so those texts
+ * once, unless the caller says that each of them mints something new. Nothing is a tree of JSON: a value is the slice of the text that holds it, so those texts
  * live until the answer is written. One thread.
  *
  *     gql_execute(&e, ...);
@@ -40,6 +40,8 @@ struct gql_execution {
     struct arena *a;
     /* The value of a header for {header:NAME}. False: there is none. */
     bool (*header)(void *user, struct slice name, struct buf *out);
+    /* Whether every request with this target has an answer of its own, such as a new ID. */
+    bool (*mints)(void *user, const struct gql_get *get, struct slice target);
     void *user;
 
     struct gql_result *root;

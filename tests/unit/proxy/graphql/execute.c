@@ -12,7 +12,8 @@
 static const char sdl[] =
     "type Query { user(id: ID!): User @get(service: \"s\", path: \"/users/{id}\")\n"
     "  users(limit: Int = 2): [User!]! @get(service: \"s\", path: \"/users?limit={limit}\")\n"
-    "  me: User @get(service: \"s\", path: \"/users/{header:X-User}\") }\n"
+    "  me: User @get(service: \"s\", path: \"/users/{header:X-User}\")\n"
+    "  new: ID @get(service: \"s\", path: \"/new\") }\n"
     "type User { id: ID! name: String friend: User @get(service: \"s\", path: \"/users/{.friend}\")\n"
     "  friends: [User] @get(service: \"s\", path: \"/users/{.id}/friends\") }\n";
 
@@ -24,6 +25,7 @@ static const struct {
     { "/users?limit=2", "[{\"id\":1,\"friend\":2},{\"id\":2,\"friend\":2}]" },
     { "/users/1/friends", "[{\"id\":2},{\"id\":3}]" },
     { "/users/2/friends", "[]" },
+    { "/new", "\"7\"" },
     { "/users/3/friends", "[null,{\"id\":null}]" },
 };
 
@@ -44,6 +46,14 @@ static bool header(void *user, struct slice name, struct buf *out)
         return false;
     buf_add_str(out, "2");
     return true;
+}
+
+/* As of a path that mints: "/new". */
+static bool mints(void *user, const struct gql_get *get, struct slice target)
+{
+    (void)user;
+    (void)get;
+    return slice_is(target, "/new");
 }
 
 static void serve(struct gql_execution *e, struct gql_fetch *f)
@@ -79,7 +89,9 @@ static const char *run(const char *query, const char *variables)
     if (!op || gql_plan(&s, op, json, &limits, &plan, &errors) != 0) {
         gql_write_errors(&errors, &out);
     } else {
-        struct gql_execution e = { .s = &s, .limits = &limits, .a = &memory, .header = header };
+        struct gql_execution e = {
+            .s = &s, .limits = &limits, .a = &memory, .header = header, .mints = mints
+        };
         T_EQ(gql_execute(&e, &plan), 0);
         while (!gql_execute_over(&e)) {
             struct gql_fetch *wave[64], *f;
@@ -115,6 +127,21 @@ T_TEST(execute_asks_once_and_together)
           "{\"data\":{\"users\":[{\"friend\":{\"friend\":{\"friend\":{\"name\":\"B\"}}}},"
           "{\"friend\":{\"friend\":{\"friend\":{\"name\":\"B\"}}}}]}}");
     T_STR(asked, "/users?limit=2 | /users/2 | /users/1 | ");
+}
+
+T_TEST(execute_merges_no_minting)
+{
+    set_limits();
+    T_STR(run("{ a: new b: new c: new }", NULL),
+          "{\"data\":{\"a\":\"7\",\"b\":\"7\",\"c\":\"7\"}}");
+    T_STR(asked, "/new /new /new | ");
+    /* One place in the answer is one request, also where the query names it twice. */
+    run("{ new new }", NULL);
+    T_STR(asked, "/new | ");
+    set_limits();
+    limits.calls = 2;
+    run("{ a: new b: new c: new }", NULL);
+    T_STR(asked, "/new /new | ");
 }
 
 T_TEST(execute_moves_null_up)
