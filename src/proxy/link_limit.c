@@ -59,6 +59,26 @@ static struct slice network_of_client(const char *client, uint32_t bits, char ou
     return slice_of(out);
 }
 
+/* Whether the header by which a route counts has one reading: a second field, or one that servers
+ * take for it, would let a client be counted as another one than the service sees. */
+static bool one_reading(const struct call *c)
+{
+    const struct route_guard *g = call_guard(c);
+    for (size_t k = 0; k < g->first_n; k++) {
+        size_t n = 0;
+        if (g->rate[k]->by != RATE_BY_HEADER)
+            continue;
+        for (size_t i = 0; i < c->head->headers; i++) {
+            struct slice name = c->head->header[i].name;
+            if (!field_alike(name, slice_of(g->rate[k]->header)))
+                continue;
+            if (n++ > 0 || !http_word_is(name, g->rate[k]->header))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Requests without the header are one client. Those without a user (token_optional) are told apart
  * by address, behind a control character, which no user has. */
 static struct slice client_of(const struct call *c, const struct rate *r, char out[CLIENT_BUF])
@@ -238,6 +258,12 @@ static enum link_result go_on(struct call *c)
 
 enum link_result limit_request(struct call *c)
 {
+    if (!one_reading(c)) {
+        call_problem(c, 400,
+                     "the header that this route counts by is there twice, or under a name "
+                     "that is only alike");
+        return LINK_DONE;
+    }
     c->rate_end = call_guard(c)->first_n;
     return go_on(c);
 }

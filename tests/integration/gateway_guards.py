@@ -412,6 +412,9 @@ def counted_here(t):
     t.equal(two.count(429) > 0 and two[:2], [200, 200], "two per second")
     f.wait_for("the next second", lambda: ask(gate, "/short", client("10.1.1.1"))[0] == 200)
     t.equal([ask(gate, "/key", f"X-Api-Key: {k}\r\n")[0] for k in ("a", "a", "b", "a", "a", "b")], [200, 200, 200, 200, 429, 200], "by a header")
+    for junk in ("X-Api-Key: b\r\nX-Api-Key: d\r\n", "X_Api_Key: d\r\nX-Api-Key: d\r\n", "X-Api-Key: d\r\nx.api.key: d\r\n", "X_API_KEY: d\r\n", "x-api-key: d\r\nX-API-KEY:\r\n"):
+        t.equal([ask(gate, path, junk)[0] for path in ("/key", "/both", "/free")], [400, 400, 200], f"two readings of the header: {junk!r}")
+    t.equal([ask(gate, "/key", "x-api-key: d\r\nX-Api-Keys: d\r\n")[0] for _ in range(4)], [200, 200, 200, 429], "none of them was counted")
     t.equal([ask(gate, "/key")[0] for _ in range(4)], [200, 200, 200, 429], "those without the header are one")
     said = [ask(gate, "/smooth", client("10.1.1.2")) for _ in range(5)]
     t.equal([s for s, _, _ in said], [200] * 4 + [429], "a burst of 4, then one each hour")
