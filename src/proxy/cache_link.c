@@ -6,6 +6,7 @@
 #include "proxy/cache_link.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
+#include "proxy/key.h"
 #include "proxy/worker.h"
 
 #include <stdlib.h>
@@ -213,17 +214,35 @@ static void add_lower(struct buf *b, struct slice v)
     }
 }
 
+/* Users of two issuers may have one name, and a service may answer by any claim that it gets. */
+static void add_identity(struct buf *b, const struct call *c)
+{
+    const struct config_token *t = call_guard(c)->token->conf;
+    buf_add(b, " ", 1);
+    key_part(b, t->name, strlen(t->name));
+    for (size_t i = 0; i < t->copy.n; i++) {
+        struct slice claim = jwt_copy_of(c->identity, i);
+        buf_add(b, "&", 1);
+        key_part(b, t->copy.v[i].header, strlen(t->copy.v[i].header));
+        buf_add(b, "=", 1);
+        key_part(b, claim.p, claim.len);
+    }
+}
+
 static bool make_key(struct cache_call *s)
 {
     struct call *c = s->c;
     const struct cache_route *r = &c->rules->cache;
     const char *prefix = c->view->plan->redis.prefix;
     const char *host = c->backend->conf->host;
-    for (size_t i = 0; i < r->vary_n; i++)
+    bool by_user = false;
+    for (size_t i = 0; i < r->vary_n; i++) {
+        by_user |= strcmp(r->vary[i], "x-user-id") == 0;
         s->q.vary[i] = strcmp(r->vary[i], "host") == 0 ? c->head->host
                        : strcmp(r->vary[i], "x-user-id") == 0
                            ? user_of(c)
                            : cache_field(c, &c->request, r->vary[i]);
+    }
     buf_init(&s->key, KEY_BYTES_MAX);
     if (prefix)
         buf_add_str(&s->key, prefix);
@@ -238,6 +257,8 @@ static bool make_key(struct cache_call *s)
         buf_add(&s->key, " ", 1);
         add_lower(&s->key, part[i]);
     }
+    if (by_user && c->identity)
+        add_identity(&s->key, c);
     return !s->key.failed;
 }
 

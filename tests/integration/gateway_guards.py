@@ -259,6 +259,27 @@ rates: [{ name: few, count: 3, by: user }]
     gate.stop()
 
 
+def issuers(t):
+    """Users of two issuers with one name, and users with other claims, have no answer in common, in memory and in Redis."""
+    def answer(up, peer, line, fields):
+        r = up.keep(peer.body(line, fields))
+        g.reply(peer, 200, json.dumps({"fields": r.fields}).encode(), "Cache-Control: max-age=300\r\n")
+    up, redis = g.Upstream(answer), started(t, "redis-issuers")
+    gate = g.Gateway(t, token_config(t, up, f"""  - {{ name: one, path: /x, service: a, token: keys, cache: redis, cache_by_user: true, cache_name: p, cache_ttl_s: 300 }}
+  - {{ name: two, path: /x, headers: ['X-B: *'], service: a, token: pem, cache: redis, cache_by_user: true, cache_name: p, cache_ttl_s: 300 }}
+redis: {{ address: '127.0.0.1:{redis.port}', timeout_ms: 60000 }}
+"""), "--loops=1")
+    connected(gate)
+    blue, red = (bearer(key(t, "RS256").token(claims(tenant=x, sub="456"))) for x in ("blue", "red"))
+    for fields, cache, tenant in ((blue, "MISS", ["blue"]), (blue, "HIT", ["blue"]), (red, "MISS", ["red"]), ("X-B: 1\r\n" + blue, "MISS", []),
+                                  ("X-B: 1\r\n" + red, "HIT", []), (blue, None, ["blue"])):
+        status, low, told = ask(gate, "/x", fields)
+        t.equal((status, values(told, "x-user-id"), values(told, "x-tenant")), (200, ["456"], tenant), "the answer of this user of this issuer")
+        t.check(cache in (None, low["x-cache"]), f"{low['x-cache']}, not {cache}")
+    gate.stop()
+    redis.stop()
+
+
 def keys_change(t):
     up = g.Upstream(tell)
     path = write(t.state("changing.json"), jwks(key(t, "ES256")))
@@ -648,5 +669,5 @@ def storm(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_guards") as test:
-        for case in (good_tokens, bad_tokens, one_connection, composed, cached, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone, storm):
+        for case in (good_tokens, bad_tokens, one_connection, composed, cached, issuers, keys_change, counted_together, counted_here, by_user, redis_wrong, redis_gone, storm):
             test.section(case)
