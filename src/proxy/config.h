@@ -54,9 +54,9 @@ struct config_service {
     uint32_t connect_ms, first_byte_ms, body_ms, timeout_ms, idle_ms;
     uint32_t wait_ms, tunnel_ms, tunnel_end_ms; /* see net/upstream.h */
     uint32_t connections, retries;
-    uint32_t pipeline;              /* requests on one connection at a time; 1: no pipelining */
-    int balance;                    /* enum config_balance */
-    char *hash_by;                  /* "address", "path", or the lower-case name of a header */
+    uint32_t pipeline; /* requests on one connection at a time; 1: no pipelining */
+    int balance;       /* enum config_balance */
+    char *hash_by;     /* "address", "path", "segment:2", or the lower-case name of a header */
     uint32_t eject_after, eject_ms; /* failures in a row; for how long */
     uint32_t breaker_failures, breaker_percent, breaker_open_ms; /* see proxy/breaker.h */
     char *health_path;                                           /* NULL: none */

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HASH_SEGMENT_MAX = 64 };
+
 /* --- servers --- */
 
 /* "unix:/run/app.sock": the path goes into logs and JSON as it is. */
@@ -100,11 +102,20 @@ static const struct entry_type servers_type = { true, read_servers, NULL, write_
 static int check_hash_by(const struct entry_reader *r, const struct entry_key *k, char *text)
 {
     char show[CONFIG_SHOWN_BUF];
+    uint64_t n = 0;
     for (char *p = text; *p; p++)
         *p = (char)tolower((unsigned char)*p);
+    if (strncmp(text, "segment:", 8) == 0)
+        return http_u64((struct slice){ text + 8, strlen(text + 8) }, HASH_SEGMENT_MAX, &n) == 0 &&
+                       n > 0
+                   ? 0
+                   : entry_blame(r, k->name, "'%s' is no segment; write segment:1 to segment:%d",
+                                 config_shown(text, show), HASH_SEGMENT_MAX);
     return config_all_are(text, HTTP_TOKEN)
                ? 0
-               : entry_blame(r, k->name, "'%s' is no name of a header", config_shown(text, show));
+               : entry_blame(r, k->name,
+                             "'%s' is no name of a header, nor address, path or segment:N",
+                             config_shown(text, show));
 }
 
 static int check_host(const struct entry_reader *r, const struct entry_key *k, char *text)
@@ -141,7 +152,8 @@ static int check_service(const struct entry_reader *r, void *entry)
                            "tls_cert and tls_key belong together");
     if (!s->hash_by == (s->balance == CONFIG_HASH))
         return entry_blame(r, "hash_by",
-                           "balance: hash needs hash_by: address, path or the name of a header; "
+                           "balance: hash needs hash_by: address, path, segment:N or the name of a "
+                           "header; "
                            "the others take none");
     return 0;
 }

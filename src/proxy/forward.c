@@ -9,6 +9,7 @@
 #include "id/fnv.h"
 #include "platform/mono.h"
 #include "proxy/admin.h"
+#include "proxy/path.h"
 #include "proxy/proxied.h"
 #include "proxy/tracing.h"
 #include "proxy/collect.h"
@@ -72,14 +73,21 @@ void breaker_done(struct call *c)
 
 static uint64_t hash_key(const struct call *c)
 {
+    static const char segment[] = "segment:";
     const char *by = c->backend->conf->hash_by;
-    struct slice key = slice_of(c->client);
-    if (strcmp(by, "path") == 0)
+    struct slice key = { NULL, 0 };
+    if (strcmp(by, "path") == 0) {
         key = c->path;
-    else if (strcmp(by, "address") != 0) {
-        struct slice v = fields_get(&c->request, by);
-        key = v.p ? v : key;
+    } else if (strncmp(by, segment, sizeof segment - 1) == 0) {
+        const char *query = memchr(c->target.p, '?', c->target.len);
+        size_t len = query ? (size_t)(query - c->target.p) : c->target.len;
+        key = path_segment((struct slice){ c->target.p, len },
+                           (uint32_t)strtoul(by + sizeof segment - 1, NULL, 10));
+    } else if (strcmp(by, "address") != 0) {
+        key = fields_get(&c->request, by);
     }
+    if (!key.p)
+        key = slice_of(c->client);
     return fnv(FNV_BEGIN, key.p, key.len);
 }
 

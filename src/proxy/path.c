@@ -1,6 +1,7 @@
 /* Canonical paths, prefixes and rewrites. */
 #include "proxy/path.h"
 #include "id/hex.h"
+#include "wire/url.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -128,6 +129,17 @@ size_t path_taken(struct slice path, struct slice prefix)
 bool path_below(struct slice path, struct slice prefix)
 {
     return path_taken(path, prefix) > 0;
+}
+
+struct slice path_segment(struct slice path, uint32_t n)
+{
+    struct slice s = { NULL, 0 };
+    while (n > 0 && url_path_next(&path, &s))
+        n--;
+    const char *end = s.len > 0 ? memchr(s.p, ';', s.len) : NULL;
+    if (end)
+        s.len = (size_t)(end - s.p);
+    return n == 0 && s.len > 0 ? s : (struct slice){ NULL, 0 };
 }
 
 int path_rewrite(struct slice path, struct slice prefix, struct slice to, char *out, size_t cap,

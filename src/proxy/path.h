@@ -26,6 +26,10 @@ bool path_below(struct slice path, struct slice prefix);
 /* How many bytes of `path` the prefix takes, with the parameters of its segments; 0: not below. */
 size_t path_taken(struct slice path, struct slice prefix);
 
+/* Segment `n` (from 1) without its parameters: of "/tenants/7;v=1/x" the second is "7". Absent: there
+ * is none, or it is empty. */
+struct slice path_segment(struct slice path, uint32_t n);
+
 /* `path` with `to` in the place of `prefix`, as in a route's rewrite: "/api/products/1", "/api" and
  * "/" give "/products/1". `path` is below `prefix`. FIRN_ENOSPC. */
 FIRN_MUSTUSE int path_rewrite(struct slice path, struct slice prefix, struct slice to, char *out,

@@ -693,6 +693,38 @@ routes:
     gate.stop()
 
 
+def hashing(t):
+    """What requests of one server have in common, by each kind of hash_by."""
+    ups = [g.Upstream(tell) for _ in range(3)]
+    names = ", ".join(f"'{u.address}'" for u in ups)
+    kinds = {"path": "path", "address": "address", "second": "'segment:2'", "first": "'segment:1'"}
+    gate = g.Gateway(t, "trust: [127.0.0.1/32]\nservices:\n" +
+                     "".join(f"  - {{ name: {k}, servers: [{names}], balance: hash, hash_by: {v} }}\n" for k, v in kinds.items()) +
+                     "compositions: [{ name: tenant, rest: '/{id}', parts: ['x = second /tenants/{id}/orders'] }]\nroutes:\n" +
+                     "".join(f"  - {{ path: /{k}, service: {k}, rewrite: / }}\n" for k in kinds) + "  - { path: /made, compose: tenant }\n")
+
+    def servers(*paths, fields=""):
+        return {ask(gate, p, fields)[2]["server"] for p in paths}
+
+    def spread(sets, what):
+        t.check(all(len(s) == 1 for s in sets) and len(set.union(*sets)) > 1, f"{what}: {sets}")
+
+    def client(n):
+        return f"X-Forwarded-For: 192.0.2.{n}\r\n"
+    some = range(20)
+    spread([servers(f"/path/{n}/x", f"/path/{n}/x?a=1", f"/path/{n}/x?b", fields=client(n)) for n in some], "path: the query does not count")
+    t.check(len(servers(*(f"/path/7/{n}" for n in some))) > 1, "path: the whole of it does")
+    spread([servers(f"/address/{n}", "/address/x", "/address", fields=client(n)) for n in some], "address: the path does not count")
+    spread([servers(f"/second/tenants/{n}", f"/second/tenants/{n}/", f"/second/others/{n}/orders/5?n={n}", f"/second/tenants/{n};v=1/x",
+                    f"/second/tenants/%3{n}/y", fields=client(n)) for n in range(10)], "segment:2 of what the service gets, in one spelling, without parameters")
+    spread([servers(f"/first/{n}/x", f"/first/{n}") for n in some], "segment:1 behind the rewrite")
+    for n in some:
+        x = json.loads(g.get(gate.http, f"/made/{n}", client(n))[2])["x"]
+        t.equal({x["server"]}, servers(f"/second/tenants/{n}"), "parts of a composed answer go to the same server")
+    spread([servers("/second/tenants", "/second/", "/second/a/", fields=client(n)) for n in some], "without such a segment by address")
+    gate.stop()
+
+
 # --- clients that are slow or attack ---
 
 
@@ -991,6 +1023,6 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway") as test:
-        for part in (documented, settings, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing,
+        for part in (documented, settings, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing, hashing,
                      smuggling, slow, reload, drain, tls, admin):
             test.section(part)

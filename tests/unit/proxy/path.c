@@ -151,3 +151,21 @@ T_TEST(path_prefixes_and_rewrites)
             T_STR(out, cases[i].out, "%s", cases[i].path);
     }
 }
+
+T_TEST(path_segment_finds)
+{
+    static const struct {
+        const char *path;
+        uint32_t n;
+        const char *is; /* NULL: absent */
+    } cases[] = { { "/tenants/7/x", 1, "tenants" }, { "/tenants/7/x", 2, "7" },
+                  { "/tenants/7;v=1/x", 2, "7" },   { "/tenants/7", 3, NULL },
+                  { "/tenants/", 2, NULL },         { "/", 1, NULL },
+                  { "/tenants/7", 0, NULL },        { "/a/;x=1", 2, NULL } };
+    for (size_t i = 0; i < T_LEN(cases); i++) {
+        struct slice s = path_segment(text(cases[i].path), cases[i].n);
+        T_EQ(s.p != NULL, cases[i].is != NULL, "%s", cases[i].path);
+        if (s.p)
+            T_OK(slice_is(s, cases[i].is), "%s: %.*s", cases[i].path, (int)s.len, s.p);
+    }
+}
