@@ -356,6 +356,7 @@ void config_free(struct config_base *c)
     for (size_t i = 0; p && i < p->settings_n; i++)
         setting_free(c, &p->settings[i]);
     free(c->file);
+    free(c->places);
     memset(c, 0, p ? p->size : sizeof *c);
 }
 
@@ -558,6 +559,11 @@ int config_begin(struct config_base *c, const struct config_program *p, int argc
     }
     bool works_anyhow = c->action == CONFIG_HELP || c->action == CONFIG_VERSION;
     if (!works_anyhow && config_strangers(p, NULL, stderr) > 0) {
+        config_free(c);
+        return EXIT_USAGE;
+    }
+    if (c->action == CONFIG_CHECK && p->check_files && p->check_files(c, &d) != 0) {
+        fprintf(stderr, "%s: %s\n", p->name, d.text);
         config_free(c);
         return EXIT_USAGE;
     }

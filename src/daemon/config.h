@@ -95,6 +95,9 @@ struct config_program {
     size_t size; /* of the program's struct */
     /* What only the whole configuration shows: values that exclude or need each other. */
     int (*check)(const void *config, struct firn_diag *diag);
+    /* For --check-config alone: what the start would find in the files that the configuration
+     * names. Optional. */
+    int (*check_files)(const void *config, struct firn_diag *diag);
 };
 
 enum config_action { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_PRINT, CONFIG_CHECK };
@@ -104,10 +107,14 @@ struct config_source {
     unsigned line; /* in the file, from 1 */
 };
 
+struct config_place; /* where a value of an entry stands in the file */
+
 struct config_base {
     const struct config_program *program;
     enum config_action action;
     char *file; /* that was read, or NULL */
+    struct config_place *places;
+    size_t places_n;
     struct config_source source[CONFIG_SETTINGS_MAX];
     int argc; /* borrowed from config_load() for config_reload() */
     char **argv;
@@ -160,6 +167,25 @@ __attribute__((format(printf, 5, 6))) int config_fault(const struct config_base 
                                                        const char *name, int error,
                                                        struct firn_diag *diag, const char *fmt,
                                                        ...);
+
+/* The same about a value of an entry of a SETTING_ENTRIES: "firnd.yaml:7: routes: 'shop': rates: ",
+ * the text, " (column 30)". `entry` lies in the setting's list; `item` is the place in the value if
+ * that is a list, from 0. A key that is not in the file: where the entry begins. */
+struct config_at {
+    const char *setting;
+    const void *entry;
+    const char *key;
+    size_t item;
+};
+__attribute__((format(printf, 5, 6))) int config_fault_at(const struct config_base *c,
+                                                          const struct config_at *at, int error,
+                                                          struct firn_diag *diag, const char *fmt,
+                                                          ...);
+
+/* The same where the value names an entry of `list` (such as "services") that is not there: "there
+ * is no service 'shp' in services; did you mean shop". */
+int config_fault_name(const struct config_base *c, const struct config_at *at, const char *list,
+                      const char *what, const char *name, struct firn_diag *diag);
 
 /* `text` for a message: shortened, and without characters that could disturb a terminal. */
 const char *config_shown(const char *text, char out[CONFIG_SHOWN_BUF]);

@@ -191,19 +191,14 @@ const struct entry_type entry_choice = { false, read_choice, NULL, write_choice,
 
 /* --- lists --- */
 
-struct entries { /* as every list of entries lies in the program's struct */
-    char *v;
-    size_t n;
-};
-
-static struct entries entries_of(const void *at)
+struct config_entries config_entries_of(const void *at)
 {
-    struct entries e;
+    struct config_entries e;
     memcpy(&e, at, sizeof e);
     return e;
 }
 
-static const char *name_of(const char *entry)
+const char *config_entry_name(const void *entry)
 {
     char *name;
     memcpy(&name, entry, sizeof name);
@@ -226,7 +221,7 @@ static int read_keys(const struct entry_reader *r)
 int entries_add(const struct setting_entries *t, void *at, size_t n,
                 const struct config_strings *values, struct firn_diag *why)
 {
-    struct entries list = entries_of(at);
+    struct config_entries list = config_entries_of(at);
     struct config_strings all[CONFIG_KEYS_MAX];
     char given[64], *unnamed = given;
     memcpy(all, values, t->keys_n * sizeof *all);
@@ -240,20 +235,20 @@ int entries_add(const struct setting_entries *t, void *at, size_t n,
                           "entry %zu needs a name: up to 63 letters, digits, '-', '_' and '.'",
                           n + 1);
     for (size_t i = 0; i < list.n; i++)
-        if (strcmp(name_of(list.v + i * t->size), r.name) == 0)
+        if (strcmp(config_entry_name(list.v + i * t->size), r.name) == 0)
             return entry_blame(&r, "name", "the name is there twice");
     char *grown = realloc(list.v, (list.n + 1) * t->size);
     if (!grown)
         return entry_no_memory(&r);
     r.entry = memset(grown + list.n * t->size, 0, t->size);
-    list = (struct entries){ grown, list.n + 1 }; /* from here on entries_free() sees it */
+    list = (struct config_entries){ grown, list.n + 1 }; /* from here on entries_free() sees it */
     memcpy(at, &list, sizeof list);
     return read_keys(&r);
 }
 
 void entries_write(const struct setting_entries *t, const void *at, FILE *out)
 {
-    const struct entries list = entries_of(at);
+    const struct config_entries list = config_entries_of(at);
     fputc('[', out);
     for (size_t i = 0; i < list.n; i++) {
         fputs(i ? ", { " : "{ ", out);
@@ -272,7 +267,7 @@ void entries_write(const struct setting_entries *t, const void *at, FILE *out)
 
 void entries_free(const struct setting_entries *t, void *at)
 {
-    struct entries list = entries_of(at);
+    struct config_entries list = config_entries_of(at);
     for (size_t i = 0; i < list.n; i++)
         for (size_t k = 0; k < t->keys_n; k++)
             if (t->keys[k].type->free)

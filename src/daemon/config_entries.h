@@ -63,7 +63,14 @@ int entry_no_memory(const struct entry_reader *r);
 /* A check for names: up to 63 letters, digits, '-', '_' and '.'. */
 int entry_check_name(const struct entry_reader *r, const struct entry_key *k, char *text);
 
-/* --- by config_yaml.c and config_value.c --- */
+/* --- by config_yaml.c, config_value.c and config_place.c --- */
+
+struct config_entries { /* as every list of entries lies in the program's struct */
+    char *v;
+    size_t n;
+};
+struct config_entries config_entries_of(const void *at);
+const char *config_entry_name(const void *entry);
 
 /* Append entry number `n`, from 0. On error the caller frees the list; why->column is 0, or 1 + the
  * index of the key that is to blame. */

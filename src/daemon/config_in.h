@@ -38,6 +38,14 @@ FIRN_MUSTUSE int setting_copy(struct config_base *to, const struct config_base *
 /* Write the value as YAML on one line. */
 void setting_write(const struct config_base *c, const struct setting *s, FILE *out);
 
+/* config_place.c. Remember where a value stands: entry `entry` of setting `setting`, its key and the
+ * element of the key's list, both from 1; 0: the whole. */
+struct config_place {
+    uint32_t setting, entry, key, item;
+    uint32_t line, column;
+};
+FIRN_MUSTUSE int config_place_add(struct config_base *c, const struct config_place *p);
+
 /* config_yaml.c. Take the settings out of a YAML text; `c->file` names it in messages. */
 FIRN_MUSTUSE int config_yaml_read(struct config_base *c, const char *text, size_t len,
                                   struct firn_diag *diag);

@@ -271,6 +271,36 @@ static const struct node *key_of(const struct node *entry, const char *name)
     return entry;
 }
 
+/* For errors that only the whole configuration shows: config_fault_at(). */
+static int add_places(struct reader *r, const struct setting *s, size_t number,
+                      const struct node *entry)
+{
+    const struct setting_entries *type = s->entries;
+    struct config_place p = { .setting = (uint32_t)(s - r->c->program->settings),
+                              .entry = (uint32_t)number + 1,
+                              .line = entry->line,
+                              .column = entry->column };
+    int e = config_place_add(r->c, &p);
+    for (const struct node *k = entry->child; e == 0 && k; k = k->next->next) {
+        const struct node *v = k->next;
+        p.key = 1;
+        while (strcmp(type->keys[p.key - 1].name, k->text) != 0)
+            p.key++;
+        p.item = 0;
+        p.line = v->line;
+        p.column = v->column;
+        e = config_place_add(r->c, &p);
+        for (const struct node *n = v->shape == SHAPE_LIST ? v->child : NULL; e == 0 && n;
+             n = n->next) {
+            p.item++;
+            p.line = n->line;
+            p.column = n->column;
+            e = config_place_add(r->c, &p);
+        }
+    }
+    return e ? firn__diag(r->diag, e, 0, "out of memory") : 0;
+}
+
 static int read_entry(struct reader *r, const struct setting *s, size_t number,
                       const struct node *entry)
 {
@@ -296,7 +326,7 @@ static int read_entry(struct reader *r, const struct setting *s, size_t number,
     }
     for (size_t i = 0; i < CONFIG_KEYS_MAX; i++)
         free(values[i].v);
-    return e;
+    return e ? e : add_places(r, s, number, entry);
 }
 
 static int read_entries(struct reader *r, const struct setting *s, const struct node *list)

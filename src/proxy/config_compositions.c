@@ -29,15 +29,14 @@ static bool has_service(const struct config *c, const char *name)
 static int check_services(const struct config *c, const struct config_composition *of,
                           struct firn_diag *diag)
 {
-    const char *key, *missing = NULL;
+    struct config_at at = { "compositions", of, "parts", 0 };
+    const char *key;
     struct composition made;
     int e = composition_make(of, &made, &key, diag);
-    for (size_t k = 0; e == 0 && k < made.n && !missing; k++)
-        if (!has_service(c, made.part[k].service))
-            missing = made.part[k].service;
-    if (missing)
-        e = config_fault(&c->base, "compositions", FIRN_EINVAL, diag,
-                         "'%.40s': parts: there is no service '%.40s'", of->name, missing);
+    for (; e == 0 && at.item < made.n; at.item++)
+        if (!has_service(c, made.part[at.item].service))
+            e = config_fault_name(&c->base, &at, "services", "service", made.part[at.item].service,
+                                  diag);
     composition_free(&made);
     return e;
 }
@@ -54,8 +53,8 @@ int config_check_compositions(const struct config *c, struct firn_diag *diag)
                strcmp(c->compositions.v[k].name, r->compose) != 0)
             k++;
         if (r->compose && k == c->compositions.n)
-            e = config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                             "route '%.40s': there is no composition '%.40s'", r->name, r->compose);
+            e = config_fault_name(&c->base, &(struct config_at){ "routes", r, "compose", 0 },
+                                  "compositions", "composition", r->compose, diag);
     }
     return e;
 }

@@ -44,8 +44,9 @@ int config_check_graphql(const struct config *c, struct firn_diag *diag)
     struct gql_schema s;
     for (size_t i = 0; i < c->routes.n; i++)
         if (c->routes.v[i].graphql && !c->graphql.schema)
-            return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                                "route '%.40s': graphql needs graphql.schema", c->routes.v[i].name);
+            return config_fault_at(&c->base,
+                                   &(struct config_at){ "routes", &c->routes.v[i], "graphql", 0 },
+                                   FIRN_EINVAL, diag, "needs graphql.schema");
     if (!c->graphql.schema)
         return 0;
     int e = config_schema(c, &s, diag);

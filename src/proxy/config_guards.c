@@ -202,28 +202,25 @@ const struct config_rate *config_rate_named(const struct config *c, const char *
 
 static int check_route(const struct config *c, const struct config_route *r, struct firn_diag *diag)
 {
+    struct config_at at = { "routes", r, "token", 0 };
     if (r->token && !config_token_named(c, r->token))
-        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                            "route '%.40s': there is no token '%.40s' in tokens", r->name,
-                            r->token);
+        return config_fault_name(&c->base, &at, "tokens", "token", r->token, diag);
+    at.key = "token_optional";
     if (r->token_optional && !r->token)
-        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                            "route '%.40s': token_optional needs token", r->name);
+        return config_fault_at(&c->base, &at, FIRN_EINVAL, diag, "needs token");
+    at.key = "rates";
     if (r->rates.n > CONFIG_ROUTE_RATES_MAX)
-        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                            "route '%.40s' has more than %d rates", r->name,
-                            CONFIG_ROUTE_RATES_MAX);
-    for (size_t i = 0; i < r->rates.n; i++) {
-        const struct config_rate *rate = config_rate_named(c, r->rates.v[i]);
+        return config_fault_at(&c->base, &at, FIRN_EINVAL, diag, "there are more than %d",
+                               CONFIG_ROUTE_RATES_MAX);
+    for (; at.item < r->rates.n; at.item++) {
+        const struct config_rate *rate = config_rate_named(c, r->rates.v[at.item]);
         if (!rate)
-            return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                                "route '%.40s': there is no rate '%.40s' in rates", r->name,
-                                r->rates.v[i]);
+            return config_fault_name(&c->base, &at, "rates", "rate", r->rates.v[at.item], diag);
         if (strcmp(rate->by, "user") == 0 && !r->token)
-            return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                                "route '%.40s': rate '%.40s' counts users, which only a token "
-                                "names; give the route a token",
-                                r->name, rate->name);
+            return config_fault_at(&c->base, &at, FIRN_EINVAL, diag,
+                                   "'%.40s' counts users, which only a token names; give the route "
+                                   "a token",
+                                   rate->name);
     }
     return 0;
 }

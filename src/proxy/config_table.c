@@ -215,31 +215,32 @@ static int check_twins(const struct config *c, struct firn_diag *diag)
             const struct config_route *a = &c->routes.v[k], *b = &c->routes.v[i];
             if (strcmp(a->path, b->path) == 0 && same_texts(&a->hosts, &b->hosts) &&
                 same_texts(&a->methods, &b->methods) && same_headers(&a->headers, &b->headers))
-                return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                                    "'%.40s' and '%.40s' match the same requests; remove one, or "
-                                    "tell them apart by path, hosts, methods or headers",
-                                    a->name, b->name);
+                return config_fault_at(&c->base, &(struct config_at){ "routes", b, "path", 0 },
+                                       FIRN_EINVAL, diag,
+                                       "it matches the same requests as '%.40s'; remove one, or "
+                                       "tell them apart by path, hosts, methods or headers",
+                                       a->name);
         }
     return 0;
 }
 
-static int check_service_of(const struct config *c, const struct config_route *r, const char *name,
+static int check_service_of(const struct config *c, const struct config_at *at, const char *name,
                             struct firn_diag *diag)
 {
+    const struct config_route *r = at->entry;
+    const struct config_at cache = { "routes", r, "cache", 0 };
     size_t k = 0;
     while (k < c->services.n && strcmp(c->services.v[k].name, name) != 0)
         k++;
     if (k == c->services.n)
-        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                            "route '%.40s': there is no service '%.40s'", r->name, name);
+        return config_fault_name(&c->base, at, "services", "service", name, diag);
     if (r->cache != CONFIG_CACHE_OFF && c->services.v[k].mints)
-        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                            "route '%.40s': service '%.40s' hands out IDs (mints: true) and cannot "
-                            "be cached: a cached ID is a duplicate ID",
-                            r->name, name);
+        return config_fault_at(&c->base, &cache, FIRN_EINVAL, diag,
+                               "service '%.40s' hands out IDs (mints: true) and cannot be cached: "
+                               "a cached ID is a duplicate ID",
+                               name);
     if (r->cache == CONFIG_CACHE_REDIS && !c->redis.address)
-        return config_fault(&c->base, "routes", FIRN_EINVAL, diag,
-                            "route '%.40s': cache: redis needs redis.address", r->name);
+        return config_fault_at(&c->base, &cache, FIRN_EINVAL, diag, "redis needs redis.address");
     return 0;
 }
 
@@ -247,9 +248,10 @@ static int check_routes(const struct config *c, struct firn_diag *diag)
 {
     for (size_t i = 0; i < c->routes.n; i++) {
         const struct config_route *r = &c->routes.v[i];
-        int e = r->service ? check_service_of(c, r, r->service, diag) : 0;
-        for (size_t k = 0; k < r->split.n && e == 0; k++)
-            e = check_service_of(c, r, r->split.v[k].service, diag);
+        struct config_at at = { "routes", r, r->service ? "service" : "split", 0 };
+        int e = r->service ? check_service_of(c, &at, r->service, diag) : 0;
+        for (; at.item < r->split.n && e == 0; at.item++)
+            e = check_service_of(c, &at, r->split.v[at.item].service, diag);
         if (e)
             return e;
     }

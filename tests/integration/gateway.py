@@ -984,6 +984,26 @@ def admin(t):
     gate.stop()
 
 
+REFERS = """services:
+  - { name: products, servers: ['127.0.0.1:1'] }
+  - { name: orders, servers: ['127.0.0.1:1'] }
+tokens: [{ name: shop, secret_file: SECRET }]
+rates: [{ name: minute, count: 1 }, { name: hour, count: 1 }]
+compositions:
+  - name: page
+    parts:
+      - 'x = orders /x'
+routes:
+  - name: a
+    path: /a
+    service: products
+    rates: [minute, hour]
+    token: shop
+  - { name: b, path: /b, split: ['products 1', 'orders 1'] }
+  - { name: c, path: /c, compose: page }
+"""
+
+
 def settings(t):
     def check(text):
         path = t.state("check.yaml")
@@ -992,6 +1012,9 @@ def settings(t):
         said = subprocess.run([os.path.join(t.bin, "firn-proxy"), "--check-config", "-c", path], capture_output=True, text=True,
                               check=False, timeout=f.LIMIT)
         return said.returncode, said.stdout + said.stderr
+    secret = t.state("check.secret")
+    with open(secret, "w", encoding="ascii") as out:
+        out.write("s" * 40)
     good = "services:\n  - { name: a, servers: ['127.0.0.1:1'] }\nroutes:\n  - { path: /, service: a }\n"
     t.equal(check(good)[0], 0, "a good file")
     for text, says in (
@@ -999,12 +1022,22 @@ def settings(t):
             (good.replace("routes", "rutes"), "check.yaml:3: there is no setting 'rutes'; did you mean routes (column 1)"),
             (good.replace("path: /,", "path: /a/../b,"), "check.yaml:4: routes: 'route-1': path: '/a/../b' is not canonical; write /b (column 13)"),
             (good.replace("127.0.0.1:1", "x"), "check.yaml:2: services: 'a': servers: 'x' is no address"),
-            (good.replace("service: a", "service: b"), "route 'route-1': there is no service 'b'"),
+            (good.replace("service: a", "service: b"), "check.yaml:4: routes: 'route-1': service: there is no service 'b' in services (column 25)"),
             (good.replace("service: a", "service: a, request_set: ['Content-Length: 1']"), "'Content-Length' is the gateway's own"),
+            (REFERS, None),
+            (REFERS.replace("service: products", "service: product"),
+             "check.yaml:13: routes: 'a': service: there is no service 'product' in services; did you mean products (column 14)"),
+            (REFERS.replace("rates: [minute, hour]", "rates: [minute, hours]"), "check.yaml:14: routes: 'a': rates: there is no rate 'hours' in rates; did you mean hour (column 21)"),
+            (REFERS.replace("token: shop", "token: shoq"), "check.yaml:15: routes: 'a': token: there is no token 'shoq' in tokens; did you mean shop (column 12)"),
+            (REFERS.replace("'orders 1'", "'order 1'"), "check.yaml:16: routes: 'b': split: there is no service 'order' in services; did you mean orders (column 48)"),
+            (REFERS.replace("compose: page", "compose: pages"), "check.yaml:17: routes: 'c': compose: there is no composition 'pages' in compositions; did you mean page (column 35)"),
+            (REFERS.replace("= orders /x", "= orderz /x"), "check.yaml:9: compositions: 'page': parts: there is no service 'orderz' in services; did you mean orders (column 9)"),
+            (REFERS.replace("service: products", "service: zebras"), "there is no service 'zebras' in services (column 14)"),
+            (REFERS + "  - { name: d, path: /a, service: products }\n", "check.yaml:18: routes: 'd': path: it matches the same requests as 'a'"),
             (good + "trust: [10.0.0.1/8]\n", "'10.0.0.1/8' is no network"),
             (good + "listen: { https: ['127.0.0.1:0'] }\n", "listen.https: needs tls.cert")):
-        code, said = check(text)
-        t.check(code != 0 and says in said, f"{says}: {said}")
+        code, said = check(text.replace("SECRET", secret))
+        t.check((code == 0) == (says is None) and (says or "ok") in said, f"{says}: {said}")
 
 
 def documented(t):

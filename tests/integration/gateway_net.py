@@ -576,7 +576,7 @@ def files(t):
     gate.stop()
     code, said = checked(t, one(up, routes="  - { name: x, path: /a, service: a, methods: [GET, PUT], hosts: [h.example] }\n"
                                 "  - { name: y, path: /a, service: a, methods: [PUT, GET], hosts: [H.example] }\n"))
-    t.check(code != 0 and "'x' and 'y' match the same requests" in said, f"two routes that are one: {said}")
+    t.check(code != 0 and "'y': path: it matches the same requests as 'x'" in said, f"two routes that are one: {said}")
     code, said = checked(t, one(up, routes="  - { path: /a, split: ['a 1', 'b 1'] }\n"))
     t.check(code != 0 and "there is no service 'b'" in said, f"a split to a service that is not there: {said}")
     up.close()

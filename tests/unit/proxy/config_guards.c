@@ -134,14 +134,14 @@ T_TEST(config_guards_need_each_other)
     } bad[] = {
         { "routes: [{ path: /, service: s, token: t }]\n", "there is no token 't' in tokens" },
         { "routes: [{ path: /, service: s, token_optional: true }]\n",
-          "token_optional needs token" },
+          "token_optional: needs token (column " },
         { "routes: [{ path: /, service: s, rates: [r] }]\n", "there is no rate 'r' in rates" },
         { "rates: [{ name: r, count: 1, by: user }]\n"
           "routes: [{ path: /, service: s, rates: [r] }]\n",
-          "rate 'r' counts users, which only a token names" },
+          "rates: 'r' counts users, which only a token names" },
         { "rates: [{ name: r, count: 1 }]\n"
           "routes: [{ path: /, service: s, rates: [r, r, r, r, r, r, r, r, r] }]\n",
-          "has more than 8 rates" },
+          "rates: there are more than 8 (column " },
     };
     for (size_t i = 0; i < T_LEN(bad); i++) {
         struct config c;
