@@ -160,6 +160,45 @@ def compare_refusals(t):
         t.check(says in r.err, f"firn compare {' '.join(args)} says {says}: {r.err}")
 
 
+INSIDE = "TOOLS_IN_NETWORK"  # set in the network namespace of compare_remote
+REMOTE = "192.0.2.7"  # of documentation networks; in the namespace it is an address of lo
+
+
+def compare_remote(t):
+    """Servers at an address that is not loopback, as between containers: in a network of its own."""
+    if INSIDE in os.environ:
+        compare_remote_inside(t)
+        return
+    network = ["sh", "-c", f'ip link set lo up && ip address add {REMOTE}/32 dev lo && exec "$0" "$@"']
+    for way in (["unshare", "--net"], ["unshare", "-r", "--net"]):
+        if subprocess.run([*way, *network, "true"], capture_output=True, check=False).returncode == 0:
+            break
+    else:
+        print("*** NO NETWORK NAMESPACES HERE: firn compare with servers on other machines was NOT TESTED")
+        return
+    again = [sys.executable, "-B", os.path.abspath(__file__), t.bin, compare_remote.__name__]
+    r = subprocess.run([*way, *network, *again], capture_output=True, text=True, timeout=LIMIT * 2,
+                       env={**os.environ, INSIDE: "1"}, check=False)
+    t.check(r.returncode == 0, f"firn compare with servers on other machines: {r.stdout[-3000:]} {r.stderr[-1000:]}")
+
+
+def compare_remote_inside(t):
+    server = Firnd(t, t.steady("remote"), listen={"snowflake": f"{REMOTE}:0", "ticket": f"{REMOTE}:0"}).wait_ready()
+    args = ("compare", "--snowflake", f"http://{server.snowflake}/generate", "--ticket", f"http://{server.ticket}/generate", "--rounds", "2",
+            "--rows", "1000", "--each", "50ms", "--json")
+    asked = {"snowflake", "ticket-gapless", "ticket-range", "multi-master", "redis"}
+    r = firn(t, 0, *args)
+    kinds = {k["kind"]: k for k in r.json()["kinds"]}
+    t.equal({k for k, v in kinds.items() if not v["measured"]}, asked | {"database"}, "not measured without --allow-remote")
+    for k in asked:
+        t.check(REMOTE in kinds[k]["why"] and "--allow-remote" in kinds[k]["why"], f"{k} says why: {kinds[k]}")
+    t.check("firn-compare." not in json.dumps(get(server.home, "/v1/sequences")[1]), "nothing was made on a server that was not measured")
+    t.equal(r.err, "", "the reasons are in the rows alone")
+    r = firn(t, 0, *args, "--allow-remote")
+    kinds = {k["kind"]: k for k in r.json()["kinds"]}
+    t.equal({k for k, v in kinds.items() if not v["measured"]}, {"database"}, f"not measured with --allow-remote: {kinds}")
+
+
 def look_at_page(t, page):
     with open(page, encoding="utf-8") as f:
         text = f.read()
@@ -431,8 +470,8 @@ def audit_postgres(t):
 
 with Test("tools") as test:
     os.environ["TMPDIR"] = test.dir
-    parts = [bench, compare, audit, top, choose, follow, audit_postgres]
-    left = {"tsan": [choose, follow, audit_postgres], "asan": [top]}.get(next(iter(re.findall("asan|tsan", test.bin)), ""), [])
+    parts = [bench, compare, compare_remote, audit, top, choose, follow, audit_postgres]
+    left = {"tsan": [compare_remote, choose, follow, audit_postgres], "asan": [top, compare_remote]}.get(next(iter(re.findall("asan|tsan", test.bin)), ""), [])
     if left:
         test.say(f"left to the other builds: {', '.join(p.__name__ for p in left)}")
     for part in parts:

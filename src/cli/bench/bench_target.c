@@ -4,12 +4,28 @@
 
 #include <inttypes.h>
 #include <netdb.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 enum { REQUEST_BYTES_MAX = 64 * 1024, WORDS_MAX = 64, ADDRESS_MAX = 300 };
+
+/* Puts the message where the caller wants it. */
+__attribute__((format(printf, 2, 3))) static int trouble(const struct bench_ask *ask,
+                                                         const char *fmt, ...)
+{
+    char text[BENCH_WHY_BUF];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (!ask->why)
+        return say_trouble("%s", text);
+    memcpy(ask->why, text, sizeof text);
+    return STATUS_TROUBLE;
+}
 
 static bool loopback(const struct sockaddr *a)
 {
@@ -19,24 +35,24 @@ static bool loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-/* The addresses of a host, all of them on this machine unless `remote`. -1: in `*out_list`;
+/* The addresses of a host, all of them on this machine unless `ask->remote`. -1: in `*out_list`;
  * otherwise the status after a message. */
-static int addresses(const char *host, const char *port, const char *text, bool remote,
-                     struct addrinfo **out_list)
+static int addresses(const char *host, const char *port, const char *text,
+                     const struct bench_ask *ask, struct addrinfo **out_list)
 {
     char shown[SAY_TEXT_BUF];
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list;
     int r = getaddrinfo(host, port, &hints, &list);
     say_text(text, strlen(text), shown);
     if (r != 0)
-        return say_trouble("%s: %s", shown, gai_strerror(r));
-    for (const struct addrinfo *a = list; a && !remote; a = a->ai_next)
+        return trouble(ask, "%s: %s", shown, gai_strerror(r));
+    for (const struct addrinfo *a = list; a && !ask->remote; a = a->ai_next)
         if (!loopback(a->ai_addr)) {
             freeaddrinfo(list);
-            return say_trouble(
-                "%s is not on this machine, and load on a machine that is not yours is "
-                "an attack: add --allow-remote if it is yours",
-                shown);
+            return trouble(ask,
+                           "%s is not on this machine, and load on a machine that is not yours is "
+                           "an attack: add --allow-remote if it is yours",
+                           shown);
         }
     *out_list = list;
     return -1;
@@ -44,17 +60,18 @@ static int addresses(const char *host, const char *port, const char *text, bool 
 
 int bench_target_is_local(const char *host)
 {
+    const struct bench_ask ask = { 0 };
     struct addrinfo *list = NULL;
-    int r = addresses(host, NULL, host, false, &list);
+    int r = addresses(host, NULL, host, &ask, &list);
     if (list)
         freeaddrinfo(list);
     return r;
 }
 
-static int resolve(struct bench_target *t, bool remote)
+static int resolve(struct bench_target *t, const struct bench_ask *ask)
 {
     struct addrinfo *list = NULL;
-    int status = addresses(t->url.host, t->url.port, t->text, remote, &list);
+    int status = addresses(t->url.host, t->url.port, t->text, ask, &list);
     if (status >= 0)
         return status;
     const struct addrinfo *best = list; /* localhost is ::1, too, where few servers listen */
@@ -68,20 +85,21 @@ static int resolve(struct bench_target *t, bool remote)
 }
 
 /* The words of a command, with `gap` between them, as an array of bulk strings. */
-static int format_command(struct bench_target *t, const char *command, const char *gap)
+static int format_command(struct bench_target *t, const struct bench_ask *ask, const char *command,
+                          const char *gap)
 {
     const char *word[WORDS_MAX], *p = command;
     size_t len[WORDS_MAX], n = 0, total = 0, what = 0;
     for (; *(p += strspn(p, gap)); p += len[n - 1]) {
         if (n == WORDS_MAX)
-            return say_trouble("a command has at most %d words", WORDS_MAX);
+            return trouble(ask, "a command has at most %d words", WORDS_MAX);
         word[n] = p;
         len[n++] = strcspn(p, gap);
     }
     if (n == 0)
-        return say_trouble("the command is empty: for instance --command \"INCR x\"");
+        return trouble(ask, "the command is empty: for instance --command \"INCR x\"");
     if (strlen(command) > REQUEST_BYTES_MAX / 2)
-        return say_trouble("the command is too long");
+        return trouble(ask, "the command is too long");
     total = (size_t)snprintf(t->request, REQUEST_BYTES_MAX, "*%zu\r\n", n);
     for (size_t i = 0; i < n; i++) {
         total += (size_t)snprintf(t->request + total, REQUEST_BYTES_MAX - total, "$%zu\r\n%.*s\r\n",
@@ -95,15 +113,16 @@ static int format_command(struct bench_target *t, const char *command, const cha
     return -1;
 }
 
-static int format_get(struct bench_target *t, const char *accept)
+static int format_get(struct bench_target *t, const struct bench_ask *ask)
 {
+    const char *accept = ask->accept;
     static const struct {
         const char *type;
         enum id_body_form form;
     } forms[] = { { "text/plain", ID_BODY_LINES }, { "application/octet-stream", ID_BODY_BYTES } };
     size_t accept_len = accept ? strlen(accept) : 0;
     if (accept_len > 256 || strcspn(accept ? accept : "", "\r\n") != accept_len)
-        return say_trouble("--accept: give a media type, such as text/plain");
+        return trouble(ask, "--accept: give a media type, such as text/plain");
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (accept && strcmp(accept, forms[i].type) == 0)
             t->load.form = forms[i].form;
@@ -113,26 +132,26 @@ static int format_get(struct bench_target *t, const char *accept)
     return -1;
 }
 
-static int init(struct bench_target *t, const char *text)
+static int init(struct bench_target *t, const char *text, const struct bench_ask *ask)
 {
     *t = (struct bench_target){ .text = text, .request = malloc(REQUEST_BYTES_MAX) };
     t->load.request = t->request;
-    return t->request ? -1 : say_trouble("out of memory");
+    return t->request ? -1 : trouble(ask, "out of memory");
 }
 
-static int wrong_address(const struct bench_target *t, const char *why)
+static int wrong_address(const struct bench_target *t, const struct bench_ask *ask, const char *why)
 {
     char shown[SAY_TEXT_BUF];
-    return say_trouble("%s: %s", say_text(t->text, strlen(t->text), shown), why);
+    return trouble(ask, "%s: %s", say_text(t->text, strlen(t->text), shown), why);
 }
 
 static int open_http(struct bench_target *t, const struct bench_ask *ask)
 {
     const char *wrong = url_parse(t->text, &t->url);
     if (wrong)
-        return wrong_address(t, wrong);
-    int r = format_get(t, ask->accept);
-    return r >= 0 ? r : resolve(t, ask->remote);
+        return wrong_address(t, ask, wrong);
+    int r = format_get(t, ask);
+    return r >= 0 ? r : resolve(t, ask);
 }
 
 static int open_resp(struct bench_target *t, const char *address, const char *path,
@@ -140,11 +159,11 @@ static int open_resp(struct bench_target *t, const char *address, const char *pa
 {
     const char *wrong = url_parse_address(address, &t->url);
     if (wrong)
-        return wrong_address(t, wrong);
+        return wrong_address(t, ask, wrong);
     bool own = path && path[strspn(path, "/")] != '\0';
     const char *command = own ? path : ask->command ? ask->command : ask->otherwise;
-    int r = format_command(t, command, own ? "/" : " ");
-    return r >= 0 ? r : resolve(t, ask->remote);
+    int r = format_command(t, ask, command, own ? "/" : " ");
+    return r >= 0 ? r : resolve(t, ask);
 }
 
 static int open_redis(struct bench_target *t, const struct bench_ask *ask)
@@ -153,9 +172,9 @@ static int open_redis(struct bench_target *t, const struct bench_ask *ask)
     const char *p = strstr(t->text, "://") + 3;
     size_t len = strcspn(p, "/");
     if (len >= sizeof address)
-        return wrong_address(t, "the host is too long");
+        return wrong_address(t, ask, "the host is too long");
     if (memchr(p, '@', len))
-        return wrong_address(t, "user and password are not supported here");
+        return wrong_address(t, ask, "user and password are not supported here");
     memcpy(address, p, len);
     address[len] = '\0';
     return open_resp(t, address, p + len, ask);
@@ -182,18 +201,18 @@ bool bench_target_known(const char *address)
 
 int bench_target_init(struct bench_target *t, const char *address, const struct bench_ask *ask)
 {
-    int r = init(t, address);
+    int r = init(t, address, ask);
     if (r >= 0)
         return r;
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
         if (strncmp(address, drivers[i].scheme, strlen(drivers[i].scheme)) == 0)
             return drivers[i].open(t, ask);
-    return wrong_address(t, "an address must begin with http:// or redis://");
+    return wrong_address(t, ask, "an address must begin with http:// or redis://");
 }
 
 int bench_target_init_resp(struct bench_target *t, const char *address, const struct bench_ask *ask)
 {
-    int r = init(t, address);
+    int r = init(t, address, ask);
     return r >= 0 ? r : open_resp(t, address, NULL, ask);
 }
 

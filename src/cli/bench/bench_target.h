@@ -10,12 +10,15 @@
 #include "cli/bench/load.h"
 #include "cli/url.h"
 
+enum { BENCH_WHY_BUF = 400 };
+
 /* The request, where the address does not determine it. */
 struct bench_ask {
     const char *command; /* of the Redis protocol; NULL: `otherwise` */
     const char *otherwise;
     const char *accept; /* NULL: none */
     bool remote;        /* --allow-remote */
+    char *why;          /* where a message goes, BENCH_WHY_BUF bytes; NULL: to stderr */
 };
 
 struct bench_target {

@@ -31,7 +31,7 @@ enum {
 struct compare {
     uint64_t rounds, rows, each_ms;
     const char *snowflake, *ticket, *redis, *postgres, *html;
-    bool start, brief, json;
+    bool start, brief, remote, json;
 
     struct compare_servers servers;
     char snowflake_url[96], ticket_url[96], snowflake_base[300], ticket_base[300];
@@ -94,6 +94,9 @@ static const struct opt opts[] = {
       .value = "FILE",
       .words = "@files",
       .about = "write a page with plots" },
+    { .name = "allow-remote",
+      .at = offsetof(struct compare, remote),
+      .about = "measure servers on other machines, too; they must be yours" },
     OPT_JSON(struct compare, json),
     { .name = NULL },
 };
@@ -114,8 +117,9 @@ const struct usage compare_usage = {
         "Then ten kinds are measured side by side, in about ten seconds: IDs per second,\n"
         "latency, whether all are distinct and rise, how fast they are inserted into an index\n"
         "and how large it gets, and with --start what clients see when a server is killed.\n"
-        "Kinds that could not be measured show why. Sequences called firn-compare.* remain on\n"
-        "the ticket server.\n",
+        "Kinds that could not be measured show why. Servers on other machines are measured only\n"
+        "with --allow-remote: load on a machine that is not yours is an attack. Sequences called\n"
+        "firn-compare.* remain on the ticket server.\n",
     .opts = opts,
 };
 
@@ -305,6 +309,7 @@ static int measure_kinds(struct compare *c, const struct side sides[2])
         .servers = c->start ? &c->servers : NULL,
         .rows = c->rows,
         .run_ms = c->each_ms,
+        .remote = c->remote,
         .stop = &interrupted,
         .progress = show_progress,
     };

@@ -232,16 +232,18 @@ static bool run_load(const struct compare_world *w, struct compare_row *row,
     return row->measured;
 }
 
+/* A kind with sequences has them made first, on servers that may be loaded. */
 static bool measure_urls(const struct compare_world *w, struct compare_row *row,
                          const struct place *p, unsigned n)
 {
     struct bench_target t[LOAD_TARGETS_MAX] = { 0 };
-    struct bench_ask ask = { 0 };
+    char why[BENCH_WHY_BUF];
+    const struct bench_ask ask = { .remote = w->remote, .why = why };
     bool good = n > 0;
     for (unsigned i = 0; i < n && good; i++)
         if (bench_target_init(&t[i], p[i].url, &ask) >= 0)
-            good = not_measured(row, "%.150s cannot be reached", p[i].url);
-    good = good && run_load(w, row, t, n);
+            good = not_measured(row, "%s", why);
+    good = good && make_sequences(w, row) && run_load(w, row, t, n);
     for (unsigned i = 0; i < n; i++)
         bench_target_done(&t[i]);
     return good;
@@ -251,7 +253,7 @@ static bool measure_server(const struct compare_world *w, struct compare_row *ro
 {
     struct place p[LOAD_TARGETS_MAX];
     unsigned n = places(w, row->kind, p);
-    if (!make_sequences(w, row) || !measure_urls(w, row, p, n))
+    if (!measure_urls(w, row, p, n))
         return false;
     if (w->servers)
         snprintf(row->how, sizeof row->how, "%u of firnd, %d connections",

@@ -5,6 +5,7 @@
 #ifndef FIRN_CLI_COMPARE_COMPARE_KINDS_H
 #define FIRN_CLI_COMPARE_COMPARE_KINDS_H
 
+#include "cli/bench/bench_target.h"
 #include "cli/compare/compare_servers.h"
 #include "wire/histogram.h"
 
@@ -47,8 +48,8 @@ struct compare_outage {
 struct compare_row {
     const struct compare_kind *kind;
     bool measured;
-    char how[80];      /* "firnd, 8 connections" */
-    char why_not[200]; /* or why it was not measured */
+    char how[80];                /* "firnd, 8 connections" */
+    char why_not[BENCH_WHY_BUF]; /* or why it was not measured */
     uint64_t per_second, p50_ns, p99_ns;
     uint64_t ids, distinct;
     bool rising; /* on each connection, of which FROM_SERVER and FROM_COUNTER have several */
@@ -73,6 +74,7 @@ struct compare_world {
     struct compare_servers *servers; /* that compare has started, or NULL */
     uint64_t rows;                   /* that go into each index */
     uint64_t run_ms;                 /* for each kind */
+    bool remote;                     /* servers on other machines may be loaded: --allow-remote */
     const volatile sig_atomic_t *stop;
     void (*progress)(const char *what, unsigned step, unsigned steps);
 };
