@@ -7,6 +7,7 @@
 #include "cli/http_client.h"
 #include "wire/http_response.h"
 #include "wire/json_read.h"
+#include "wire/link.h"
 #include "platform/mono.h"
 
 #include <errno.h>
@@ -38,17 +39,26 @@ static void hang_up(struct http_client *c)
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
+    link_close(c->link);
+    c->link = NULL;
     c->len = c->taken = 0;
 }
 
 int http_client_init(struct http_client *c, const char *url)
 {
-    *c = (struct http_client){ .fd = -1 };
+    return http_client_init_tls(c, url, NULL);
+}
+
+int http_client_init_tls(struct http_client *c, const char *url, struct tls_context *tls)
+{
+    *c = (struct http_client){ .fd = -1, .tls = tls };
     const char *wrong = url_parse(url, &c->url);
+    if (!wrong && c->url.https && !tls)
+        wrong = URL_NO_HTTPS;
     if (wrong)
         return fail(c, FIRN_EFORMAT, "%s", wrong);
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
-    int r = getaddrinfo(c->url.host, c->url.port, &hints, &c->where);
+    int r = c->url.https ? 0 : getaddrinfo(c->url.host, c->url.port, &hints, &c->where);
     if (r != 0)
         return fail(c, FIRN_ENOENT, "%s", gai_strerror(r));
     c->room = READ_BYTES;
@@ -106,13 +116,42 @@ static int try_address(struct http_client *c, const struct addrinfo *a, uint64_t
     return r;
 }
 
+/* The reason of a link, whose server the caller names. */
+static int link_failed(struct http_client *c, int error, const struct firn_diag *d)
+{
+    size_t len = strlen(c->url.host);
+    const char *text = d->text;
+    if (strncmp(text, c->url.host, len) == 0 && text[len] == ':' && strstr(text, ": "))
+        text = strstr(text, ": ") + 2;
+    return fail(c, error, "%s", text);
+}
+
+static int64_t until_ms(uint64_t deadline_ns)
+{
+    return (int64_t)(deadline_ns / 1000000);
+}
+
 static int dial(struct http_client *c, uint64_t deadline_ns)
 {
     int r = FIRN_EIO;
+    if (c->url.https) {
+        struct firn_diag d = { 0 };
+        uint16_t port = (uint16_t)strtoul(c->url.port, NULL, 10);
+        r = link_open(c->url.host, port, c->tls, until_ms(deadline_ns), &c->link, &d);
+        return r ? link_failed(c, r, &d) : 0;
+    }
     for (const struct addrinfo *a = c->where; a; a = a->ai_next)
         if ((r = try_address(c, a, deadline_ns)) == 0)
             return 0;
     return r;
+}
+
+/* A link says that it failed, and not how: before the deadline the server has ended it. */
+static int link_ended(struct http_client *c, int error, const struct firn_diag *d,
+                      uint64_t deadline_ns)
+{
+    link_failed(c, error, d);
+    return error == FIRN_EIO && mono_ns() < deadline_ns ? STALE : error;
 }
 
 static int send_request(struct http_client *c, uint64_t deadline_ns)
@@ -130,6 +169,11 @@ static int send_request(struct http_client *c, uint64_t deadline_ns)
                       "Content-Type: application/json\r\nContent-Length: %zu\r\n", body);
     n += snprintf(text + n, sizeof text - (size_t)n, "\r\n%.1024s", c->post ? c->post : "");
     size_t len = (size_t)n;
+    if (c->link) {
+        struct firn_diag d = { 0 };
+        int r = link_send(c->link, text, len, until_ms(deadline_ns), &d);
+        return r ? link_ended(c, r, &d, deadline_ns) : 0;
+    }
     for (size_t at = 0; at < len;) {
         ssize_t sent = send(c->fd, text + at, len - at, MSG_NOSIGNAL);
         if (sent >= 0) {
@@ -158,6 +202,14 @@ static int more(struct http_client *c, uint64_t deadline_ns)
             return fail(c, FIRN_ENOMEM, "out of memory");
         c->buf = bigger;
         c->room *= 2;
+    }
+    if (c->link) {
+        struct firn_diag d = { 0 };
+        size_t n = 0;
+        int r = link_recv(c->link, c->buf + c->len, c->room - c->len, &n, until_ms(deadline_ns),
+                          &d);
+        c->len += n;
+        return r ? link_ended(c, r, &d, deadline_ns) : 0;
     }
     for (;;) {
         ssize_t n = recv(c->fd, c->buf + c->len, c->room - c->len, 0);
@@ -223,27 +275,31 @@ static int exchange(struct http_client *c, const char **out_body, size_t *out_le
     int r = STALE;
     if (c->taken < c->len)
         hang_up(c); /* more bytes than the answer has: the connection cannot be trusted */
+    if (c->link && !link_quiet(c->link))
+        hang_up(c);
     c->len = c->taken = 0;
-    for (bool kept = c->fd >= 0; r == STALE; kept = false) {
+    for (bool kept = c->fd >= 0 || c->link; r == STALE; kept = false) {
         uint64_t start = mono_ns();
         uint64_t timeout_ms = c->timeout_ms ? c->timeout_ms : HTTP_CLIENT_TIMEOUT_MS;
         uint64_t deadline_ns = start + timeout_ms * UINT64_C(1000000);
-        if (c->fd < 0 && (r = dial(c, deadline_ns)) != 0)
+        if (c->fd < 0 && !c->link && (r = dial(c, deadline_ns)) != 0)
             return r;
         if ((r = send_request(c, deadline_ns)) == 0)
             r = read_answer(c, deadline_ns, &got);
         c->answer_ns = mono_ns() - start;
         if (r != 0)
             hang_up(c);
+        if (r == STALE && !kept && c->url.https) /* in TLS 1.3 a refused certificate, too */
+            return FIRN_EIO;
         if (r == STALE && !kept)
             return fail(c, FIRN_EIO, "the server closed the connection without an answer");
     }
     if (r != 0)
         return r;
     if (got.close) {
-        close(c->fd); /* the body stays in the buffer */
-        c->fd = -1;
-        c->len = c->taken;
+        size_t taken = c->taken; /* the body stays in the buffer */
+        hang_up(c);
+        c->len = c->taken = taken;
     }
     if (got.status != 200 && !(c->post && got.status == 201))
         return refused(c, got.status, got.body.p, got.body.len);

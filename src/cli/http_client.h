@@ -1,5 +1,5 @@
 /*
- * http_client.h - a small blocking HTTP/1.1 client that keeps its connection.
+ * http_client.h - a small blocking HTTP/1.1 client, also over TLS, that keeps its connection.
  * One URL per client, complete answers; GET, or one POST. Timeouts and retries: 2 s to connect, 2 s
  * for an answer, then 3 more attempts, 1 s apart. A request that is answered twice skips a number
  * and never repeats one, so a retry is safe. A client belongs to one thread.
@@ -14,6 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct link;        /* wire/link.h */
+struct tls_context; /* wire/tls_context.h */
+
 enum {
     HTTP_CLIENT_TIMEOUT_MS = 2000,
     HTTP_CLIENT_RETRIES = 3,
@@ -27,7 +30,9 @@ struct http_client {
     uint32_t timeout_ms; /* for one answer */
     bool once;           /* GET without retries */
     struct addrinfo *where;
-    int fd; /* -1: not connected */
+    int fd;                  /* -1: not connected, or over TLS */
+    struct tls_context *tls; /* https: borrowed */
+    struct link *link;       /* https: the connection, or NULL */
     char *buf;
     size_t len, room;   /* of buf: bytes held */
     size_t taken;       /* bytes of the last answer, to be dropped */
@@ -38,6 +43,10 @@ struct http_client {
 
 /* FIRN_EFORMAT: not a URL. FIRN_ENOENT: the host has no address. FIRN_ENOMEM. `why` is set. */
 FIRN_MUSTUSE int http_client_init(struct http_client *c, const char *url);
+
+/* The same for a URL that may be https://; `tls` is borrowed, NULL refuses https. */
+FIRN_MUSTUSE int http_client_init_tls(struct http_client *c, const char *url,
+                                      struct tls_context *tls);
 void http_client_done(struct http_client *c);
 
 /* GET the URL; the body of a 200, borrowed until the next call. FIRN_EIO: no connection or no

@@ -66,8 +66,8 @@ static int check_variables(void)
         const char *guess = variable_nearest(name);
         say_text(name, strlen(name), shown);
         return guess ? say_trouble("unknown variable %s: did you mean %s?", shown, guess)
-                     : say_trouble("unknown variable %s: unset it; firn reads FIRN_STORE and "
-                                   "FIRN_TOKEN, and leaves the settings of firnd alone",
+                     : say_trouble("unknown variable %s: unset it; firn reads those that firn(1) "
+                                   "lists, and leaves the settings of firnd alone",
                                    shown);
     }
     return -1;

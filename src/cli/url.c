@@ -1,4 +1,4 @@
-/* Reads the plain http:// addresses that firn's own clients talk to. */
+/* Reads the http:// and https:// addresses that firn's own clients talk to. */
 #include "cli/url.h"
 #include "wire/url.h"
 
@@ -49,13 +49,12 @@ const char *url_parse(const char *text, struct url *out)
     struct url u = { .target = "/" };
     struct url_parts p;
     bool split = url_split((struct slice){ text, strlen(text) }, &p);
-    if (split && slice_is(p.scheme, "https"))
-        return "https is not supported here: give an http:// address";
-    if (!split || !slice_is(p.scheme, "http"))
-        return "it must begin with http://";
+    u.https = split && slice_is(p.scheme, "https");
+    if (!u.https && !(split && slice_is(p.scheme, "http")))
+        return "it must begin with http:// or https://";
     if (p.user.p)
         return "the host has an invalid character";
-    const char *wrong = authority(p.hosts, 80, &u);
+    const char *wrong = authority(p.hosts, u.https ? 443 : 80, &u);
     if (wrong)
         return wrong;
     size_t slash = p.target.len > 0 && p.target.p[0] == '?'; /* http://host?n=1 */

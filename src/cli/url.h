@@ -1,16 +1,21 @@
 /*
- * url.h - reads the plain http:// addresses that firn's own clients use.
- * `http://host[:port][/path][?query]`, the host a name, an IPv4 or a bracketed IPv6 address. No
- * user names, no fragments, no https. May be called from any thread.
+ * url.h - reads the addresses that firn's own clients use.
+ * `http://host[:port][/path][?query]` or `https://`, the host a name, an IPv4 or a bracketed IPv6
+ * address. No user names, no fragments. May be called from any thread.
  */
 #ifndef FIRN_CLI_URL_H
 #define FIRN_CLI_URL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { URL_HOST_MAX = 255, URL_TARGET_MAX = 2000 };
 
+/* What clients that speak no TLS say of https. */
+#define URL_NO_HTTPS "https is not supported here: give an http:// address"
+
 struct url {
+    bool https;
     char host[URL_HOST_MAX + 1]; /* as getaddrinfo() takes it: IPv6 without its brackets */
     char port[6];
     char authority[URL_HOST_MAX + 9]; /* host:port as the Host header has it */

@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-static const char *const of_firn[] = { "FIRN_STORE", "FIRN_TOKEN", "FIRN_CONFIG" };
+static const char *const of_firn[] = { "FIRN_STORE", "FIRN_TOKEN", "FIRN_CONFIG", "FIRN_URL",
+                                       "FIRN_CA",    "FIRN_CERT",  "FIRN_KEY" };
 
 static const char *const set_by_firn[] = { "FIRN_FENCING_TOKEN", "FIRN_LEADER_NAME",
                                            "FIRN_ELECTION",      "FIRN_CONFIG_NAME",

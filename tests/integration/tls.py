@@ -52,11 +52,11 @@ def authority(name):
             "-subj", f"/CN={name} authority", "-keyout", f"{name}.key", "-out", f"{name}.pem")
 
 
-def certificate(file, name, by):
+def certificate(file, name, by, valid_for="DNS:localhost,IP:127.0.0.1"):
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
             "-keyout", f"{file}.key", "-out", f"{file}.csr")
     with open(path(f"{file}.ext"), "w") as f:
-        f.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+        f.write(f"subjectAltName={valid_for}\nbasicConstraints=CA:FALSE\n")
     openssl("x509", "-req", "-in", f"{file}.csr", "-CA", f"{by}.pem", "-CAkey", f"{by}.key", "-CAcreateserial",
             "-days", "1", "-extfile", f"{file}.ext", "-out", f"{file}.pem")
 
@@ -664,6 +664,58 @@ def case_mapped_certificates():
         expect("a certificate mints", away("GET", "/generate", "billing"), 200)
         expect("and does not administer", away("DELETE", "/v1/sequences/orders.gone", "billing"), 403)
         expect("unless it is mapped", away("DELETE", "/v1/sequences/orders.gone", "ops"), 200)
+
+
+def firn(*args, **env):
+    """The status, output and messages of the command line, which finds its files by variables or options."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("FIRN_")}
+    done = subprocess.run([os.path.join(PROGRAMS, "firn"), *args], env={**clean, **env}, capture_output=True, text=True, timeout=LIMIT)
+    return done.returncode, done.stdout, done.stderr
+
+
+def case_doctor_and_top():
+    """The commands that ask servers speak TLS, and check whom they speak to."""
+    with Server(*tls_flags()) as s:
+        s.ready(client())
+        url, by_address, ca = f"https://localhost:{s.home}", f"https://127.0.0.1:{s.home}/", ("--ca", path("ca.pem"))
+        status, out, err = firn("doctor", url, by_address, *ca, "--json")
+        nodes = json.loads(out)["nodes"]
+        expect("both are asked", ([n["up"] for n in nodes], len({n["start"] for n in nodes})), ([True, True], 1))
+        status, out, err = firn("doctor", url, *ca)
+        assert status == 0 and "0 wrong" in out, (out, err)
+        status, out, err = firn("top", url, *ca, "--once", "--json")
+        assert status == 0 and json.loads(out)["nodes"][0]["up"], (out, err)
+        status, out, err = firn("nodes", "--url", url, *ca, "--json")
+        assert status == 0 and json.loads(out), (out, err)
+        # As the health check of the image runs it.
+        status, out, err = firn("doctor", FIRN_URL=url, FIRN_CA=path("ca.pem"))
+        assert status == 0 and url in out, (out, err)
+        status, out, err = firn("top", "--once", FIRN_URL=url, FIRN_CA=path("ca.pem"))
+        assert status == 0, (out, err)
+
+        status, out, err = firn("doctor", url, "--ca", path("other.pem"))
+        assert status == 1 and "TLS" in out and "certificate" in out, (out, err)
+        status, out, err = firn("doctor", f"http://localhost:{s.home}")
+        assert status == 1 and "down" in out, (out, err)
+        status, out, err = firn("doctor", url, "--ca", path("none.pem"))
+        assert status == 2 and "--ca=" in err and "No such file" in err, (out, err)
+        status, out, err = firn("doctor", url, *ca, "--cert", path("billing.pem"))
+        assert status == 2 and "--key" in err, (out, err)
+    certificate("elsewhere", "elsewhere", "ca", "DNS:elsewhere.example")
+    with Server("--tls-cert", path("elsewhere.pem"), "--tls-key", path("elsewhere.key")) as s:
+        status, out, err = firn("doctor", f"https://localhost:{s.home}", *ca)
+        assert status == 1 and "TLS" in out, f"the name is checked: {out} {err}"
+    with Server(*tls_flags(ca=True)) as s:
+        s.ready(client("billing"))
+        url = f"https://localhost:{s.home}"
+        status, out, err = firn("doctor", url, *ca)
+        assert status == 1 and "certificate required" in out, (out, err)
+        for own in (("--cert", path("billing.pem"), "--key", path("billing.key")), ()):
+            env = {} if own else {"FIRN_CERT": path("billing.pem"), "FIRN_KEY": path("billing.key")}
+            status, out, err = firn("doctor", url, *ca, *own, **env)
+            assert status == 0, (out, err)
+            status, out, err = firn("top", url, *ca, *own, "--once", **env)
+            assert status == 0, (out, err)
 
 
 def case_health_of_a_full_server():

@@ -6,6 +6,7 @@
 #include "wire/json_write.h"
 #include "cli/output.h"
 #include "cli/say.h"
+#include "cli/tls_option.h"
 #include "cli/table.h"
 #include "wire/url.h"
 
@@ -21,6 +22,7 @@ enum {
 };
 
 struct cluster {
+    struct tls_option tls;
     const char *url, *token;
     bool json, force;
 };
@@ -31,7 +33,7 @@ static const struct opt opts[] = {
       .type = OPT_TEXT,
       .at = offsetof(struct cluster, url),
       .value = "URL",
-      .about = "any member (default http://127.0.0.1:9000)" },
+      .about = "any member (default FIRN_URL, or http://127.0.0.1:9000)" },
     { .name = "token",
       .type = OPT_TEXT,
       .at = offsetof(struct cluster, token),
@@ -41,6 +43,7 @@ static const struct opt opts[] = {
       .type = OPT_FLAG,
       .at = offsetof(struct cluster, force),
       .about = "remove: the others are lost for good, and the asked member goes on alone" },
+    OPT_TLS(struct cluster, tls),
     OPT_JSON(struct cluster, json),
     { .name = NULL },
 };
@@ -197,7 +200,7 @@ static int change(const struct cluster *o, struct http_client *c, const char *ac
 
 int cmd_cluster(int argc, char **argv)
 {
-    struct cluster o = { .url = "http://127.0.0.1:9000", .token = getenv("FIRN_TOKEN") };
+    struct cluster o = { .url = default_url(), .token = getenv("FIRN_TOKEN") };
     int n, r = options_parse(&cluster_usage, argc, argv, &o, &n);
     if (r >= 0)
         return r;
@@ -230,12 +233,16 @@ int cmd_cluster(int argc, char **argv)
     size_t len = strlen(o.url);
     len -= len > 0 && o.url[len - 1] == '/';
     snprintf(url, sizeof url, "%.*s/v1/cluster", len < 450 ? (int)len : 450, o.url);
-    if (http_client_init(&c, url) != 0) {
+    r = tls_option_open(&o.tls, url);
+    if (r >= 0)
+        return r;
+    if (http_client_init_tls(&c, url, o.tls.context) != 0) {
         r = say_trouble("--url: %s", c.why);
     } else {
         c.token = o.token;
         r = i == 0 ? status(&o, &c) : change(&o, &c, argv[1], id, n > 2 && !force ? argv[3] : NULL);
     }
     http_client_done(&c);
+    tls_option_done(&o.tls);
     return r;
 }

@@ -12,6 +12,7 @@
 #include "cli/say.h"
 #include "cli/table.h"
 #include "cli/term.h"
+#include "cli/tls_option.h"
 #include "cli/when.h"
 #include "drive/member.h"
 
@@ -24,6 +25,7 @@
 enum { LOOK_EVERY_MS = 1000 };
 
 struct nodes {
+    struct tls_option tls;
     const char *store, *url;
     bool json, watch, all;
 };
@@ -43,6 +45,7 @@ static const struct opt opts[] = {
       .letter = 'w',
       .at = offsetof(struct nodes, watch),
       .about = "keep running, and show every change" },
+    OPT_TLS(struct nodes, tls),
     OPT_JSON(struct nodes, json),
     { .name = NULL },
 };
@@ -53,7 +56,7 @@ const struct usage nodes_usage = {
                 "  FIRN_STORE=etcd://10.0.0.1:2379/firn firn nodes --watch\n"
                 "  firn nodes --url http://127.0.0.1:9000\n",
     .synopsis = "firn nodes [--store URL] [--all] [--watch] [--json]\n"
-                "       firn nodes --url URL [--json]",
+                "       firn nodes --url URL [--ca FILE] [--cert FILE --key FILE] [--json]",
     .about =
         "Lists the members of a store: servers, and commands such as firn elect. A member is\n"
         "up, silent when its last sign of life is older than its ttl and a third, or dead when\n"
@@ -192,7 +195,7 @@ static void add_remote(void *user, const struct node_row *row)
     add_row(&r->table, row, r->unix_ms);
 }
 
-static int ask_server(const struct nodes *n)
+static int ask_server(struct nodes *n)
 {
     struct http_client client;
     struct remote r = { .unix_ms = (uint64_t)when_now_us() / 1000 };
@@ -204,7 +207,10 @@ static int ask_server(const struct nodes *n)
     if (snprintf(url, sizeof url, "%.*s/v1/nodes", (int)host, n->url) >= (int)sizeof url)
         return say_trouble("--url is too long");
     say_text(url, strlen(url), shown);
-    if (http_client_init(&client, url) != 0)
+    int opened = tls_option_open(&n->tls, url);
+    if (opened >= 0)
+        return opened;
+    if (http_client_init_tls(&client, url, n->tls.context) != 0)
         return say_trouble("--url %s: %s", shown, client.why);
     int status = STATUS_OK, error = http_client_get(&client, &body, &len);
     table_init(&r.table, 0, header);
@@ -221,6 +227,7 @@ static int ask_server(const struct nodes *n)
         table_print(&r.table);
     table_done(&r.table);
     http_client_done(&client);
+    tls_option_done(&n->tls);
     return output_finish(status);
 }
 

@@ -148,6 +148,8 @@ static int wrong_address(const struct bench_target *t, const struct bench_ask *a
 static int open_http(struct bench_target *t, const struct bench_ask *ask)
 {
     const char *wrong = url_parse(t->text, &t->url);
+    if (!wrong && t->url.https)
+        wrong = URL_NO_HTTPS;
     if (wrong)
         return wrong_address(t, ask, wrong);
     int r = format_get(t, ask);

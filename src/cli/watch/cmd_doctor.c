@@ -6,6 +6,7 @@
 #include "cli/http_client.h"
 #include "cli/output.h"
 #include "cli/say.h"
+#include "cli/tls_option.h"
 #include "cli/watch/findings.h"
 #include "cli/when.h"
 #include "wire/json_write.h"
@@ -18,10 +19,12 @@
 enum { NODES_MAX = 64, ANSWER_MS = 2000, AGAIN_NS = 300000000 };
 
 struct doctor {
+    struct tls_option tls;
     bool json;
 };
 
 static const struct opt opts[] = {
+    OPT_TLS(struct doctor, tls),
     OPT_JSON(struct doctor, json),
     { .name = NULL },
 };
@@ -29,19 +32,20 @@ static const struct opt opts[] = {
 const struct usage doctor_usage = {
     .name = "doctor",
     .examples = "  firn doctor                                      the firnd of this machine\n"
-                "  firn doctor http://10.0.0.1:9000 http://10.0.0.2:9000\n",
-    .synopsis = "firn doctor [URL...] [--json]",
+                "  firn doctor http://10.0.0.1:9000 http://10.0.0.2:9000\n"
+                "  firn doctor --ca ca.pem https://ids.example.com:9000\n",
+    .synopsis = "firn doctor [URL...] [--ca FILE] [--cert FILE --key FILE] [--json]",
     .about =
         "Checks servers: whether they answer and are ready, their clocks, layouts, versions and\n"
         "stores, and whether two of them use the same slot, which makes them give out the same\n"
         "IDs. Give the URLs of all servers whose IDs meet: servers with different stores do not\n"
         "know of each other. Prints what is wrong and what to do; the exit status is 1 if\n"
-        "something is. Without a URL it asks http://127.0.0.1:9000. firn admin doctor checks the\n"
-        "records of a store.\n",
+        "something is. Without a URL it asks $FIRN_URL, or http://127.0.0.1:9000. firn admin\n"
+        "doctor checks the records of a store.\n",
     .opts = opts,
 };
 
-static void ask(struct top_node *n)
+static void ask(struct top_node *n, struct tls_context *tls)
 {
     struct http_client c;
     char url[320];
@@ -51,7 +55,7 @@ static void ask(struct top_node *n)
     snprintf(url, sizeof url, "%s/v1/node", n->url);
     n->asked = true;
     n->up = false;
-    int r = http_client_init(&c, url);
+    int r = http_client_init_tls(&c, url, tls);
     c.timeout_ms = ANSWER_MS;
     uint64_t before_us = (uint64_t)when_now_us();
     if (r == 0)
@@ -69,10 +73,10 @@ static void ask(struct top_node *n)
     http_client_done(&c);
 }
 
-static void ask_all(struct top_node *node, size_t n)
+static void ask_all(struct top_node *node, size_t n, struct tls_context *tls)
 {
     for (size_t i = 0; i < n; i++)
-        ask(&node[i]);
+        ask(&node[i], tls);
 }
 
 static const char *level_name(enum finding_level level)
@@ -141,7 +145,7 @@ static void print_json(const struct top_node *node, size_t n, const struct findi
 }
 
 /* The URL without slashes at its end. */
-static int take_url(struct top_node *n, const char *text)
+static int take_url(struct top_node *n, const char *text, struct tls_option *tls)
 {
     char shown[SAY_TEXT_BUF], url[320];
     struct url parsed;
@@ -155,19 +159,16 @@ static int take_url(struct top_node *n, const char *text)
     n->url[len] = '\0';
     snprintf(url, sizeof url, "%s/v1/node", n->url);
     const char *wrong = url_parse(url, &parsed);
-    return wrong ? say_trouble("%s: %s", shown, wrong) : -1;
+    return wrong ? say_trouble("%s: %s", shown, wrong) : tls_option_open(tls, url);
 }
 
 int cmd_doctor(int argc, char **argv)
 {
-    static char home[] = "http://127.0.0.1:9000";
-    static char *only_home[] = { home };
     static struct findings found;
     struct doctor d = { 0 };
     int operands, r = options_parse(&doctor_usage, argc, argv, &d, &operands);
     if (r >= 0)
         return r;
-    char **urls = operands > 0 ? argv + 1 : only_home;
     size_t n = operands > 0 ? (size_t)operands : 1;
     if (n > NODES_MAX)
         return say_trouble("too many servers: at most %d", NODES_MAX);
@@ -175,16 +176,18 @@ int cmd_doctor(int argc, char **argv)
     if (!node)
         return say_trouble("out of memory");
     for (size_t i = 0; i < n && r < 0; i++)
-        r = take_url(&node[i], urls[i]);
+        r = take_url(&node[i], operands > 0 ? argv[1 + i] : default_url(), &d.tls);
     if (r >= 0) {
+        tls_option_done(&d.tls);
         free(node);
         return r;
     }
-    ask_all(node, n);
+    ask_all(node, n, d.tls.context);
     if (findings_clash(node, n)) { /* a slot may have gone from one to the other meanwhile */
         nanosleep(&(struct timespec){ .tv_nsec = AGAIN_NS }, NULL);
-        ask_all(node, n);
+        ask_all(node, n, d.tls.context);
     }
+    tls_option_done(&d.tls);
     findings_of(node, n, &found);
     if (d.json)
         print_json(node, n, &found);

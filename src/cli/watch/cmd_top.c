@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/say.h"
 #include "cli/term.h"
+#include "cli/tls_option.h"
 #include "cli/watch/top_frame.h"
 #include "cli/when.h"
 #include "platform/mono.h"
@@ -37,6 +38,7 @@ struct watched {
 };
 
 struct top {
+    struct tls_option tls;
     uint64_t every_ms;
     bool once, json;
 
@@ -60,6 +62,7 @@ static const struct opt opts[] = {
     { .name = "once",
       .at = offsetof(struct top, once),
       .about = "poll twice, for the rates, print the result once and end" },
+    OPT_TLS(struct top, tls),
     OPT_JSON(struct top, json),
     { .name = NULL },
 };
@@ -69,13 +72,14 @@ const struct usage top_usage = {
     .examples = "  firn top                                          the firnd of this machine\n"
                 "  firn top http://10.0.0.1:9000 http://10.0.0.2:9000\n"
                 "  firn top --once http://127.0.0.1:9000             once, for pipes\n",
-    .synopsis = "firn top [URL...] [--every TIME] [--once] [--json]",
+    .synopsis = "firn top [URL...] [--every TIME] [--once] [--json]\n"
+                "                [--ca FILE] [--cert FILE --key FILE]",
     .about =
         "Shows a live view of servers: IDs, tickets and requests per second, slots, how long\n"
         "their windows last without the store, their clocks compared with this machine's, and\n"
         "their response times. A server that is down stays in the list, with the reason. CLASH:\n"
         "two servers use one slot, and give out the same IDs (firn doctor says what to do).\n"
-        "Without a URL it asks http://127.0.0.1:9000. q quits.\n",
+        "Without a URL it asks $FIRN_URL, or http://127.0.0.1:9000. q quits.\n",
     .opts = opts,
 };
 
@@ -88,7 +92,8 @@ static int clients_open(struct watched *w, char *why, size_t size)
     for (size_t i = 0; i < 2; i++) {
         if (c[i]->buf)
             continue;
-        int r = http_client_init(c[i], i == 0 ? w->node_url : w->metrics_url);
+        int r = http_client_init_tls(c[i], i == 0 ? w->node_url : w->metrics_url,
+                                     w->top->tls.context);
         c[i]->timeout_ms = ANSWER_MS;
         if (r != 0) {
             snprintf(why, size, "%.190s", c[i]->why);
@@ -182,7 +187,7 @@ static int watched_open(struct watched *w, struct top *t, const char *text)
     snprintf(w->node_url, sizeof w->node_url, "%s/v1/node", w->shown.url);
     snprintf(w->metrics_url, sizeof w->metrics_url, "%s/metrics", w->shown.url);
     const char *wrong = url_parse(w->node_url, &url);
-    return wrong ? say_trouble("%s: %s", shown, wrong) : -1;
+    return wrong ? say_trouble("%s: %s", shown, wrong) : tls_option_open(&t->tls, w->node_url);
 }
 
 /* ---- drawing ---- */
@@ -429,13 +434,10 @@ static int run(struct top *t)
 
 int cmd_top(int argc, char **argv)
 {
-    static char home[] = "http://127.0.0.1:9000";
-    static char *only_home[] = { home };
     struct top t = { .every_ms = EVERY_MS };
     int operands, r = options_parse(&top_usage, argc, argv, &t, &operands);
     if (r >= 0)
         return r;
-    char **urls = operands > 0 ? argv + 1 : only_home;
     t.n = operands > 0 ? (size_t)operands : 1;
     if (t.n > NODES_MAX)
         return say_trouble("too many servers: at most %d", NODES_MAX);
@@ -445,13 +447,14 @@ int cmd_top(int argc, char **argv)
     pthread_mutex_init(&t.mutex, NULL);
     mono_cond_init(&t.changed);
     for (size_t i = 0; i < t.n && r < 0; i++)
-        r = watched_open(&t.watched[i], &t, urls[i]);
+        r = watched_open(&t.watched[i], &t, operands > 0 ? argv[1 + i] : default_url());
     if (r < 0)
         r = run(&t);
     for (size_t i = 0; i < t.n; i++) {
         http_client_done(&t.watched[i].node);
         http_client_done(&t.watched[i].metrics);
     }
+    tls_option_done(&t.tls);
     pthread_cond_destroy(&t.changed);
     pthread_mutex_destroy(&t.mutex);
     free(t.watched);

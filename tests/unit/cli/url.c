@@ -13,11 +13,14 @@ T_TEST(reads)
         { "http://[::1]:9001/a?b=c&d=%20", "::1", "9001", "[::1]:9001", "/a?b=c&d=%20" },
         { "http://[::1]/", "::1", "80", "[::1]:80", "/" },
         { "http://a-b.c:65535/", "a-b.c", "65535", "a-b.c:65535", "/" },
+        { "https://a-b.c/x", "a-b.c", "443", "a-b.c:443", "/x" },
+        { "https://[::1]:9000", "::1", "9000", "[::1]:9000", "/" },
     };
     for (size_t i = 0; i < T_LEN(rows); i++) {
         struct url u;
         const char *wrong = url_parse(rows[i].text, &u);
         T_OK(!wrong, "%s: %s", rows[i].text, wrong);
+        T_EQ(u.https, rows[i].text[4] == 's', "%s", rows[i].text);
         T_STR(u.host, rows[i].host);
         T_STR(u.port, rows[i].port);
         T_STR(u.authority, rows[i].authority);
@@ -28,7 +31,7 @@ T_TEST(reads)
 T_TEST(refuses)
 {
     static const char *const bad[] = {
-        "",           "127.0.0.1:9001",    "https://a/",        "http://",         "http:///x",
+        "",           "127.0.0.1:9001",    "https:///",         "http://",         "http:///x",
         "http://:80", "http://a:0/",       "http://a:65536/",   "http://a:999999", "http://a:/",
         "http://a b", "http://a/b c",      "http://a/#x",       "http://[::1",     "http://[::1]9/",
         "http://u@a", "http://a/\r\nX: y", "http://a/\xc3\xa4", "http://a:-1/",    "http://a:8x/",

@@ -5,6 +5,8 @@
 T_TEST(variables_of_the_programs)
 {
     T_OK(variable_common("FIRN_STORE") && variable_common("FIRN_FENCING_TOKEN"));
+    T_OK(variable_common("FIRN_URL") && variable_common("FIRN_CA"));
+    T_OK(variable_common("FIRN_CERT") && variable_common("FIRN_KEY"));
     T_OK(variable_common("FIRN_TEST_QUICK"));
     T_OK(!variable_common("FIRN_TEST") && !variable_common("FIRN_STOR"));
     T_OK(variable_of_firnd("FIRN_LISTEN_HOME") && variable_of_firnd("FIRN_NAME"));
