@@ -40,31 +40,53 @@ async function explain() {
   });
 }
 
-/* ---- a layout: two of three widths are chosen, the sequence has the rest ---- */
+/* ---- a layout: the widths of the time and of the nodes are chosen, the sequence has the rest ---- */
 
 const YEAR_S = 365.2425 * 86400;
 const TICKS = { '10us': 1e-5, '1ms': 1e-3, '10ms': 1e-2, '1s': 1 };
 
+/* A layout's text in parts: {unused, fields: [[name, bits]...], epoch}. */
+function layoutParts(text) {
+  const [all, ...more] = text.split(';'), fields = all.split(',').map((f) => f.split(/[:@]/)).map(([name, bits]) => [name, +bits]);
+  return { unused: fields.reduce((n, [name, bits]) => n + (name === 'unused' ? bits : 0), 0), fields: fields.filter(([name]) => name !== 'unused'),
+    epoch: more.find((m) => m.startsWith('epoch=')).slice(6) };
+}
+
+/* The same fields, in their order, with other widths: what the nodes gain or lose comes to the last of their fields first. */
+function resized(fields, time, node, seq) {
+  const wide = fields.map(([name, bits]) => [name, { time, seq }[name] ?? bits]), own = wide.filter(([name]) => name !== 'time' && name !== 'seq').reverse();
+  if (!own.length) wide.splice(1, 0, own[own.push(['node', 0]) - 1]);
+  let more = node - own.reduce((n, [, bits]) => n + bits, 0);
+  for (const field of own) {
+    const is = Math.max(0, field[1] + more);
+    more -= is - field[1];
+    field[1] = is;
+  }
+  if (!wide.some(([name]) => name === 'seq')) wide.push(['seq', seq]);
+  return wide.filter(([, bits]) => bits);
+}
+
 function designer(presets) {
-  const slider = (id, max, value) => h('input', { type: 'range', id, min: 0, max, value });
-  const time = slider('bits-time', 52, 41), node = slider('bits-node', 24, 10), tick = h('select', { id: 'tick' }, Object.keys(TICKS).map((n) => h('option', { value: n }, n.replace('us', ' µs').replace(/(\d)(m?s)/, '$1 $2'))));
-  const epoch = h('input', { type: 'date', id: 'epoch', value: '2021-01-01' }), preset = h('select', { id: 'preset' }, presets.map((p) => h('option', {}, p.name)));
+  const slider = (id, max) => h('input', { type: 'range', id, min: 0, max });
+  const time = slider('bits-time', 52), node = slider('bits-node', 24), tick = h('select', { id: 'tick' }, Object.keys(TICKS).map((n) => h('option', { value: n }, n.replace('us', ' µs').replace(/(\d)(m?s)/, '$1 $2'))));
+  const epoch = h('input', { type: 'datetime-local', step: '0.001', id: 'epoch' }), preset = h('select', { id: 'preset' }, presets.map((p) => h('option', {}, p.name)));
   const bar = h('div', { class: 'widths', 'aria-hidden': 'true' }), text = h('pre', { tabindex: 0, id: 'layout-text' }), said = h('dl', { id: 'design' });
   const parts = ['time', 'node', 'seq'].map((c) => h('div', { class: c }));
-  const total = 63;
+  let begun, total; /* the preset in parts, and its bits that are not unused */
   const draw = () => {
-    const widths = [+time.value, +node.value, Math.max(0, total - time.value - node.value)], s = TICKS[tick.value];
+    const widths = [+time.value, +node.value, total - time.value - node.value], s = TICKS[tick.value];
     parts.forEach((e, i) => {
       e.style.flex = `${widths[i]} 0 0`;
       e.replaceChildren(h('span', {}, `${t(['time', 'node', 'sequence'][i])} `), h('b', {}, widths[i] ? String(widths[i]) : ''));
     });
-    const years = 2 ** widths[0] * s / YEAR_S, from = Date.parse(epoch.value || '2021-01-01'), ends = from + years * YEAR_S * 1000, gone = ends < Date.now();
+    const years = 2 ** widths[0] * s / YEAR_S, from = Date.parse(epoch.value ? `${epoch.value}Z` : begun.epoch), ends = from + years * YEAR_S * 1000, gone = ends < Date.now();
     const rate = Math.floor(2 ** widths[2] / s);
     said.replaceChildren(...rows([['bits', `${t('time')} ${widths[0]} · ${t('node')} ${widths[1]} · ${t('sequence')} ${widths[2]}`],
       ['lifetime', years >= 1 ? `${grouped(years < 1e4 ? years.toFixed(1) : Math.round(years))} ${t('years')}` : duration(years * YEAR_S)],
       ['runs out', ends < 8.64e15 && ends < Date.parse('9999-01-01') ? new Date(ends).toISOString().slice(0, 10) + (gone ? ` · ${t('over already')}` : '') : t('after the year 9999')],
       ['nodes', grouped(2 ** widths[1])], ['IDs per second and node', grouped(rate)], ['IDs per second in all', rate * 2 ** widths[1] < 1e15 ? grouped(rate * 2 ** widths[1]) : short(rate * 2 ** widths[1])]]));
-    text.textContent = `unused:1,${[`time:${widths[0]}@${tick.value}`, widths[1] && `node:${widths[1]}`, widths[2] && `seq:${widths[2]}`].filter(Boolean).join(',')};epoch=${epoch.value || '2021-01-01'}T00:00:00Z`;
+    const fields = resized(begun.fields, ...widths).map(([name, bits]) => `${name}:${bits}${name === 'time' ? `@${tick.value}` : ''}`);
+    text.textContent = `${[begun.unused && `unused:${begun.unused}`, ...fields].filter(Boolean).join(',')};epoch=${new Date(from).toISOString().replace('.000Z', 'Z')}${begun.unused ? '' : ';unsigned'}`;
   };
   /* Drag the border between two fields: all in whole bits. */
   const grip = (left) => h('div', { class: 'grip', onpointerdown: (e) => {
@@ -84,17 +106,27 @@ function designer(presets) {
   } });
   bar.append(parts[0], grip(true), parts[1], grip(false), parts[2]);
   preset.onchange = () => {
-    const p = presets.find((e) => e.name === preset.value), b = p.bits;
-    time.value = b.time;
-    node.value = (b.node || 0) + (b.dc || 0) + (b.shard || 0);
-    tick.value = Object.keys(TICKS).find((n) => Math.round(TICKS[n] * 1e6) === p.tick_us) || '1ms';
-    epoch.value = p.epoch.slice(0, 10);
+    const p = presets.find((e) => e.name === preset.value);
+    begun = layoutParts(p.layout);
+    total = 64 - begun.unused;
+    time.value = p.bits.time;
+    node.value = total - p.bits.time - (p.bits.seq || 0);
+    tick.value = Object.keys(TICKS).find((n) => Math.round(TICKS[n] * 1e6) === p.tick_us);
+    epoch.value = p.epoch.replace('Z', '');
     draw();
   };
-  for (const e of [time, node, tick, epoch]) e.oninput = draw;
-  tick.value = '1ms';
-  draw();
-  return card('Design a layout', bar, h('div', { class: 'fields' }, labelled('time', time), labelled('node', node), labelled('tick', tick), labelled('epoch', epoch), labelled('begin with', preset)),
+  /* No more bits than there are: the other width gives way. */
+  time.oninput = () => {
+    node.value = Math.min(node.value, total - time.value);
+    draw();
+  };
+  node.oninput = () => {
+    time.value = Math.min(time.value, total - node.value);
+    draw();
+  };
+  tick.oninput = epoch.oninput = draw;
+  preset.onchange();
+  return card('Design a layout', bar, h('div', { class: 'fields' }, labelled('time', time), labelled('node', node), labelled('tick', tick), labelled('epoch (UTC)', epoch), labelled('begin with', preset)),
     said, h('br'), text, copyButton(() => text.textContent), ' ', docsLink('layouts', 'About layouts'));
 }
 

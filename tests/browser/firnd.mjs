@@ -71,7 +71,7 @@ const VIEWS = {
   playground: async (p, first) => {
     await p.selectOption('#kind', 'uuidv7');
     await p.click('#generate');
-    await p.waitForFunction(() => document.querySelectorAll('#readings .bits b').length >= 128);
+    await p.waitForFunction(() => document.querySelector('#readings h4')?.textContent.startsWith('uuidv7') && document.querySelectorAll('#readings .bits b').length >= 128);
     await p.fill('#pasted', '777378526356570112');
     await p.click('#explain');
     await p.waitForFunction(() => document.querySelector('#readings .bits')?.querySelectorAll('b').length === 64);
@@ -87,8 +87,23 @@ const VIEWS = {
     await p.mouse.move(grip.x - grip.x / 8, grip.y + 5, { steps: 4 });
     await p.mouse.up();
     check(/time 40 · node \d · /.test(await design()), `dragging takes bits of the node: ${await design()}`);
+    const presets = (await p.evaluate(async () => (await (await fetch('/v1/layouts')).json()).layouts)).filter((l) => !l.decode_only);
+    check(presets.length > 10, `presets: ${presets.length}`);
+    for (const preset of presets) { /* every bit, the order of the fields and the moment of the epoch */
+      await p.selectOption('#preset', preset.name);
+      equal(await p.textContent('#layout-text'), preset.layout, `the text of ${preset.name}`);
+      check((await design()).includes(`runs out${preset.ends.slice(0, 10)}`), `the end of ${preset.name}: ${await design()}`);
+    }
+    await p.selectOption('#preset', 'discord');
+    await p.focus('#bits-node');
+    await p.keyboard.press('ArrowLeft');
+    equal(await p.textContent('#layout-text'), 'time:42@1ms,dc:5,node:4,seq:13;epoch=2015-01-01T00:00:00Z;unsigned', 'one bit less for the nodes');
+    await p.fill('#bits-time', '52');
+    await p.fill('#bits-node', '24');
+    equal(await p.textContent('#layout-text'), 'time:40@1ms,dc:5,node:19;epoch=2015-01-01T00:00:00Z;unsigned', 'no more than 64 bits');
     await p.selectOption('#preset', 'js53');
-    check((await p.textContent('#layout-text')).includes('time:41@1ms,node:5,'), 'a layout by its name');
+    await p.fill('#epoch', '2024-02-03T04:05:06.789');
+    equal(await p.textContent('#layout-text'), 'unused:11,time:41@1ms,node:5,seq:7;epoch=2024-02-03T04:05:06.789Z', 'an epoch of its own');
     await p.selectOption('#preset', 'firn');
     equal(await design(), before, 'the layout that it began with');
     /* 600 ms at 2,000 IDs per second come twice, or are refused, or neither. */
