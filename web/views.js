@@ -177,10 +177,14 @@ VIEWS.sequences = {
 
 /* ---- API ---- */
 
+/* With the examples of the description: the first of each parameter in the path, and of the body. */
 function operation(path, method, op) {
-  const answer = h('pre', { hidden: true, tabindex: 0 }), example = path.replace('{kind}', 'uuidv7').replace('{id}', '1').replace('{file}', 'words.js');
-  const command = `curl ${method === 'get' ? '' : `-X ${method.toUpperCase()} `}${location.origin}${example}`;
-  const safe = method === 'get' && !example.includes('{') && !path.startsWith('/generate') && path !== '/';
+  const answer = h('pre', { hidden: true, tabindex: 0 }), content = op.requestBody && op.requestBody.content['application/json'];
+  const example = op.parameters.filter((p) => p.in === 'path').reduce((at, p) => at.replace(`{${p.name}}`, encodeURIComponent(p.schema.examples[0])), path);
+  const body = content ? ` -H 'Content-Type: application/json' -d '${JSON.stringify(Object.values(content.examples)[0].value)}'` : '';
+  const command = `curl ${method === 'get' ? '' : `-X ${method.toUpperCase()} `}${location.origin}${example}${body}`;
+  const takes = path.startsWith('/generate') || path.endsWith('/next'); /* a number */
+  const safe = method === 'get' && !takes && path !== '/';
   return h('details', {}, h('summary', {}, h('b', {}, method.toUpperCase()), ' ', h('code', {}, path), ` ${op.summary}`),
     op.parameters.length ? table(['name', 'value'], op.parameters.map((p) => [h('code', {}, p.name), p.description])) : null,
     h('pre', { tabindex: 0 }, command), copyButton(() => command), ' ',

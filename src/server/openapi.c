@@ -3,6 +3,7 @@
  * they match the server; the schemas of the answers are here. Tested in
  * tests/integration/http_api.py.
  */
+#include "platform/assert.h"
 #include "server/http_call.h"
 #include "wire/json_write.h"
 
@@ -34,7 +35,9 @@
 #define SEQUENCE_EXAMPLES                                                                  \
     "\"gapless\":{\"value\":{\"name\":\"orders\",\"mode\":\"gapless\",\"start\":100001}}," \
     "\"dated\":{\"value\":{\"name\":\"invoice\",\"dated\":{\"reset\":\"day\",\"digits\":6}}}"
-#define LEASE_EXAMPLES "\"take\":{\"value\":{\"lease\":\"5f0c3a9e7b1d4c8290ab6ef1d2c3b4a5\"}}"
+#define LEASE_EXAMPLE   "5f0c3a9e7b1d4c8290ab6ef1d2c3b4a5"
+#define LEASE_EXAMPLES  "\"take\":{\"value\":{\"lease\":\"" LEASE_EXAMPLE "\"}}"
+#define EXTEND_EXAMPLES "\"extend\":{\"value\":{}}"
 #define CHANGE_EXAMPLES                                                           \
     "\"remove\":{\"value\":{\"action\":\"remove\",\"id\":\"9c0f3d1e5a7b2468\"}}," \
     "\"lost\":{\"value\":{\"action\":\"remove\",\"force\":true,"                  \
@@ -180,6 +183,19 @@ static void write_param(struct buf *b, const char *in, const char *name, const c
     json_end(b, '}');
 }
 
+#define LIKE(example) "{\"type\":\"string\",\"examples\":[\"" example "\"]}"
+
+static const struct path_param {
+    const char *name, *about, *schema;
+} path_params[] = {
+    { "kind", "The kind of ID; /v1/kinds lists them.", LIKE("uuidv7") },
+    { "id", "The text to read.", LIKE("777378526356570112") },
+    { "lease", "The lease's name.", LIKE(LEASE_EXAMPLE) },
+    { "file", "The file's name.", LIKE("words.js") },
+    { "name", "The sequence's name.", LIKE("orders") },
+    { NULL, NULL, NULL },
+};
+
 static void write_params(struct buf *b, const struct route *t)
 {
     const char *open = strchr(t->path, '{');
@@ -187,12 +203,11 @@ static void write_params(struct buf *b, const struct route *t)
     if (open) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(open + 1, "}"), open + 1);
-        const char *about = strcmp(name, "kind") == 0    ? "The kind of ID; /v1/kinds lists them."
-                            : strcmp(name, "id") == 0    ? "The text to read."
-                            : strcmp(name, "lease") == 0 ? "The lease's name."
-                            : strcmp(name, "file") == 0  ? "The file's name."
-                                                         : "The sequence's name.";
-        write_param(b, "path", name, about, STRING);
+        const struct path_param *p = path_params;
+        while (p->name && strcmp(p->name, name) != 0)
+            p++;
+        firn_assert(p->name, "%s has no description", name);
+        write_param(b, "path", name, p->about, p->schema);
     }
     for (int i = 0; i < PARAMS_N; i++)
         if (t->params >> i & 1)
@@ -291,6 +306,7 @@ static void write_operation(struct buf *b, const struct route *t, const char *me
                                                   : "LeaseAsk",
                  t->run == route_sequence_create  ? SEQUENCE_EXAMPLES
                  : t->run == route_cluster_change ? CHANGE_EXAMPLES
+                 : t->run == route_lease_extend   ? EXTEND_EXAMPLES
                                                   : LEASE_EXAMPLES);
     write_responses(b, t);
     json_end(b, '}');

@@ -1,6 +1,6 @@
 // firnd in Chromium: its dashboard (every view, two themes, a phone, four languages, axe-core, a cluster of three, a token, a server that stops), pages of other origins, origins that are allowed, a name that points to 127.0.0.1.
 // Usage: node firnd.mjs BINDIR [SCREENSHOTS]
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -141,8 +141,9 @@ const VIEWS = {
     await p.waitForFunction((n) => [...document.querySelectorAll('#sequence-list tr')].some((r) =>
       r.textContent.includes(n) && /^\d{8}-0*1$/.test(r.querySelector('output').textContent)), `${name}-dated`);
   },
-  api: async (p) => {
+  api: async (p, first) => {
     await p.waitForSelector('#api details');
+    if (first) await copiedCommands(p);
     await p.locator('#api summary', { hasText: '/v1/node' }).first().click();
     await p.locator('#api details[open] button:not(.plain)').first().click();
     await p.waitForFunction(() => [...document.querySelectorAll('#api details[open] pre')].some((e) => e.textContent.includes('"uptime_s"')));
@@ -155,6 +156,18 @@ const VIEWS = {
     await p.waitForFunction(() => document.activeElement.id === 'docs-v1slots');
   },
 };
+
+/* Every command of the API view runs as it is copied, those that make something first and those that delete it last. */
+async function copiedCommands(p) {
+  const commands = await p.locator('#api details > pre:not([hidden])').allTextContents(), made = /^curl -X POST \S+\/(v1\/sequences|v1\/leases) /;
+  const turn = (c) => (made.test(c) ? 0 : c.includes('-X DELETE') ? 2 : 1);
+  check(commands.length > 20, `commands: ${commands.length}`);
+  for (const command of commands.sort((a, b) => turn(a) - turn(b))) {
+    const said = spawnSync('sh', ['-c', command.replace('curl ', 'curl -s --max-time 60 -o /dev/null -w "%{http_code}" ')], { encoding: 'utf8' }).stdout;
+    const cluster = command.includes('/v1/cluster'); /* this store is none */
+    check(cluster ? said === '404' : ['200', '201'].includes(said), `${command}: status ${said}`);
+  }
+}
 
 /* Every page of the documentation is in the server, and each link between them has its end. */
 async function documentation(f) {
