@@ -51,9 +51,9 @@ static void check_errors(const struct gql_errors *e)
         check(x->text[0] && x->place.line > 0 && x->place.column > 0);
 }
 
-static bool mints(void *user, const struct gql_get *get, struct slice target)
+static bool mints(void *to, const struct gql_get *get, struct slice target)
 {
-    (void)user;
+    (void)to;
     (void)get;
     return target.len % 2 == 0;
 }
