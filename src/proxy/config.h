@@ -241,6 +241,8 @@ int config_check_graphql(const struct config *c, struct firn_diag *diag);
 extern const struct setting_entries config_tokens_type, config_rates_type; /* config_guards.c */
 const struct config_token *config_token_named(const struct config *c, const char *name);
 const struct config_rate *config_rate_named(const struct config *c, const char *name);
+/* config_files.c: read the files that are named, as the start does. */
+int config_check_files(const void *config, struct firn_diag *diag);
 int config_guards_check(const struct config *c, struct firn_diag *diag);
 int config_check_network(const char *value, struct firn_diag *why);
 

@@ -295,4 +295,5 @@ const struct config_program proxy_config = {
     .settings_n = sizeof settings / sizeof settings[0],
     .size = sizeof(struct config),
     .check = config_check,
+    .check_files = config_check_files,
 };

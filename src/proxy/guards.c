@@ -47,28 +47,46 @@ static int add_keys(const struct config_token *c, const char *text, size_t len, 
     return jwks_add_secret(set, c->key_id, text, len, d);
 }
 
+static int read_file(const struct config_token *c, struct token_keys *k, struct firn_diag *d)
+{
+    char *text = NULL;
+    size_t len = 0;
+    int e = text_file_read(file_of(c), JWKS_BYTES_MAX, &text, &len, d);
+    if (e == 0)
+        e = add_keys(c, text, len, &k->set, d);
+    if (text)
+        OPENSSL_cleanse(text, len);
+    free(text);
+    if (e && !d->text[0])
+        return firn__diag(d, e, 0, "%s", firn_error_message(e));
+    return e;
+}
+
 static int read_keys(const struct config_token *c, struct token_keys **out, struct firn_diag *diag)
 {
     struct firn_diag d = { 0, "" };
     struct token_keys *k = calloc(1, sizeof *k);
-    char *text = NULL;
-    size_t len = 0;
     if (!k)
         return firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
     atomic_store(&k->refs, 1);
-    int e = text_file_read(file_of(c), JWKS_BYTES_MAX, &text, &len, &d);
-    if (e == 0)
-        e = add_keys(c, text, len, &k->set, &d);
-    if (text)
-        OPENSSL_cleanse(text, len);
-    free(text);
+    int e = read_file(c, k, &d);
     if (e) {
         token_keys_unref(k);
-        return firn__diag(diag, e, 0, "tokens: '%.40s': %.80s: %s", c->name, file_of(c),
-                          d.text[0] ? d.text : firn_error_message(e));
+        return firn__diag(diag, e, 0, "tokens: '%.40s': %.80s: %s", c->name, file_of(c), d.text);
     }
     *out = k;
     return 0;
+}
+
+int token_keys_check(const struct config_token *c, struct firn_diag *diag)
+{
+    struct token_keys *k = calloc(1, sizeof *k);
+    if (!k)
+        return firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
+    atomic_store(&k->refs, 1);
+    int e = read_file(c, k, diag);
+    token_keys_unref(k);
+    return e;
 }
 
 /* The file was refused: the keys before it stay. */

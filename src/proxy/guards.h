@@ -22,6 +22,8 @@ struct token_keys { /* constant once read */
     struct jwks set;
 };
 void token_keys_unref(struct token_keys *k); /* NULL is fine */
+/* Whether the token's file can be used. */
+FIRN_MUSTUSE int token_keys_check(const struct config_token *c, struct firn_diag *diag);
 
 struct token {
     const struct config_token *conf;

@@ -223,7 +223,7 @@ const struct composition *plan_composition(const struct plan *p, const struct co
     return &p->compositions[i];
 }
 
-static int read_token(const struct config *c, char **out, struct firn_diag *diag)
+int plan_token_read(const struct config *c, char **out, struct firn_diag *diag)
 {
     size_t len;
     if (!c->admin.token_file)
@@ -273,7 +273,7 @@ static int make(struct making *m, struct plan **out)
     for (size_t i = 0; e == 0 && i < c->compositions.n; i++)
         e = make_composition(p, i, diag);
     if (e == 0)
-        e = read_token(c, &p->admin_token, diag);
+        e = plan_token_read(c, &p->admin_token, diag);
     if (e == 0)
         e = guards_new(c, old ? old->guards : NULL, &p->guards, diag);
     if (e == 0 && c->graphql.schema)

@@ -68,6 +68,10 @@ struct plan {
     uint64_t number;   /* from 1; one more with each reload */
 };
 
+/* The first line of admin.token_file, which the caller frees, also on error. FIRN_EINVAL: it is too
+ * short; FIRN_EIO, FIRN_ERANGE: the file. */
+FIRN_MUSTUSE int plan_token_read(const struct config *c, char **out, struct firn_diag *diag);
+
 /* `config` is transferred, also on error. Servers that `old` (or NULL) has under the same service
  * and address keep their state. FIRN_EINVAL: an address that cannot be looked up; FIRN_EIO: TLS
  * files. */

@@ -70,24 +70,27 @@ static int look_up(const char *address, char out[HOST_PORT_BUF], struct firn_dia
     return 0;
 }
 
+int redis_password_read(const struct config *c, char **out, struct firn_diag *diag)
+{
+    size_t len;
+    if (!c->redis.password_file)
+        return 0;
+    int e = text_file_read(c->redis.password_file, PASSWORD_BYTES_MAX, out, &len, diag);
+    if (e)
+        return e;
+    (*out)[strcspn(*out, "\r\n")] = '\0';
+    return **out ? 0
+                 : firn__diag(diag, FIRN_EINVAL, 0, "redis.password_file: %.120s is empty",
+                              c->redis.password_file);
+}
+
 int redis_settings_read(const struct config *c, struct redis_settings *out, struct firn_diag *diag)
 {
-    char *text = NULL;
-    size_t len;
     out->prefix = c->redis.prefix ? c->redis.prefix : "";
     if (!c->redis.address)
         return 0;
     int e = look_up(c->redis.address, out->address, diag);
-    if (e || !c->redis.password_file)
-        return e;
-    e = text_file_read(c->redis.password_file, PASSWORD_BYTES_MAX, &text, &len, diag);
-    if (e)
-        return e;
-    text[strcspn(text, "\r\n")] = '\0';
-    out->password = text;
-    return *text ? 0
-                 : firn__diag(diag, FIRN_EINVAL, 0, "redis.password_file: %.120s is empty",
-                              c->redis.password_file);
+    return e ? e : redis_password_read(c, &out->password, diag);
 }
 
 void redis_settings_free(struct redis_settings *s)

@@ -19,6 +19,10 @@ int redis_address_check(const char *value, struct firn_diag *why);
 /* The same: letters, digits and ".:_-", so that no pattern can be in it. */
 int redis_prefix_check(const char *value, struct firn_diag *why);
 
+/* The first line of redis.password_file, which the caller frees, also on error. FIRN_EINVAL: it is
+ * empty; FIRN_EIO, FIRN_ERANGE: the file. */
+FIRN_MUSTUSE int redis_password_read(const struct config *c, char **out, struct firn_diag *diag);
+
 /* FIRN_EINVAL: a name that cannot be looked up; FIRN_EIO, FIRN_ERANGE: the password file.
  * redis_settings_free() afterwards in any case. */
 FIRN_MUSTUSE int redis_settings_read(const struct config *c, struct redis_settings *out,

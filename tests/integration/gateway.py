@@ -1040,6 +1040,65 @@ def settings(t):
         t.check((code == 0) == (says is None) and (says or "ok") in said, f"{says}: {said}")
 
 
+def named_files(t):
+    """--check-config reads the certificates, keys and secrets that the configuration names, and points at the one that it cannot use."""
+    def file(name, text):
+        with open(os.path.join(t.dir, name), "w", encoding="ascii") as out:
+            out.write(text)
+        return os.path.join(t.dir, name)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=x",
+                    "-keyout", t.state("pair.key"), "-out", t.state("pair.pem")], check=True, capture_output=True)
+    pair, key = t.state("pair.pem"), t.state("pair.key")
+    path = {"no": t.state("nothing"), "text": file("text", "text\n"), "empty": file("empty", "\n"), "secret": file("secret", "s" * 40), "pair": pair, "key": key}
+    good = """services:
+  - { name: a, servers: ['127.0.0.1:1'], tls: true, tls_ca: {pair},
+      tls_cert: {pair},
+      tls_key: {key} }
+tokens:
+  - { name: one, secret_file: {secret} }
+  - { name: two,
+      pem: {pair2} }
+routes: [{ path: /, service: a, token: one }]
+listen: { https: ['127.0.0.1:0'] }
+tls:
+  cert: {pair}
+  key: {key}
+  client_ca: {pair}
+admin: { token_file: {secret} }
+redis: { address: 'nobody.invalid:1', password_file: {secret} }
+"""
+    public = subprocess.run(["openssl", "x509", "-in", pair, "-noout", "-pubkey"], check=True, capture_output=True, text=True).stdout
+    path["pair2"] = file("public.pem", public)
+
+    def check(*changes):
+        text = good
+        for before, after in changes:
+            t.check(before in text, before)
+            text = text.replace(before, after)
+        for name, is_ in path.items():
+            text = text.replace("{%s}" % name, is_)
+        said = subprocess.run([os.path.join(t.bin, "firn-proxy"), "--check-config", "-c", file("files.yaml", text)], capture_output=True, text=True,
+                              check=False, timeout=f.LIMIT)
+        return said.returncode, said.stdout + said.stderr
+    t.equal(check()[0], 0, f"files that can be used; names of servers are not looked up: {check()}")
+    for changes, says in (
+            ([("tls_ca: {pair}", "tls_ca: {no}")], ":2: services: 'a': tls_ca: {no} cannot be used: No such file or directory (column 61)"),
+            ([("tls_cert: {pair}", "tls_cert: {no}")], ":3: services: 'a': tls_cert: {no} cannot be used: No such file or directory (column 17)"),
+            ([("tls_key: {key}", "tls_key: {text}")], ":4: services: 'a': tls_key: {text} cannot be used: "),
+            ([("secret_file: {secret} }", "secret_file: {no} }")], ":6: tokens: 'one': secret_file: cannot read {no}: No such file or directory (column 31)"),
+            ([("pem: {pair2}", "pem: {text}")], ":8: tokens: 'two': pem: "),
+            ([("pem: {pair2}", "jwks: {text}")], ":8: tokens: 'two': jwks: "),
+            ([("  key: {key}\n", "  key: {secret}\n")], ":13: tls.key: {secret} cannot be used: "),
+            ([("  cert: {pair}\n", "  cert: {no}\n")], ":12: tls.cert: {no}: No such file or directory"),
+            ([("client_ca: {pair}", "client_ca: {text}")], ":14: tls.client_ca: {text} cannot be used: "),
+            ([("token_file: {secret}", "token_file: {text}")], ":15: admin.token_file: the first line of {text} is too short"),
+            ([("password_file: {secret}", "password_file: {empty}")], ":16: redis.password_file: {empty} is empty")):
+        code, said = check(*changes)
+        for name, is_ in path.items():
+            says = says.replace("{%s}" % name, is_)
+        t.check(code != 0 and f"files.yaml{says}" in said, f"{says}: {said}")
+
+
 def documented(t):
     """The configuration and the requests that docs/gateway.md begins with."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gateway.md"), encoding="utf-8") as page:
@@ -1056,6 +1115,6 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway") as test:
-        for part in (documented, settings, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing, hashing,
+        for part in (documented, settings, named_files, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing, hashing,
                      smuggling, slow, reload, drain, tls, admin):
             test.section(part)
