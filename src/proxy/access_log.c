@@ -146,6 +146,8 @@ void access_log(struct call *c)
     json_text(b, "route", c->route ? c->route->name : NULL);
     json_text(b, "service", c->backend ? c->backend->conf->name : NULL);
     json_text(b, "server", c->last_server ? c->last_server : NULL);
+    if (c->cert.p)
+        json_bytes(b, "cert", c->cert.p, c->cert.len);
     if (c->user.p)
         json_bytes(b, "user", c->user.p, c->user.len);
     if (c->verdict)

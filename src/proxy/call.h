@@ -98,6 +98,7 @@ struct call {
     char peer[PEER_ADDRESS_BUF];   /* "127.0.0.1:51234" */
     char client[PEER_ADDRESS_BUF]; /* the address alone, as trusted proxies tell it */
     bool trusted;                  /* the peer may tell us about clients */
+    struct slice cert; /* the name in the client's certificate; absent: it showed none */
 
     /* from the link `route` on */
     const struct config_route *route;

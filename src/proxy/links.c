@@ -35,6 +35,9 @@ enum link_result id_request(struct call *c)
 {
     struct service_ctx *w = c->worker;
     client_find(c);
+    const char *cert = edge_cert_name(c->q);
+    if (cert)
+        c->cert = call_copy(c, slice_of(cert));
     struct slice given = c->trusted ? http_head_value(c->head, "x-request-id")
                                     : (struct slice){ NULL, 0 };
     if (given.p && id_ok(given)) {

@@ -966,6 +966,49 @@ routes: [{{ path: /, service: a }}, {{ path: /bad, service: b }}]
     inner.stop()
 
 
+def client_certificates(t):
+    """Both sides of mutual TLS: clients of the gateway, and the gateway as a client of its servers."""
+    def openssl(*args):
+        subprocess.run(["openssl", *args], check=True, capture_output=True, timeout=f.LIMIT)
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    with open(t.state("san"), "w", encoding="ascii") as out:
+        out.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+    for ca in ("ca", "stranger"):
+        openssl("req", "-x509", *new, "-days", "2", "-subj", f"/CN={ca}", "-keyout", t.state(f"{ca}.key"), "-out", t.state(f"{ca}.pem"))
+    for name, ca in (("server", "ca"), ("billing", "ca"), ("gateway", "ca"), ("other", "stranger")):
+        openssl("req", *new, "-subj", f"/CN={name}", "-keyout", t.state(f"{name}.key"), "-out", t.state(f"{name}.csr"))
+        openssl("x509", "-req", "-in", t.state(f"{name}.csr"), "-CA", t.state(f"{ca}.pem"), "-CAkey", t.state(f"{ca}.key"), "-CAcreateserial",
+                "-days", "2", "-extfile", t.state("san"), "-out", t.state(f"{name}.pem"))
+    p = {n: t.state(n) for n in ("ca.pem", "server.pem", "server.key", "gateway.pem", "gateway.key", "other.pem", "other.key")}
+    up = g.Upstream(shop)
+    inner = g.Gateway(t, config([up]) + f"tls: {{ cert: '{p['server.pem']}', key: '{p['server.key']}', client_ca: '{p['ca.pem']}' }}\n", "--listen-https=127.0.0.1:0")
+
+    def curl(*certificate):
+        said = subprocess.run(["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", p["ca.pem"], *certificate, f"https://{inner.https}/curl"],
+                              capture_output=True, check=False, text=True, timeout=f.LIMIT)
+        return said.returncode == 0, said.stdout
+    t.equal(curl("--cert", t.state("billing.pem"), "--key", t.state("billing.key")), (True, "200"), "a client with a certificate")
+    t.equal([x.get("cert") for x in f.wait_for("its line", inner.lines)], ["billing"], "the log names it")
+    for certificate in ((), ("--cert", p["other.pem"], "--key", p["other.key"])):
+        t.equal(curl(*certificate), (False, "000"), f"no certificate of the authority: {certificate}")
+    t.equal([r.target for r in up.requests], ["/curl"], "only that request reached the server")
+    more = f"tls: true, tls_ca: '{p['ca.pem']}', retries: 0, breaker_failures: 0, eject_after: 0"
+    outer = g.Gateway(t, f"""services:
+  - {{ name: a, servers: ['{inner.https}'], tls_cert: '{p['gateway.pem']}', tls_key: '{p['gateway.key']}', {more} }}
+  - {{ name: none, servers: ['{inner.https}'], {more} }}
+  - {{ name: other, servers: ['{inner.https}'], tls_cert: '{p['other.pem']}', tls_key: '{p['other.key']}', {more} }}
+routes: [{{ path: /a, service: a }}, {{ path: /none, service: none }}, {{ path: /other, service: other }}]
+""")
+    status, low, told = ask(outer, "/a")
+    t.equal((status, told["target"]), (200, "/a"), "the gateway shows its certificate")
+    t.equal(("cert" in outer.line(low["x-request-id"]), [x["cert"] for x in f.wait_for("its line", lambda: inner.lines()[1:])]), (False, ["gateway"]), "whose name the other side logs")
+    for path in ("/none", "/other"):
+        t.check(ask(outer, path)[0] in (502, 503), f"{path}: is refused")
+    t.equal([r.target for r in up.requests], ["/curl", "/a"], "and reached no server")
+    outer.stop()
+    inner.stop()
+
+
 def admin(t):
     up = g.Upstream(shop)
     gate = g.Gateway(t, config([up]))
@@ -1116,5 +1159,5 @@ def documented(t):
 if __name__ == "__main__":
     with f.Test("gateway") as test:
         for part in (documented, settings, named_files, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing, hashing,
-                     smuggling, slow, reload, drain, tls, admin):
+                     smuggling, slow, reload, drain, tls, client_certificates, admin):
             test.section(part)
