@@ -575,17 +575,28 @@ def retries(t):
 def time_outs(t):
     up = g.Upstream(shop)
     full = socket.create_server(("127.0.0.1", 0), backlog=0)  # nobody accepts: its queue is full after one connection
-    stuck = [socket.create_connection(full.getsockname()[:2]) for _ in range(1)]
+    stuck = [socket.create_connection(full.getsockname()[:2])]
+    for _ in range(2):  # these wait for a place
+        stuck.append(socket.socket())
+        stuck[-1].setblocking(False)
+        stuck[-1].connect_ex(full.getsockname())
     gate = g.Gateway(t, f"""services:
   - {{ name: a, servers: ['{up.address}'], first_byte_ms: 300, retries: 0, breaker_failures: 0, breaker_percent: 0, eject_after: 0 }}
   - {{ name: b, servers: ['{up.address}'], timeout_ms: 300, retries: 0, breaker_failures: 0, breaker_percent: 0, eject_after: 0 }}
+  - {{ name: c, servers: ['127.0.0.1:{full.getsockname()[1]}'], connect_ms: 300, retries: 0, breaker_failures: 0, breaker_percent: 0, eject_after: 0 }}
+  - {{ name: d, servers: ['127.0.0.1:{full.getsockname()[1]}', '{up.address}'], connect_ms: 300, retries: 1, breaker_failures: 0, breaker_percent: 0, eject_after: 0 }}
 routes:
+  - {{ path: /connect, rewrite: /, service: c }}
+  - {{ path: /retry, rewrite: /, service: d }}
   - {{ path: /first, rewrite: /, service: a }}
   - {{ path: /whole, rewrite: /, service: b }}
 """)
     status, low, _ = ask(gate, "/first/never")
     t.equal(status, 504, "no first byte in time")
     t.equal(gate.line(low["x-request-id"])["error"], "no answer in time", "its line says why")
+    status, low, _ = ask(gate, "/connect/bytes/5")
+    t.equal((status, gate.line(low["x-request-id"])["error"]), (503, "the connection was not made in time"), "no connection in time")
+    t.equal([ask(gate, "/retry/bytes/5")[0] for _ in range(2)], [200, 200], "another server is tried")
     t.equal(ask(gate, "/whole/never")[0], 504, "no whole answer in time")
     t.equal(ask(gate, "/whole/bytes/5")[0], 200, "others are served")
     gate.stop()
