@@ -38,13 +38,13 @@ function(firn_library name)
     LINK_DEPENDS ${map} VERSION ${PROJECT_VERSION} SOVERSION ${FIRN_SOVERSION})
 endfunction()
 
-# firn_embed(TARGET FILE NAME HEADER): puts a file of the tree, or of the build, into a program as the array NAME.
+# firn_embed(TARGET FILE NAME HEADER [GZIP]): puts a file of the tree, or of the build, into a program as the array NAME.
 function(firn_embed target file name header)
   set(to ${CMAKE_CURRENT_BINARY_DIR}/${name}.c)
   get_filename_component(from ${file} ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR})
   add_custom_command(OUTPUT ${to}
     COMMAND ${CMAKE_COMMAND} -DFROM=${from} -DTO=${to} -DNAME=${name}
-            -DHEADER=${header} -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+            -DHEADER=${header} -DGZIP=$<BOOL:${ARGN}> -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${from} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
   target_sources(${target} PRIVATE ${to})
 endfunction()

@@ -1,8 +1,8 @@
 /* The documentation of this version as a view: pages of docs/ that the server has in it, of the Markdown that they use. */
 'use strict';
 const PAGES = [['Begin', ['overview', 'tutorial', 'choosing', 'faq', 'troubleshooting']], ['Formats', ['formats', 'layouts', 'generators']],
-  ['Use', ['http', 'redis', 'dashboard', 'client', 'clients', 'recipes', 'browsers', 'tools', 'election']],
-  ['Run', ['coordination', 'cluster', 'containers', 'operations', 'alerts', 'tracing', 'security', 'upgrading']]];
+  ['Use', ['http', 'redis', 'dashboard', 'client', 'clients', 'bindings', 'recipes', 'browsers', 'tools', 'election', 'lab', 'gateway']],
+  ['Run', ['coordination', 'cluster', 'containers', 'kubernetes', 'operations', 'alerts', 'tracing', 'security', 'upgrading', 'benchmarks']]];
 const slug = (text) => text.toLowerCase().trim().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-');
 
 /* A link of a page: to a page that is here, or only its text. */
@@ -77,18 +77,22 @@ function markdown(text) {
 
 VIEWS.docs = {
   async show(rest) {
-    const [wanted, at] = (rest || '').split('/'), page = PAGES.some(([, names]) => names.includes(wanted)) ? wanted : 'tutorial';
+    const [page, at] = (rest || 'tutorial').split('/');
     if (this.page !== page || this.language !== language) {
       const body = h('article', { class: 'card prose', id: 'docs-page' });
       const nav = h('nav', { class: 'pages', 'aria-label': t('Documentation') }, PAGES.map(([name, names]) => h('div', {}, word('b', {}, name),
         names.map((n) => h('a', { href: `#docs/${n}`, 'aria-current': n === page && 'page' }, n)))));
       try {
+        if (!PAGES.some(([, names]) => names.includes(page))) throw new Error(`${t('This server does not have the page')} ${page}`);
         const r = await fetch(`/web/${page}.md`);
         if (!r.ok) throw new Error(r.statusText);
         body.append(...markdown(await r.text()));
         this.page = page;
         this.language = language;
-      } catch (e) { body.append(trouble(e)); }
+      } catch (e) {
+        body.append(trouble(e));
+        this.page = null;
+      }
       $('docs').replaceChildren(word('h2', { class: 'sr' }, 'Documentation'), h('div', { class: 'wide shelf' }, nav, body));
     }
     const target = at && document.getElementById(`docs-${at}`);

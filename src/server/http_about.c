@@ -335,8 +335,10 @@ void route_lab(struct call *c)
     reply_http(c->r, 200, ABOUT_PAGE_FIELDS, web_lab_html, web_lab_html_len);
 }
 
-/* Two megabytes of JSON, stored by gzip alone: every browser takes it; curl needs --compressed. */
+/* Two megabytes of JSON, and the documentation, stored by gzip alone: every browser takes it; curl
+ * needs --compressed. */
 #define LAB_FIELDS "Content-Type: application/json\r\nContent-Encoding: gzip\r\n" ABOUT_CACHED
+#define DOC_FIELDS "Content-Encoding: gzip\r\n" ABOUT_TEXT_FIELDS
 
 /* The pages' own files, as their policy allows no script or style inside them; and the
  * documentation that the dashboard shows. */
@@ -353,7 +355,7 @@ void route_web(struct call *c)
 #define X(name) { #name ".js", ABOUT_SCRIPT_FIELDS, web_##name##_js, &web_##name##_js_len },
         WEB_SCRIPTS(X)
 #undef X
-#define X(name) { #name ".md", ABOUT_TEXT_FIELDS, web_##name##_md, &web_##name##_md_len },
+#define X(name) { #name ".md", DOC_FIELDS, web_##name##_md, &web_##name##_md_len },
             WEB_DOCS(X)
 #undef X
     };

@@ -4,14 +4,14 @@
 
 #include <stddef.h>
 
-/* The documentation in the dashboard: src/server/CMakeLists.txt and web/docs.js have the same list.
- * Written by hand, as the formatter changes such a list at each run. */
+/* The documentation in the dashboard, each page by gzip: src/server/CMakeLists.txt and web/docs.js
+ * have the same list. Written by hand, as the formatter changes such a list at each run. */
 /* clang-format off */
 #define WEB_DOCS(X) \
     X(overview) X(tutorial) X(choosing) X(faq) X(troubleshooting) X(formats) X(layouts) \
-    X(generators) X(http) X(redis) X(dashboard) X(client) X(clients) X(recipes) X(browsers) \
-    X(tools) X(election) X(coordination) X(cluster) X(containers) X(operations) X(alerts) \
-    X(tracing) X(security) X(upgrading)
+    X(generators) X(http) X(redis) X(dashboard) X(client) X(clients) X(bindings) X(recipes) \
+    X(browsers) X(tools) X(election) X(lab) X(gateway) X(coordination) X(cluster) X(containers) \
+    X(kubernetes) X(operations) X(alerts) X(tracing) X(security) X(upgrading) X(benchmarks)
 /* clang-format on */
 
 #define WEB_SCRIPTS(X) X(page) X(dashboard) X(views) X(playground) X(docs) X(words) X(lab)

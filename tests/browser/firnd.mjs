@@ -191,6 +191,11 @@ async function documentation(f) {
     }).filter((text) => /\]\(|\*\*|`/.test(text)));
     check(raw.length === 0, `${page} shows Markdown: ${raw[0]}`);
   }
+  for (const page of ['kubernetes', 'bindings', 'gateway']) check(pages.includes(`#docs/${page}`), `the server has ${page}`);
+  await p.goto(`http://127.0.0.1:${f.home}/#docs/protocol`); /* of the source tree only */
+  await p.waitForFunction(() => document.querySelector('#docs-page [role=alert]')?.textContent === 'This server does not have the page protocol');
+  await p.goto(`http://127.0.0.1:${f.home}/#docs/kubernetes`);
+  await p.waitForFunction(() => document.querySelector('#docs-page h3')?.textContent.includes('Kubernetes'));
   for (const [to, from] of links) check(ends.has(to), `${from} links to ${to}`);
   await p.close();
 }
