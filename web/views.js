@@ -71,8 +71,12 @@ async function drawSlots() {
 /* Steps of a time axis, in ms, for about five marks. */
 const stepOf = (span) => [1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3].find((step) => span / step <= 5.5) || 600e3;
 
+const WINDOWS = 24; /* that are drawn */
+
+/* This server's own window first, then by slot. */
 function drawWindows(held) {
-  const now = Date.now(), list = held.sort((a, b) => a.slot - b.slot).slice(0, 24), W = Math.max(260, cluster.windows.clientWidth), narrow = W < 500;
+  const now = Date.now(), own = (e) => (e.state === 'mine' ? 0 : 1);
+  const list = held.sort((a, b) => own(a) - own(b) || a.slot - b.slot).slice(0, WINDOWS), more = held.length - list.length, W = Math.max(260, cluster.windows.clientWidth), narrow = W < 500;
   const from = Math.max(now - 60e3, Math.min(now - 5e3, ...list.map((e) => Date.parse(e.from))));
   const to = Math.min(now + 300e3, Math.max(now + 3e3, ...list.map((e) => Date.parse(e.until)))), left = narrow ? 84 : 150, right = 56, H = list.length * 26 + 40;
   const x = (ms) => left + (Math.min(Math.max(ms, from), to) - from) / (to - from) * (W - left - right);
@@ -90,7 +94,7 @@ function drawWindows(held) {
       h('text', { class: 'soft', x: x(ends) + 5, y: y + 12 }, `${ends < now ? '−' : '+'}${Math.abs((ends - now) / 1000).toFixed(0)} s`));
   });
   svg.append(h('line', { class: 'now', x1: x(now), x2: x(now), y1: 16, y2: H - 20 }), h('text', { x: x(now), y: 12, 'text-anchor': 'middle' }, t('now')));
-  cluster.windows.replaceChildren(svg);
+  cluster.windows.replaceChildren(svg, more ? h('p', { class: 'note' }, t('and N more').replace('N', grouped(more))) : '');
 }
 
 VIEWS.cluster = {

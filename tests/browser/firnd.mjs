@@ -283,6 +283,26 @@ async function clustered() {
   for (const m of [members[0], members[2]]) await m.end();
 }
 
+/* More windows than are drawn: this server's own one is among them, and the page says how many are not. */
+async function manyWindows(f) {
+  const p = await browser.newPage(), slots = [], iso = (ms) => new Date(Date.now() + ms).toISOString();
+  p.setDefaultTimeout(60000);
+  await p.route('**/v1/slots', (r) => r.fulfill({ json: { slots, first: 0, total: 1024, free: 1024 - slots.length } }));
+  for (const [n, shown] of [[24, 24], [30, 24]]) {
+    slots.length = 0;
+    for (let i = 0; i < n; i++)
+      slots.push({ slot: 10 * i, name: `node-${i}`, state: i === n - 1 ? 'mine' : 'held', from: iso(-2000), until: iso(8000) });
+    await p.goto('about:blank');
+    await p.goto(`http://127.0.0.1:${f.home}/#cluster`);
+    await p.waitForSelector('.windows rect', { state: 'attached' });
+    equal(await p.locator('.windows rect').count(), shown, `windows of ${n}`);
+    equal(await p.locator('.windows rect').first().getAttribute('class'), 'mine', 'the window of this server is the first');
+    equal(await p.locator('.windows text').filter({ hasText: `${10 * (n - 1)} node-${n - 1}` }).count(), 1, 'its name');
+    equal(await p.locator('.windows .note').allTextContents().then((all) => all.join()), n > shown ? `and ${n - shown} more` : '', `what is said of ${n}`);
+  }
+  await p.close();
+}
+
 /* A server with a token: the page asks for it, and goes on with it. */
 async function guarded() {
   const file = join(folder, 'token.yaml');
@@ -348,6 +368,7 @@ try {
   for (const url of [`http://127.0.0.1:${f.snowflake}/generate?n=9`, `http://127.0.0.1:${f.ticket}/generate`, `${at}/v1/ids/ulid?n=5`]) await fetch(url);
   await dashboard(f);
   await documentation(f);
+  await manyWindows(f);
   await guarded();
   await clustered();
   equal((await page.goto(`http://127.0.0.1:${f.snowflake}/generate`)).status(), 200, 'an address that its user types');
