@@ -66,6 +66,12 @@ def config(up, route=PRODUCTS, how="memory", redis=None, more="", service="", lo
     return f"services: [{{ name: a, servers: ['{up.address}'], {service} }}]\nroutes: [{{ {route}, cache: {how} }}]\nloops: {loops}\n{at}{more}"
 
 
+def begun(t, text, *args, **more):
+    """A gateway whose loops have their connections to Redis, if it has one: before that nothing is kept there."""
+    gate = g.Gateway(t, text, *args, **more)
+    return gate.wait_redis() if gate.status()["redis"] else gate
+
+
 def ask(gate, path="/api/products/123", fields="", method="GET"):
     """(X-Cache, status, body)."""
     status, low, body = g.get(gate.http, path, fields, method)
@@ -109,7 +115,7 @@ def both(t, part):
 
 def kept(t, how, redis, more):
     up = Counter()
-    gate = g.Gateway(t, config(up, how=how, redis=redis, more=more))
+    gate = begun(t, config(up, how=how, redis=redis, more=more))
     first = ask(gate)
     t.equal((first[0], told(first[2])), ("MISS", 1), "the first is fetched")
     again = ask(gate, fields="X-Request-ID: other\r\n")
@@ -206,7 +212,7 @@ def poison(t):
     redis = redis_of(t)
     up = Counter()
     for how in ("memory", "redis"):
-        gate = g.Gateway(t, config(up, how=how, redis=redis))
+        gate = begun(t, config(up, how=how, redis=redis))
         path = f"/api/products/{how}"
 
         def seen(host, fields=""):
@@ -231,7 +237,7 @@ def poison(t):
         t.equal([ask(gate, path + f"{how}?f=Access-Control-Allow-Origin:*")[0] for _ in range(2)], ["MISS", "HIT"], "one for all is")
         gate.stop()
     f.wait_for("the key in Redis, which has no Host", lambda: [k for k in redis.do("KEYS", "*") if b"?" not in k] == [b"cache:products:redis"])
-    gate = g.Gateway(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\ntrust: [127.0.0.1]\n"))
+    gate = begun(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\ntrust: [127.0.0.1]\n"))
     for proto, says in (("http", "MISS"), ("https", "MISS"), ("https", "HIT")):
         t.equal(ask(gate, "/api/products/5", f"X-Forwarded-Proto: {proto}\r\n")[0], says, f"a proxy that is believed: {proto}")
     for path in ("/api/products/x%3Ahost=y", "/api/products/x:host=y", "/api/products/%2A", "/api/products/x%20SET"):
@@ -263,7 +269,7 @@ def time_passes(t):
     redis = redis_of(t)
     up = Counter()
     text = config(up, how="redis", redis=redis)
-    gates = [g.Gateway(t, text, env=clock.env() if clock else None) for _ in range(2)]
+    gates = [begun(t, text, env=clock.env() if clock else None) for _ in range(2)]
     t.equal([ask(gates[0])[0], ask(gates[0])[0]], ["MISS", "HIT"], "one gateway")
     f.wait_for("the key", lambda: redis.do("KEYS", "*") == [KEY.encode()])
     t.equal(ask(gates[1])[0], "HIT", "two gateways, one fetch")
@@ -284,7 +290,7 @@ def time_passes(t):
         t.say(f"the clock is not moved: {why}")
     for x in gates:
         x.stop()
-    gate = g.Gateway(t, config(up, how="redis", redis=redis, more="cache: { memory_s: 0 }\n"))
+    gate = begun(t, config(up, how="redis", redis=redis, more="cache: { memory_s: 0 }\n"))
     says, _, body = ask(gate)
     f.wait_for("Redis to have it", lambda: body in (redis.do("GET", KEY) or b""))
     redis.do("PEXPIRE", KEY, 1)
@@ -295,7 +301,7 @@ def time_passes(t):
     redis.do("DEL", KEY)
     t.equal(ask(gate)[0], "MISS", "deleted by hand")
     gate.stop()
-    gate = g.Gateway(t, config(up, how="redis", redis=redis, more=""), "--redis-prefix=eu:")
+    gate = begun(t, config(up, how="redis", redis=redis, more=""), "--redis-prefix=eu:")
     ask(gate)
     f.wait_for("redis.prefix", lambda: redis.do("EXISTS", "eu:" + KEY) == 1)
     gate.stop()
@@ -387,13 +393,15 @@ def sizes(t):
     t.check("firn_proxy_cache_evicted_total" in f.get(gate.admin, "/metrics")[1], "evictions are counted")
     ask(gate, "/api/products/1?big=4194304")
     before = gate.rss()
-    deaf = [g.Client(gate.http) for _ in range(20)]
+    deaf = [g.Deaf(gate.http) for _ in range(20)]
     for c in deaf:
         c.ask("GET /api/products/1?big=4194304 HTTP/1.1\r\nHost: shop.example\r\n\r\n")
     f.wait_for("them to be in hand", lambda: gate.status()["requests_in_hand"] == 20)
     t.check(gate.rss() < before + 40 * MIB, "20 clients share one value of 4 MiB")
     for n in range(40):  # evicted while it is sent
         ask(gate, f"/api/products/{n}?big=300000")
+    for c in deaf[:10]:
+        c.hear()
     t.equal({c.answer()[2] == g.pattern(4 * MIB) for c in deaf[:10]}, {True}, "those that read late get all of it")
     for c in deaf:
         c.close()
@@ -415,7 +423,7 @@ def trouble(t):
     rng = random.Random(seed)
     redis = redis_of(t)
     up = Counter()
-    gate = g.Gateway(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\n"))
+    gate = begun(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\n"))
 
     def settled(body):
         """The gateway's own write has arrived, so that it does not undo the test's."""
@@ -456,7 +464,7 @@ def trouble(t):
     f.wait_for("Redis to be used again", lambda: ask(gate)[0] == "HIT")
     gate.stop()
     redis.wait_ms = 30
-    gate = g.Gateway(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\n"))
+    gate = begun(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\n"))
     f.wait_for("the connection", lambda: ask(gate)[0] == "HIT")
     redis.process.send_signal(signal.SIGSTOP)
     t.equal([ask(gate)[:2] for _ in range(5)], [("MISS", 200)] * 5, "a Redis that does not answer")
