@@ -34,12 +34,15 @@ compositions:
       - 'orders = orders.items {{id, when = created_at, product = lines.0 {{sku}}}}'
   - name: mobile
     rest: '/{{user}}'
+    timeout_ms: 60000
     parts: ['user = users /users/{{user}}', 'orders = orders /orders?user={{1}}&limit=1']
     shape: ['name = user.name', 'last = orders.items.0.id']
   - name: whole
+    timeout_ms: 60000
     parts: ['user = users /users/7', 'orders = orders GET /orders?user=7']
   - name: chain
     rest: '/{{user}}'
+    timeout_ms: 60000
     parts:
       - 'user = users /users/{{user}}'
       - 'city = users /cities/{{user.address.city}}'
@@ -47,6 +50,7 @@ compositions:
   - name: must
     rest: '/{{user}}'
     required: [user]
+    timeout_ms: 60000
     parts: ['user = users /users/{{user}}', 'orders = orders /orders']
 routes:
   - {{ name: web, path: /bff/users, compose: web }}

@@ -201,7 +201,7 @@ def failures(t):
 
 
 def deadline(t):
-    _, gate, _ = begin(t, "timeout_ms: 300")
+    _, gate, _ = begin(t, "timeout_ms: 3000")
     body = ask(gate, '{ slow: user(id: "stuck") { id } user(id: 1) { id } }')
     same(t, body["data"], {"slow": None, "user": {"id": "1"}})
     same(t, [e["path"] for e in body["errors"]], [["slow"]])

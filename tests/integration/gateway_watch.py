@@ -260,7 +260,7 @@ def send(address, method, path, **fields):
 def numbers(t):
     """What is counted, for whom, and the last errors."""
     up, bad = g.Upstream(tell), g.Upstream(tell)
-    text = (f"services:\n  - {{ name: a, servers: ['{up.address}'] }}\n  - {{ name: b, servers: ['{bad.address}'], retries: 0, breaker_failures: 2 }}\n"
+    text = (f"services:\n  - {{ name: a, servers: ['{up.address}'] }}\n  - {{ name: b, servers: ['{bad.address}'], retries: 0, breaker_failures: 2, breaker_open_ms: 3600000 }}\n"
             "routes:\n  - { name: front, path: /api, rewrite: /, service: a }\n  - { name: back, path: /b, rewrite: /, service: b }\n")
     gate = g.Gateway(t, text)
     for path in ("/api/1", "/api/2?token=hush", "/api/status/404", "/api/status/500", "/api/status/501", "/nothing", "/b/gone", "/b/gone", "/b/x", "/b/x", "/b/x"):
@@ -362,7 +362,7 @@ def together(t):
     """Requests, looks, drains and reloads at the same time: every request is answered, and every one is counted once."""
     c, one, two = Collector(), g.Upstream(tell), g.Upstream(tell)
     texts = [config([one, two], route=f"log_headers: {log}", more=f"  - {{ path: /b{i}, service: a }}\n") for i, log in enumerate(("true", "false"))]
-    gate = g.Gateway(t, texts[0], "--watch=false", f"--tracing-endpoint={c.url}", "--tracing-sample=1")
+    gate = g.Gateway(t, texts[0], "--watch=false", f"--tracing-endpoint={c.url}", "--tracing-sample=1", "--tracing-timeout-ms=60000")
     bad, ended = [], threading.Event()
 
     def requests():
