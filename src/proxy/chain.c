@@ -6,6 +6,7 @@
 #include "proxy/capture.h"
 #include "proxy/compose.h"
 #include "proxy/forward.h"
+#include "proxy/held.h"
 #include "proxy/links.h"
 #include "proxy/query.h"
 #include "proxy/tracing.h"
@@ -25,7 +26,8 @@ const struct link chain[] = {
     { "fault", .request = fault_request, .done = fault_done, .metrics = fault_metrics,
       .status = fault_status },
     { "transform", .request = transform_request, .answer = transform_answer },
-    { "json", .request = json_request, .answer = json_answer, .done = json_done },
+    { "json", .request = json_request, .answer = json_answer, .done = json_done,
+      .metrics = held_metrics },
     { "split", .request = split_request, .metrics = split_metrics, .status = split_status },
     { "compose", .request = compose_request, .done = compose_done, .metrics = compose_metrics },
     { "graphql", .request = query_request, .done = query_done, .metrics = query_metrics },

@@ -1,5 +1,6 @@
 /* Bodies of requests, collected up to a bound. Tested in tests/integration/gateway_bodies.py. */
 #include "proxy/collect.h"
+#include "proxy/held.h"
 
 #include <stdlib.h>
 
@@ -16,6 +17,10 @@ enum link_result collect_begin(struct call *c, size_t max, void (*then)(struct c
         call_problem(c, 413, too_large);
         return LINK_DONE;
     }
+    if (h->framing == FRAMED_BY_LENGTH && !held_fits(c->worker, h->body_len)) {
+        call_problem(c, 503, HELD_REFUSED);
+        return LINK_DONE;
+    }
     c->collected = calloc(1, sizeof *c->collected);
     if (!c->collected) {
         call_problem(c, 503, "the gateway is out of memory");
@@ -30,6 +35,10 @@ enum link_result collect_begin(struct call *c, size_t max, void (*then)(struct c
 bool collect_more(struct call *c, const char *p, size_t len)
 {
     struct buf *b = &c->collected->bytes;
+    if (!held_take(c->worker, &c->collected->held, len)) {
+        call_problem(c, 503, HELD_REFUSED);
+        return true;
+    }
     buf_add(b, p, len);
     if (!b->failed)
         return true;
@@ -63,8 +72,10 @@ void collect_send(struct call *c)
 
 void collect_free(struct call *c)
 {
-    if (c->collected)
+    if (c->collected) {
+        held_set(c->worker, &c->collected->held, 0);
         buf_done(&c->collected->bytes);
+    }
     free(c->collected);
     c->collected = NULL;
 }

@@ -10,6 +10,7 @@
 
 struct collected {
     struct buf bytes;
+    size_t held; /* of them, by held.h */
     bool whole;
     size_t sent; /* to the server that is asked now */
     void (*then)(struct call *c);

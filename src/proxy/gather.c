@@ -1,5 +1,6 @@
 /* Parts of a call. Tested in tests/integration/gateway_compose.py. */
 #include "proxy/gather.h"
+#include "proxy/held.h"
 #include "proxy/worker.h"
 
 static const char *const own_trouble[] = { [0] = "the gateway refused the request",
@@ -18,18 +19,28 @@ static const char *trouble(unsigned status, bool own)
                            : NULL;
 }
 
+void gather_drop(struct gather_part *p)
+{
+    if (p->held)
+        held_set(p->g->outer->worker, &p->held, 0);
+    buf_done(&p->body);
+}
+
 static void over(struct gather_part *p)
 {
     p->c = NULL;
     alarm_clear(&p->stop);
-    if (p->too_large || p->body.failed) {
+    if (p->busy) {
+        p->status = 503;
+        p->why = HELD_REFUSED;
+    } else if (p->too_large || p->body.failed) {
         p->status = 502;
         p->why = "the service's answer is too large";
     }
     if (p->why && p->status < 300)
         p->status = 502;
     if (p->why)
-        buf_done(&p->body);
+        gather_drop(p);
     struct service_ctx *w = p->g->outer->worker;
     latency__more(&w->parts[p->why != NULL], 1);
     p->g->over(p->g, p);
@@ -68,9 +79,12 @@ static void on_head(void *to, const struct answer *a)
 static bool on_body(void *to, const char *text, size_t len)
 {
     struct gather_part *p = to;
-    if (!p->why && !p->too_large)
-        buf_add(&p->body, text, len);
-    if (p->body.failed)
+    if (!p->why && !p->too_large) {
+        p->busy = !held_take(p->g->outer->worker, &p->held, len);
+        if (!p->busy)
+            buf_add(&p->body, text, len);
+    }
+    if (p->busy || p->body.failed)
         give_up(p);
     return !p->stopping;
 }
@@ -160,7 +174,7 @@ void gather_stop(struct gather_part *p, unsigned status, const char *why)
     call_cancel(p->c);
     p->c = NULL;
     alarm_clear(&p->stop);
-    buf_done(&p->body);
+    gather_drop(p);
     p->status = status;
     p->why = why;
     latency__more(&p->g->outer->worker->parts[1], 1);
@@ -169,5 +183,5 @@ void gather_stop(struct gather_part *p, unsigned status, const char *why)
 void gather_part_done(struct gather_part *p)
 {
     gather_stop(p, 499, "the client went away");
-    buf_done(&p->body);
+    gather_drop(p);
 }

@@ -13,7 +13,8 @@ struct gather_part {
     struct gather *g;
     struct call *c; /* NULL: it is over, or was not started */
     struct alarm stop;
-    bool too_large, stopping;
+    bool too_large, busy, stopping; /* busy: the loop holds too much already */
+    size_t held;                    /* of the body, by held.h */
 
     /* When it is over. */
     unsigned status; /* of the answer; 0: there was none */
@@ -48,7 +49,10 @@ const char *gather_fields(const struct gather *g);
 /* Ends it, with `why` if it still ran; over() is not called. */
 void gather_stop(struct gather_part *p, unsigned status, const char *why);
 
-/* Frees the body; a part that runs is ended. */
+/* Frees the body of a part that is over. */
+void gather_drop(struct gather_part *p);
+
+/* The same; a part that runs is ended. */
 void gather_part_done(struct gather_part *p);
 
 #endif

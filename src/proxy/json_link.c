@@ -11,6 +11,7 @@
  */
 #include "proxy/bodies.h"
 #include "proxy/collect.h"
+#include "proxy/held.h"
 #include "proxy/worker.h"
 
 #include <stdlib.h>
@@ -57,6 +58,7 @@ static void on_whole(struct call *c)
     if (e == 0) {
         buf_done(in);
         *in = out;
+        held_set(c->worker, &c->collected->held, in->len);
         call_resume(c);
         return;
     }
@@ -80,14 +82,16 @@ struct json_filter {
     struct answer a; /* the head, until the body is there */
     struct buf in, out;
     struct alarm give_up;
+    size_t held;       /* of `in` and `out`, by held.h */
     const char *wrong; /* NULL: not yet */
+    bool busy;         /* it is that too much is held */
 };
 
 static void fail(struct json_filter *j)
 {
     struct call *c = j->f.call;
     c->why = j->wrong;
-    call_problem(c, 502, j->wrong); /* frees j */
+    call_problem(c, j->busy ? 503 : 502, j->wrong); /* frees j */
 }
 
 static void on_give_up(struct alarm *a)
@@ -130,6 +134,9 @@ static bool filter_body(struct call_filter *f, const char *p, size_t len)
     struct json_filter *j = (struct json_filter *)f;
     if (j->wrong)
         return !j->give_up.prev;
+    j->busy = !held_take(f->call->worker, &j->held, len);
+    if (j->busy)
+        return fail_soon(j, HELD_REFUSED);
     buf_add(&j->in, p, len);
     return j->in.failed ? fail_soon(j, "the service's answer is larger than json_max_bytes") : true;
 }
@@ -148,6 +155,7 @@ static void filter_end(struct call_filter *f, struct slice trailers)
         fail(j);
         return;
     }
+    held_set(f->call->worker, &j->held, j->in.len + j->out.len);
     j->a.body_len = (int64_t)j->out.len;
     call_next_head(f, &j->a);
     if (j->out.len > 0)
@@ -161,7 +169,9 @@ static void filter_reset(struct call_filter *f)
     alarm_clear(&j->give_up);
     buf_done(&j->in);
     buf_done(&j->out);
+    held_set(f->call->worker, &j->held, 0);
     j->wrong = NULL;
+    j->busy = false;
 }
 
 static const struct call_filter_ops ops = { filter_head, filter_body, filter_end, filter_reset };

@@ -128,7 +128,7 @@ static void on_over(struct gather *g, struct gather_part *part)
         why = NULL;
     } else if (!why && q->bytes > q->plan->config.graphql.bytes) {
         why = "the services' answers are too large together";
-        buf_done(&part->body);
+        gather_drop(part);
     } else if (!why && part->status != 204) {
         json = json_whole(part->body.p, part->body.len);
         why = json.p ? NULL : "the service's answer is not JSON";

@@ -53,6 +53,7 @@ struct service_ctx {
     uint64_t pipelined;             /* requests behind another one on its connection */
     uint64_t composed, parts[2];    /* answers from parts; parts that worked and that failed */
     uint64_t queries[3];            /* GraphQL, by enum query_result */
+    uint64_t held, held_refused;    /* proxy/held.h: bytes now; bodies */
     struct latency latency, first_byte;
     struct stats *stats;        /* of routes and services */
     uint64_t gzip_in, gzip_out; /* bytes */

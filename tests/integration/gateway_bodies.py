@@ -5,9 +5,11 @@ What firn-proxy does to bodies: JSON members renamed and dropped both ways, gzip
 import gzip
 import json
 import os
+import re
 import socket
 import struct
 import sys
+import threading
 import zlib
 
 sys.dont_write_bytecode = True
@@ -171,6 +173,82 @@ def json_answers(t):
 # --- gzip ---
 
 
+def bounded(t):
+    """What a loop holds of bodies in all is bounded, whatever one of them may be: requests, answers and parts beyond it get 503."""
+    size = 30 << 20
+    body = b'{"a":"' + b"x" * (size - 8) + b'"}'
+    go_on = threading.Event()
+
+    def slow(peer):
+        peer.sock.sendall(f"HTTP/1.1 200 OK\r\n{JSON}Content-Length: {size}\r\n\r\n".encode() + body[:-1])
+        go_on.wait(f.LIMIT)
+        peer.sock.sendall(body[-1:])
+
+    def page(status, lines, data):
+        return status, lines, data
+    up = Page({"/in": page(200, "", b"{}"), "/slow": slow, "/out": page(200, JSON, body), "/part": page(200, JSON, body[:6] + body[-(8 << 20):]),
+               "/small": page(200, JSON, b'{"a":1}')})
+    gate = g.Gateway(t, f"""loops: 1
+services: [{{ name: a, servers: ['{up.address}'], retries: 0, breaker_failures: 0, breaker_percent: 0, eject_after: 0 }}]
+compositions:
+  - {{ name: part, parts: ['x = a /part'], part_bytes: 16777216, answer_bytes: 33554432 }}
+  - {{ name: must, parts: ['x = a /part'], part_bytes: 16777216, answer_bytes: 33554432, required: [x] }}
+routes:
+  - {{ path: /in, service: a, request_drop: [secret], json_max_bytes: 67108864 }}
+  - {{ path: /out, service: a, answer_drop: [secret], json_max_bytes: 67108864 }}
+  - {{ path: /slow, service: a, answer_drop: [secret], json_max_bytes: 67108864 }}
+  - {{ path: /small, service: a, answer_drop: [secret] }}
+  - {{ path: /part, compose: part }}
+  - {{ path: /must, compose: must }}
+""")
+
+    def held(name="firn_proxy_held_bytes"):
+        return int(float(re.search(rf"^{name} (\S+)$", f.get(gate.admin, "/metrics")[1], re.M)[1]))
+
+    def full():
+        """Of requests, answers and parts; what is small has its place, and what is too large in all can be asked for again."""
+        refused = held("firn_proxy_held_refused_total")
+        for head, data in ((f"Content-Length: {size}", b""), ("Transfer-Encoding: chunked", b"500000\r\n" + b"x" * 0x500000 + b"\r\n0\r\n\r\n")):
+            c = g.Client(gate.http)
+            c.ask(f"POST /in HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n".encode() + data)
+            status, low, _ = c.answer()
+            t.equal((status, low.get("retry-after")), (503, "1"), head)
+            c.close()
+        for path in ("/out", "/must"):
+            status, low, _ = g.get(gate.http, path)
+            t.equal((status, low.get("retry-after")), (503, "1"), path)
+        status, _, text = g.get(gate.http, "/part")
+        t.equal((status, [e["status"] for e in json.loads(text)["errors"]]), (200, [503]), "a part")
+        t.equal((g.get(gate.http, "/small")[0], post(gate, "/in", b'{"secret":1}')[0]), (200, 200), "small ones have a place")
+        t.equal(held("firn_proxy_held_refused_total") - refused, 5, "refused ones are counted")
+
+    # By requests that are not whole.
+    clients = [g.Client(gate.http) for _ in range(2)]
+    for c in clients:
+        c.ask(f"POST /in HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n".encode() + body[:-1])
+    f.wait_for("both to be held", lambda: held() == 2 * (size - 1))
+    full()
+    clients[0].ask(body[-1:])
+    t.equal((clients[0].answer()[0], up.bodies[-1] == body), (200, True), "one of those that were there first")
+    clients[0].close()
+    g.reset(clients[1])
+    f.wait_for("all to be given back", lambda: held() == 0)
+    # By answers that are not whole.
+    clients = [g.Client(gate.http) for _ in range(2)]
+    for c in clients:
+        c.ask("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+    f.wait_for("both to be held", lambda: held() == 2 * (size - 1))
+    full()
+    go_on.set()
+    t.equal([c.answer()[2] == body for c in clients], [True, True], "those that were there first")
+    for c in clients:
+        c.close()
+    f.wait_for("all to be given back", lambda: held() == 0)
+    t.equal([g.get(gate.http, path)[0] for path in ("/out", "/must", "/part")], [200, 200, 200], "then there is room")
+    f.wait_for("all to be given back", lambda: held() == 0)
+    t.equal(gate.stop(), 0, "a clean end")
+
+
 def gzipped(t):
     text = "Content-Type: application/json; charset=utf-8\r\n"
     up = Page({"/": (200, text + 'ETag: "1"\r\nAccept-Ranges: bytes\r\n', LONG), "/short": (200, text, b"{}"), "/png": (200, "Content-Type: image/png\r\n", LONG),
@@ -297,5 +375,5 @@ routes:
 
 if __name__ == "__main__":
     with f.Test("gateway_bodies") as test:
-        for part in (json_requests, json_retried, json_answers, gzipped, gzip_streams, faults):
+        for part in (json_requests, json_retried, json_answers, bounded, gzipped, gzip_streams, faults):
             test.section(part)
