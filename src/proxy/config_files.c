@@ -1,6 +1,6 @@
 /*
- * For --check-config: certificates, keys and secrets are read as the start reads them. A reload does
- * not need it: making the plan reads them, too. Tested in tests/integration/gateway.py.
+ * For --check-config: certificates, keys and secrets are read as the start reads them. A reload
+ * does not need it: making the plan reads them, too. Tested in tests/integration/gateway.py.
  */
 #include "proxy/config.h"
 #include "proxy/plan.h"

@@ -38,8 +38,8 @@ void gather_init(struct gather *g, struct call *outer, size_t part_bytes,
 /* GET `target` (borrowed until it is over). `p` is zeroed and stays where it is. */
 void gather_start(struct gather *g, struct gather_part *p, struct backend *b, struct slice target);
 
-/* Whether each answer of the service to `target` (canonical) may hold a new ID: `mints` says so, or its path is
- * one that mints. Such requests are never merged. */
+/* Whether each answer of the service to `target` (canonical) may hold a new ID: `mints` says so, or
+ * its path is one that mints. Such requests are never merged. */
 bool gather_mints(const struct backend *b, struct slice target);
 
 /* The header lines of the answer that is made of the parts. One with a new ID says that no cache

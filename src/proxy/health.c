@@ -132,11 +132,11 @@ static void begin(struct alarm *a)
     }
 }
 
-int health_start(struct service_ctx *w, struct view *v)
+int health_new(struct service_ctx *w, struct view *v, struct health **out)
 {
     const struct plan *p = v->plan;
     size_t n = 0;
-    health_stop(w);
+    *out = NULL;
     for (size_t i = 0; i < p->config.services.n; i++)
         n += p->backends[i].conf->health_path ? p->backends[i].n : 0;
     if (n == 0)
@@ -147,20 +147,21 @@ int health_start(struct service_ctx *w, struct view *v)
     h->worker = w;
     h->view = v;
     v->refs++;
-    w->health = h;
     for (size_t i = 0; i < p->config.services.n; i++)
         for (size_t k = 0; p->backends[i].conf->health_path && k < p->backends[i].n; k++) {
             struct check *c = &h->checks[h->n++];
             *c = (struct check){ .health = h, .backend = i, .server = k };
-            if (alarm_set(w->loop, &c->alarm, 1 + 7 * h->n, begin) != 0)
+            if (alarm_set(w->loop, &c->alarm, 1 + 7 * h->n, begin) != 0) {
+                health_free(h);
                 return FIRN_ENOMEM;
+            }
         }
+    *out = h;
     return 0;
 }
 
-void health_stop(struct service_ctx *w)
+void health_free(struct health *h)
 {
-    struct health *h = w->health;
     if (!h)
         return;
     for (size_t i = 0; i < h->n; i++) {
@@ -168,7 +169,6 @@ void health_stop(struct service_ctx *w)
         if (h->checks[i].x)
             exchange_cancel(h->checks[i].x);
     }
-    w->health = NULL;
-    view_unref(w, h->view);
+    view_unref(h->worker, h->view);
     free(h);
 }

@@ -130,7 +130,9 @@ static int start_loops(const struct config *c, struct firn_diag *d)
         if (r == 0)
             r = edge_new(w->loop, &e, &worker_calls, w, &w->edge);
         if (r == 0)
-            r = worker_use(w, app.plan);
+            r = worker_prepare(w, app.plan);
+        if (r == 0)
+            worker_commit(w);
         if (r) {
             snprintf(d->text, sizeof d->text, "cannot start loop %zu: %s", i,
                      firn_error_message(r));
@@ -215,28 +217,41 @@ static void warn_exposed(const struct config *c)
 
 /* --- reload --- */
 
+enum step { PREPARE, COMMIT, DROP };
+
 struct change { /* one for each loop */
     struct loop_task task;
     struct service_ctx *worker;
     struct plan *plan;
+    enum step step;
     int result;
     pthread_mutex_t *lock;
     pthread_cond_t *cond;
     size_t *left;
 };
 
-static void use_plan(struct loop_task *t)
+static void take_step(struct loop_task *t)
 {
     struct change *c = (struct change *)t;
-    c->result = worker_use(c->worker, c->plan);
+    switch (c->step) {
+    case PREPARE:
+        c->result = worker_prepare(c->worker, c->plan);
+        break;
+    case COMMIT:
+        worker_commit(c->worker);
+        break;
+    case DROP:
+        worker_drop(c->worker);
+        break;
+    }
     pthread_mutex_lock(c->lock);
     if (--*c->left == 0)
         pthread_cond_signal(c->cond);
     pthread_mutex_unlock(c->lock);
 }
 
-/* Every loop takes the plan; returns when all have. */
-static int use_everywhere(struct plan *p)
+/* Every loop takes the step; returns when all have. */
+static int everywhere(enum step step, struct plan *p)
 {
     static struct change changes[LOOPS_MAX];
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -244,9 +259,10 @@ static int use_everywhere(struct plan *p)
     size_t left = app.workers_n;
     int r = 0;
     for (size_t i = 0; i < app.workers_n; i++) {
-        changes[i] = (struct change){ .task = { .fn = use_plan },
+        changes[i] = (struct change){ .task = { .fn = take_step },
                                       .worker = &workers[i],
                                       .plan = p,
+                                      .step = step,
                                       .lock = &lock,
                                       .cond = &cond,
                                       .left = &left };
@@ -258,6 +274,17 @@ static int use_everywhere(struct plan *p)
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < app.workers_n; i++)
         r = r ? r : changes[i].result;
+    return r;
+}
+
+/* All loops take the plan, or none does. `tls`: its certificates are read anew, which is the last
+ * that may fail. */
+static int use_everywhere(struct plan *p, bool tls, struct firn_diag *d)
+{
+    int r = everywhere(PREPARE, p);
+    if (r == 0 && tls)
+        r = load_tls(&p->config, d);
+    (void)everywhere(r == 0 ? COMMIT : DROP, p);
     return r;
 }
 
@@ -290,7 +317,7 @@ static void renew(const struct lookups *found)
     struct plan *p = NULL;
     int r = plan_renew(app.plan, found, &p, &d);
     if (r == 0)
-        r = use_everywhere(p);
+        r = use_everywhere(p, false, &d);
     if (r) {
         plan_unref(p);
         log_error("renewal_failed", "cause=%s", d.text[0] ? d.text : firn_error_message(r));
@@ -344,9 +371,7 @@ static void reload(void)
     if (r == 0)
         r = plan_new(&next, app.plan, &p, &d);
     if (r == 0)
-        r = load_tls(&p->config, &d); /* the last step that may refuse a file */
-    if (r == 0)
-        r = use_everywhere(p);
+        r = use_everywhere(p, true, &d);
     if (r) {
         plan_unref(p);
         reload_failed(&d, r);

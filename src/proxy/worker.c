@@ -163,11 +163,11 @@ static void adopt(struct service_ctx *w, struct view *v, const struct view *old)
         }
 }
 
-int worker_use(struct service_ctx *w, struct plan *p)
+static struct view *make_view(struct service_ctx *w, struct plan *p)
 {
     struct view *v = calloc(1, sizeof *v);
     if (!v)
-        return FIRN_ENOMEM;
+        return NULL;
     v->plan = plan_ref(p);
     v->refs = 1;
     v->pools = calloc(p->config.services.n + 1, sizeof *v->pools);
@@ -175,23 +175,54 @@ int worker_use(struct service_ctx *w, struct plan *p)
     v->route_stats = calloc(p->config.routes.n + 1, sizeof *v->route_stats);
     if (!v->pools || !v->service_stats || !v->route_stats) {
         view_free(w, v);
-        return FIRN_ENOMEM;
+        return NULL;
     }
     for (size_t i = 0; i < p->config.services.n; i++)
         v->service_stats[i] = stats_row(&w->stats, STATS_SERVICE, p->config.services.v[i].name);
     for (size_t i = 0; i < p->config.routes.n; i++)
         v->route_stats[i] = stats_row(&w->stats, STATS_ROUTE, p->config.routes.v[i].name);
-    if (worker_redis_use(w, p) != 0) {
-        view_free(w, v);
+    return v;
+}
+
+int worker_prepare(struct service_ctx *w, struct plan *p)
+{
+    w->next.view = make_view(w, p);
+    if (!w->next.view)
         return FIRN_ENOMEM;
+    int r = worker_redis_prepare(w, p);
+    if (r == 0 && w->index == 0 && (r = health_new(w, w->next.view, &w->next.health)) != 0)
+        worker_redis_drop(w);
+    if (r) {
+        view_unref(w, w->next.view);
+        w->next.view = NULL;
     }
-    adopt(w, v, w->view);
-    w->unsampled = span_sample_next(w->app->spans ? span_sample_read(p->config.tracing.sample) : 0);
-    struct view *old = w->view;
-    w->view = v;
-    int r = w->index == 0 ? health_start(w, v) : 0;
-    view_unref(w, old);
     return r;
+}
+
+void worker_commit(struct service_ctx *w)
+{
+    struct view *v = w->next.view, *old = w->view;
+    worker_redis_commit(w);
+    adopt(w, v, old);
+    w->unsampled = span_sample_next(w->app->spans ? span_sample_read(v->plan->config.tracing.sample)
+                                                  : 0);
+    w->view = v;
+    w->next.view = NULL;
+    health_free(w->health);
+    w->health = w->next.health;
+    w->next.health = NULL;
+    view_unref(w, old);
+}
+
+void worker_drop(struct service_ctx *w)
+{
+    if (!w->next.view)
+        return;
+    health_free(w->next.health);
+    w->next.health = NULL;
+    worker_redis_drop(w);
+    view_unref(w, w->next.view);
+    w->next.view = NULL;
 }
 
 void worker_init(struct service_ctx *w, struct app *app, size_t index)
@@ -204,7 +235,8 @@ void worker_init(struct service_ctx *w, struct app *app, size_t index)
 
 void worker_done(struct service_ctx *w)
 {
-    health_stop(w);
+    health_free(w->health);
+    w->health = NULL;
     edge_free(w->edge);
     redis_close(w->redis); /* no call waits for it any more */
     cache_free(w->cache);

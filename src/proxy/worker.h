@@ -45,6 +45,11 @@ struct service_ctx {
     struct cache *cache;   /* proxy/cache_link.h; made for the first request that wants it */
     struct redis *redis;   /* NULL: none is configured */
     char redis_why[160];   /* why it is away, or ""; under app->plan_lock */
+    struct {               /* between worker_prepare() and what follows it */
+        struct view *view;
+        struct health *health;
+        struct redis *redis; /* the one in use, or another */
+    } next;
 
     /* Counters: written by this loop, read by any thread. */
     uint64_t status[STATS_CLASSES]; /* answers by hundreds; [0]: the client went away */
@@ -93,8 +98,12 @@ struct plan *app_plan(struct app *a);
 /* worker.c */
 void worker_init(struct service_ctx *w, struct app *app, size_t index);
 void worker_done(struct service_ctx *w);
-/* On the loop's thread: the plan is in force for calls that begin from now on. */
-FIRN_MUSTUSE int worker_use(struct service_ctx *w, struct plan *p);
+/* On the loop's thread, in two steps, so that all loops take a plan or none does: what may fail, and
+ * then either that the plan is in force for calls that begin from now on, or that it is forgotten. A
+ * step that failed leaves nothing behind. */
+FIRN_MUSTUSE int worker_prepare(struct service_ctx *w, struct plan *p);
+void worker_commit(struct service_ctx *w);
+void worker_drop(struct service_ctx *w);
 /* The pool of a server; NULL: no memory. */
 struct upstream *worker_pool(struct service_ctx *w, struct view *v, size_t backend, size_t server);
 void view_unref(struct service_ctx *w, struct view *v);
@@ -116,8 +125,10 @@ static inline const struct route_guard *call_guard(const struct call *c)
 void view_tokens_free(struct view *v);
 
 /* worker_redis.c */
-/* The connection that the plan wants, before the plan is in force: w->redis. */
-FIRN_MUSTUSE int worker_redis_use(struct service_ctx *w, const struct plan *p);
+/* The connection that the plan wants, in the same two steps: w->next.redis, then w->redis. */
+FIRN_MUSTUSE int worker_redis_prepare(struct service_ctx *w, const struct plan *p);
+void worker_redis_commit(struct service_ctx *w);
+void worker_redis_drop(struct service_ctx *w);
 void worker_redis_metrics(struct app *a, const struct plan *p, struct metrics *m);
 void worker_redis_status(struct app *a, const struct plan *p, struct buf *b);
 
@@ -125,9 +136,8 @@ void worker_redis_status(struct app *a, const struct plan *p, struct buf *b);
 void access_log(struct call *c);
 void access_log_end(struct service_ctx *w); /* writes what is left */
 
-/* health.c */
-FIRN_MUSTUSE int health_start(struct service_ctx *w,
-                              struct view *v); /* instead of the checks before */
-void health_stop(struct service_ctx *w);
+/* health.c: the checks of a plan, from now on. None: NULL. */
+FIRN_MUSTUSE int health_new(struct service_ctx *w, struct view *v, struct health **out);
+void health_free(struct health *h); /* NULL is fine */
 
 #endif

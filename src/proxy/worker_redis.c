@@ -41,30 +41,47 @@ static bool same(const struct plan *a, const struct plan *b)
            x->redis.timeout_ms == y->redis.timeout_ms;
 }
 
-int worker_redis_use(struct service_ctx *w, const struct plan *p)
+int worker_redis_prepare(struct service_ctx *w, const struct plan *p)
 {
     const struct config *c = &p->config;
     struct firn_diag d;
+    w->next.redis = w->redis;
     if (w->view && same(w->view->plan, p))
         return 0;
-    struct redis *old = w->redis, *new = NULL;
+    w->next.redis = NULL;
     __atomic_store_n(&w->redis_up, false, __ATOMIC_RELAXED);
-    if (p->redis.address[0]) {
-        struct redis_opts o = { .address = p->redis.address,
-                                .user = c->redis.user,
-                                .password = p->redis.password,
-                                .script = limit_script,
-                                .database = (uint32_t)c->redis.db,
-                                .connect_ms = 1000,
-                                .call_ms = (uint32_t)c->redis.timeout_ms,
-                                .stats = &w->redis_stats };
-        int r = redis_new(loop_uv(w->loop), &o, on_state, w, &new, &d);
-        if (r)
-            return r;
+    if (!p->redis.address[0])
+        return 0;
+    struct redis_opts o = { .address = p->redis.address,
+                            .user = c->redis.user,
+                            .password = p->redis.password,
+                            .script = limit_script,
+                            .database = (uint32_t)c->redis.db,
+                            .connect_ms = 1000,
+                            .call_ms = (uint32_t)c->redis.timeout_ms,
+                            .stats = &w->redis_stats };
+    int r = redis_new(loop_uv(w->loop), &o, on_state, w, &w->next.redis, &d);
+    if (r)
+        worker_redis_drop(w);
+    return r;
+}
+
+void worker_redis_commit(struct service_ctx *w)
+{
+    struct redis *old = w->redis;
+    w->redis = w->next.redis;
+    w->next.redis = NULL;
+    if (old != w->redis)
+        redis_close(old); /* ends its calls, which may use the new one */
+}
+
+void worker_redis_drop(struct service_ctx *w)
+{
+    if (w->next.redis != w->redis) {
+        redis_close(w->next.redis);
+        __atomic_store_n(&w->redis_up, w->redis && redis_ready(w->redis), __ATOMIC_RELAXED);
     }
-    w->redis = new;
-    redis_close(old); /* ends its calls, which may use the new one */
-    return 0;
+    w->next.redis = NULL;
 }
 
 static uint64_t sum(const struct app *a, size_t offset)
