@@ -1,7 +1,7 @@
 /*
  * Where values of lists of entries stand in the file, for errors that only the whole configuration
- * shows: a route that names a service which is not there. Tested in tests/unit/daemon/config.c and
- * tests/unit/proxy/config.c.
+ * shows: a route that names a service which is not there. Tested in
+ * tests/unit/proxy/config_guards.c and tests/integration/gateway.py.
  */
 #include "daemon/config_entries.h"
 #include "daemon/config_in.h"

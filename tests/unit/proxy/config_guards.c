@@ -136,6 +136,15 @@ T_TEST(config_guards_need_each_other)
         { "routes: [{ path: /, service: s, token_optional: true }]\n",
           "token_optional: needs token (column " },
         { "routes: [{ path: /, service: s, rates: [r] }]\n", "there is no rate 'r' in rates" },
+        { "rates: [{ name: hour, count: 1 }, { name: minute, count: 1 }]\n"
+          "routes:\n  - { path: /, service: s }\n"
+          "  - name: second\n    path: /x\n    service: s\n    rates: [hour, minutes]\n",
+          "x.yaml:7: routes: 'second': rates: there is no rate 'minutes' in rates; did you mean "
+          "minute (column 19)" },
+        { "tokens: [{ name: shop, jwks: /x }]\n"
+          "routes: [{ path: /, service: s, token: shoppe }]\n",
+          "x.yaml:2: routes: 'route-1': token: there is no token 'shoppe' in tokens; did you mean "
+          "shop (column 40)" },
         { "rates: [{ name: r, count: 1, by: user }]\n"
           "routes: [{ path: /, service: s, rates: [r] }]\n",
           "rates: 'r' counts users, which only a token names" },
