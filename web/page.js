@@ -91,7 +91,7 @@ async function copy(button, text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch { /* no secure context: the old way */
-    const area = h('textarea', { 'aria-label': 'copy' });
+    const area = h('textarea', { 'aria-label': t('Copy') });
     area.value = text;
     document.body.append(area);
     area.select();

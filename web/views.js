@@ -35,7 +35,7 @@ async function drawMembers() {
   cluster.leader.replaceChildren(h('dl', {}, rows([['leader', c.leader ? `${c.leader}${leader ? ` · ${leader.address}` : ''}` : t('none')], ['term', String(c.term)],
     ['entries committed', grouped(c.commit_index || 0)], ['registers', grouped(c.registers || 0)], ['cluster', c.cluster]])));
   return table(['member', 'address', 'role', 'leader', 'entries behind', 'seen'], c.members.map((m) =>
-    [h('code', {}, m.id), m.address, m.role,
+    [h('code', {}, m.id), m.address, t(m.role),
       m.leader ? h('b', { class: 'good' }, t('yes')) : t('no'), m.lag == null ? '—' : grouped(m.lag),
       m.seen == null ? '—' : h('span', { class: m.seen ? 'good' : 'bad' }, t(m.seen ? 'yes' : 'no'))]), true);
 }

@@ -200,8 +200,20 @@ async function documentation(f) {
   await p.close();
 }
 
-/* What still shows English in another language: formats, values and the program's own words do. */
+/* Texts that the scripts give to t(), also those of moments that no test meets. */
+async function askedInScripts(p) {
+  const scripts = await p.evaluate(() => Promise.all(['dashboard', 'docs', 'page', 'playground', 'views'].map(async (name) => (await fetch(`/web/${name}.js`)).text())));
+  const calls = scripts.flatMap((s) => [...s.matchAll(/\bt\(([^()]*)\)/g)].map((m) => m[1]));
+  return [...calls.flatMap((c) => [...c.matchAll(/'((?:[^'\\]|\\.)*)'/g)].map((m) => m[1])).filter((text) => /[a-z]/.test(text)), 'voter', 'standby'];
+}
+
+/* What still shows English in another language: formats, values and the program's own words do. Whatever t() is asked for and does not
+   find, be it for a text, a label of aria or a tooltip, is looked for in the dictionary's prototype. */
 async function translated(p, language) {
+  await p.evaluate(() => {
+    window.untranslated = window.untranslated || new Set();
+    Object.setPrototypeOf(WORDS, new Proxy({}, { get: (_, text) => { window.untranslated.add(String(text)); } }));
+  });
   for (const name of ['overview', 'cluster', 'playground', 'sequences', 'api', 'docs']) {
     await p.click(`a[href="#${name}"]`);
     await p.waitForFunction((n) => document.getElementById(n).children.length > 1, name);
@@ -209,6 +221,13 @@ async function translated(p, language) {
       && !(text in WORDS) && !['firn'].includes(text)));
     check(left.length === 0, `${name} in ${language} lacks: ${[...new Set(left)].join('; ')}`);
   }
+  const asked = await p.evaluate(() => [...window.untranslated]), told = await askedInScripts(p), lacks = await p.evaluate((all) => all.filter((text) => !Object.hasOwn(WORDS, text)), told);
+  check(told.length > 30, `texts in the scripts: ${told.length}`);
+  check(lacks.length === 0, `${language} lacks texts of the scripts: ${lacks.join('; ')}`);
+  const left = asked.filter((text) => /[a-z]{3}/.test(text) && text !== 'firn');
+  check(left.length === 0, `${language} lacks: ${left.join('; ')}`);
+  const short = await p.evaluate(() => Object.keys(WORDS).filter((text) => WORDS[text].length !== LANGUAGES.length || WORDS[text].some((w) => !w)));
+  check(short.length === 0, `not in every language: ${short.join('; ')}`);
 }
 
 async function dashboard(f) {
