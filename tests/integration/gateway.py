@@ -2,6 +2,8 @@
 """
 firn-proxy in front of servers that behave, are slow, break off at every byte, or try to smuggle: routes, rewrites, fields,
 bodies of any size in bounded memory, retries, ejection, the breaker, reloads and drains under load.
+
+FIRN_TEST_BIG_MIB=1024 makes a body each way that large.
 """
 import hashlib
 import json
@@ -22,7 +24,8 @@ import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
 
 BREAKER_BODY = b'{"error": "Service temporarily unavailable"}'
 BIG = 64 * 1024 * 1024
-RSS_MORE = 24 * 1024 * 1024  # what a body of BIG may cost, with everything that the allocator keeps
+LARGE = int(os.environ.get("FIRN_TEST_BIG_MIB", "") or 64) * 1024 * 1024
+RSS_MORE = 24 * 1024 * 1024  # what a body of any size may cost, with everything that the allocator keeps
 
 
 def tell(up, peer, line, fields):
@@ -57,7 +60,8 @@ def shop(up, peer, line, fields):
     if word == "bytes":
         s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % n)
         if r.method != "HEAD":
-            s.sendall(g.pattern(n))
+            for part in g.parts(n):
+                s.sendall(part)
     elif word == "chunked":
         s.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n")
         if r.method == "HEAD":
@@ -374,7 +378,7 @@ def upgrade(t):
 
 
 def big(t):
-    """64 MB each way, counted and chunked, while memory stays bounded."""
+    """64 MiB each way, counted and chunked, while memory stays bounded; or LARGE, counted from the server and chunked to it."""
     up = g.Upstream(shop)
     gate = g.Gateway(t, config([up]))
     ask(gate, "/bytes/1000000")
@@ -388,8 +392,14 @@ def big(t):
             over.wait(0.02)
     watcher = threading.Thread(target=watch)
     watcher.start()
-    digest = hashlib.sha256(g.pattern(BIG)).hexdigest()
-    for path in (f"/bytes/{BIG}", f"/chunked/{BIG}"):
+
+    def sha(n):
+        of = hashlib.sha256()
+        for part in g.parts(n):
+            of.update(part)
+        return of.hexdigest()
+    digests = {n: sha(n) for n in {BIG, LARGE}}
+    for path, size in ((f"/bytes/{LARGE}", LARGE), (f"/chunked/{BIG}", BIG)):
         c = g.Client(gate.http)
         got, n = hashlib.sha256(), [0]
         c.ask(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -401,22 +411,22 @@ def big(t):
         if "chunked" in path:
             c.chunked(sink)
         else:
-            while n[0] < BIG:
+            while n[0] < size:
                 if not c.buf:
                     c.more()
                 sink(c.buf)
                 c.buf = b""
-        t.check(n[0] == BIG and got.hexdigest() == digest, f"{path} arrives whole")
+        t.check(n[0] == size and got.hexdigest() == digests[size], f"{path} arrives whole")
         c.close()
-    for chunked in (False, True):
+    for chunked, size in ((False, BIG), (True, LARGE)):
         c = g.Client(gate.http)
-        c.ask("POST /a HTTP/1.1\r\nHost: a\r\n" + ("Transfer-Encoding: chunked\r\n\r\n" if chunked else f"Content-Length: {BIG}\r\n\r\n"))
-        for i in range(0, BIG, len(g.PIECE)):
+        c.ask("POST /a HTTP/1.1\r\nHost: a\r\n" + ("Transfer-Encoding: chunked\r\n\r\n" if chunked else f"Content-Length: {size}\r\n\r\n"))
+        for _ in range(0, size, len(g.PIECE)):
             c.send(b"%x\r\n" % len(g.PIECE) + g.PIECE + b"\r\n" if chunked else g.PIECE)
         if chunked:
             c.send(b"0\r\n\r\n")
         told = json.loads(c.answer()[2])
-        t.equal((told["len"], told["sha"]), (BIG, digest), f"upload, chunked={chunked}")
+        t.equal((told["len"], told["sha"]), (size, digests[size]), f"upload, chunked={chunked}")
         c.close()
     # A client that reads nothing: the server must be stopped, not the memory filled.
     c = g.Client(gate.http)
@@ -427,8 +437,8 @@ def big(t):
     watcher.join()
     c.close()
     f.wait_for("its end to be seen", lambda: gate.status()["requests_in_hand"] == 0)
-    if not t.check("asan" in t.bin or "tsan" in t.bin or most[0] - before < RSS_MORE, f"memory: {before} before, {most[0]} at most"):
-        t.say(f"{most[0] - before} more")
+    t.check("asan" in t.bin or "tsan" in t.bin or most[0] - before < RSS_MORE, f"memory: {before} before, {most[0]} at most")
+    t.say(f"{LARGE >> 20} MiB each way: {before / (1 << 20):.1f} MiB before, {most[0] / (1 << 20):.1f} MiB at most")
     gate.stop()
 
 

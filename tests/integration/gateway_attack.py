@@ -3,7 +3,7 @@
 Crowds of clients and servers that are slow, servers and Redis that break at every byte, reloads and deaths under load: firn-proxy goes
 on serving others, loses no request that it can answer, and its memory stays bounded.
 
-FIRN_TEST_CROWD=10000 makes the crowds as large as the documentation says (ulimit -n 65536).
+FIRN_TEST_CROWD=10000 makes the crowds as large as the documentation says.
 """
 import os
 import random
@@ -27,8 +27,26 @@ import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Server as Redis  # noqa: E402  pylint: disable=wrong-import-position
 
 SEED = int(os.environ.get("FIRN_TEST_SEED", "") or time.time_ns() % 1_000_000_007)
-CROWD = int(os.environ.get("FIRN_TEST_CROWD", "") or 300)
-PATIENCE_MS = 4000 if CROWD <= 1000 else 60000  # so that all of a crowd are there at once
+SPARE = 200  # connections of others
+
+
+def crowd(wanted):
+    """As many as file descriptors allow: the gateway, which inherits the limit, has two for each connection and some of its own."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    need = 2 * (wanted + SPARE) + 512
+    if hard != resource.RLIM_INFINITY and hard < need:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (need, need))
+            return wanted
+        except (ValueError, OSError):  # only root may raise it, and not everywhere
+            wanted = (hard - 512) // 2 - SPARE
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return wanted
+
+
+CROWD = crowd(int(os.environ.get("FIRN_TEST_CROWD", "") or 300))
+CONNECTIONS = CROWD + SPARE
+PATIENCE_MS = 4000 if CROWD <= 1000 else 15000  # so that all of a crowd are there at once
 PER_CLIENT_BYTES = 96 * 1024  # what a client that does nothing good may cost, with the kernel's help
 RULES = "retries: 0, eject_after: 0, breaker_failures: 0, breaker_percent: 0"
 
@@ -79,13 +97,12 @@ def slow_clients(t):
                 peer.sock.sendall(g.PIECE)
             return None
         return echo(up, peer, line, fields)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     slow, good = g.Upstream(serve), g.Upstream(echo)
     gate = g.Gateway(t, f"""services:
   - {{ name: slow, servers: ['{slow.address}'], connections: 64, {RULES} }}
   - {{ name: good, servers: ['{good.address}'], {RULES} }}
 routes: [{{ path: /, service: slow }}, {{ path: /good, service: good }}]
-limits: {{ header_ms: {PATIENCE_MS}, body_ms: {PATIENCE_MS}, idle_ms: {PATIENCE_MS}, write_ms: {PATIENCE_MS}, connections: 20000 }}
+limits: {{ header_ms: {PATIENCE_MS}, body_ms: {PATIENCE_MS}, idle_ms: {PATIENCE_MS}, write_ms: {PATIENCE_MS}, connections: {CONNECTIONS} }}
 """)
     own_answers(t, gate, "/good", 20, "nobody")
     before, host, port = gate.rss(), *gate.http.split(":")
@@ -158,7 +175,7 @@ def slow_servers(t):
   - {{ name: stuck, servers: ['{bad.address}'], connections: 32, first_byte_ms: {PATIENCE_MS // 2}, timeout_ms: {PATIENCE_MS}, {RULES} }}
   - {{ name: good, servers: ['{good.address}'], {RULES} }}
 routes: [{{ path: /, service: stuck }}, {{ path: /good, service: good }}]
-limits: {{ connections: 20000 }}
+limits: {{ connections: {CONNECTIONS} }}
 """)
     own_answers(t, gate, "/good", 20, "nobody")
     before, most = gate.rss(), 0
@@ -478,5 +495,6 @@ def killed(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_attack") as test:
+        test.say(f"crowds of {CROWD}")
         for part in (slow_clients, slow_servers, dying, redis_breaks, reload_storm, killed):
             test.section(part)

@@ -21,6 +21,13 @@ def pattern(n):
     return (PIECE * (n // len(PIECE) + 1))[:n]
 
 
+def parts(n):
+    """The pattern in pieces, for bodies that need not be in memory."""
+    while n > 0:
+        yield PIECE if n >= len(PIECE) else PIECE[:n]
+        n -= len(PIECE)
+
+
 class Request:
     def __init__(self, line, fields, body_len, digest, trailers):
         self.line, self.fields, self.body_len, self.digest, self.trailers = line, fields, body_len, digest, trailers
