@@ -22,6 +22,7 @@ import fakeclock  # noqa: E402  pylint: disable=wrong-import-position
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
 from engines.redis import Server  # noqa: E402  pylint: disable=wrong-import-position
+from engines.stopped import wait_stopped  # noqa: E402  pylint: disable=wrong-import-position
 
 MIB = 1024 * 1024
 KEY = "cache:products:123"
@@ -467,6 +468,7 @@ def trouble(t):
     gate = begun(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\n"))
     f.wait_for("the connection", lambda: ask(gate)[0] == "HIT")
     redis.process.send_signal(signal.SIGSTOP)
+    wait_stopped([redis.process.pid])
     t.equal([ask(gate)[:2] for _ in range(5)], [("MISS", 200)] * 5, "a Redis that does not answer")
     redis.process.send_signal(signal.SIGCONT)
     f.wait_for("it to be used again", lambda: ask(gate)[0] == "HIT")

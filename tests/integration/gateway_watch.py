@@ -54,9 +54,14 @@ def got(told, name):
 # --- traces ---
 
 
+def to(collector):
+    """Spans are sent there, however late it answers."""
+    return f"--tracing-endpoint={collector.url}", "--tracing-timeout-ms=60000"
+
+
 def traces(t):
     c, up = Collector(), g.Upstream(tell)
-    gate = g.Gateway(t, config([up]), f"--tracing-endpoint={c.url}", "--tracing-service=edge")
+    gate = g.Gateway(t, config([up]), *to(c), "--tracing-service=edge")
     status, low, told = ask(gate, "/api/products/7?token=hush&n=2", f"traceparent: {parent(1)}\r\ntracestate: rojo=1\r\nUser-Agent: me/1\r\n")
     t.equal(status, 200, "status")
     spans = {x["kind"]: x for x in c.wait(1, 2)}
@@ -109,7 +114,7 @@ def traces(t):
 def retried(t):
     """A request that is sent again has two spans for its tries, and each server gets its own."""
     c, bad, good = Collector(), g.Upstream(lambda up, peer, line, fields: False if up.keep(peer.body(line, fields)) else None), g.Upstream(tell)
-    gate = g.Gateway(t, config([bad, good], "retries: 1, eject_after: 0"), f"--tracing-endpoint={c.url}")
+    gate = g.Gateway(t, config([bad, good], "retries: 1, eject_after: 0"), *to(c))
     n = 0
     while not bad.requests and n < 10:
         n += 1
@@ -143,7 +148,7 @@ compositions:
     parts: ['one = a /one', 'two = a /two?token=hush', 'three = a /status/404']
     shape: ['first = one.target', 'second = two.target', 'third = three.target']
 routes: [{{ name: page, path: /page, compose: page }}]
-""", f"--tracing-endpoint={c.url}")
+""", *to(c))
     status, low, _ = ask(gate, "/page", f"traceparent: {parent(1)}\r\n")
     t.equal(status, 200, "composed")
     spans = c.wait(1, 4)
@@ -163,7 +168,7 @@ routes: [{{ name: page, path: /page, compose: page }}]
 
 def sampled(t):
     c, up = Collector(), g.Upstream(tell)
-    gate = g.Gateway(t, config([up], more="tracing: { sample: 1, incoming: trusted }\n"), f"--tracing-endpoint={c.url}")
+    gate = g.Gateway(t, config([up], more="tracing: { sample: 1, incoming: trusted }\n"), *to(c))
     told = ask(gate, "/api/x", f"traceparent: {parent(1)}\r\ntracestate: a=1\r\n")[2]
     made = got(told, "traceparent")[0]
     t.check(trace(1) not in made and made.endswith("-03"), f"a client that is not trusted begins no trace: {made}")
@@ -185,9 +190,9 @@ def sampled(t):
 def one_id(t):
     """Client, gateway, firnd: one request ID and one trace."""
     c = Collector()
-    s = f.Firnd(t, t.steady("ids"), f"--tracing-endpoint={c.url}").wait_ready()
+    s = f.Firnd(t, t.steady("ids"), *to(c)).wait_ready()
     gate = g.Gateway(t, f"services:\n  - {{ name: ids, servers: ['{s.home}'], host: localhost }}\nroutes:\n  - {{ path: /v1, service: ids }}\n",
-                     f"--tracing-endpoint={c.url}", "--tracing-sample=1")
+                     *to(c), "--tracing-sample=1")
     status, low, _ = ask(gate, "/v1/sequences", "Content-Type: application/json\r\n", "POST", b'{"name":"orders"}')
     t.equal(status, 201, "made")
     request_id = low["x-request-id"]
@@ -362,7 +367,7 @@ def together(t):
     """Requests, looks, drains and reloads at the same time: every request is answered, and every one is counted once."""
     c, one, two = Collector(), g.Upstream(tell), g.Upstream(tell)
     texts = [config([one, two], route=f"log_headers: {log}", more=f"  - {{ path: /b{i}, service: a }}\n") for i, log in enumerate(("true", "false"))]
-    gate = g.Gateway(t, texts[0], "--watch=false", f"--tracing-endpoint={c.url}", "--tracing-sample=1", "--tracing-timeout-ms=60000")
+    gate = g.Gateway(t, texts[0], "--watch=false", *to(c), "--tracing-sample=1")
     bad, ended = [], threading.Event()
 
     def requests():

@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from engines.redis import Client, Server  # noqa: E402
+from engines.stopped import wait_stopped  # noqa: E402
 
 LIMIT = 180.0
 NOW = 1800000000 * 1000000
@@ -144,6 +145,7 @@ def paused(server, gateway):
     g = gateway(call_ms=200)
     g.wait("ready")
     server.tell(19)  # SIGSTOP
+    wait_stopped([server.process.pid])
     try:
         assert g.one("get a") == "timeout"
         assert g.one("get a") == "refused-call"
