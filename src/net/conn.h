@@ -154,6 +154,8 @@ struct loop {
 
     struct streams *streams; /* of a proxy: stream.h; or NULL */
     struct edge *edge;       /* the same: edge.h */
+    struct upstream *pools;  /* the same: upstream.h */
+    uint32_t outgoing;       /* connections of all pools */
     struct alarms *alarms;   /* the same: alarm.h */
 
     struct slot *slots; /* dense: the sweep reads nothing else */

@@ -54,8 +54,9 @@ struct stream {
     bool nudged, told_broken;
     bool again; /* input that is there is handed over once more */
     bool in_todo, settling;
-    bool local;                  /* a Unix socket that this side has connected */
-    bool to_server;              /* made by stream_connect() */
+    bool local;     /* a Unix socket that this side has connected */
+    bool to_server; /* made by stream_connect() */
+    bool own_fault;
     const char *deaf;            /* why the server takes nothing more; what it said is still read */
     bool proxy_due;              /* a PROXY header comes first; `in` has its begin */
     struct proxy_header *proxy;  /* what it told, or NULL */
@@ -765,9 +766,16 @@ struct stream *stream_connect(struct loop *l, const struct sockaddr *to, struct 
                         on_connected);
     else
         r = uv_tcp_connect(&s->connect, &s->tcp, to, on_connected);
+    s->own_fault = r == UV_EMFILE || r == UV_ENFILE || r == UV_ENOBUFS || r == UV_ENOMEM ||
+                   r == UV_EADDRNOTAVAIL;
     if (r < 0) /* told in the next turn, as every end is */
         fail(s, uv_strerror(r));
     return s;
+}
+
+bool stream_own_fault(const struct stream *s)
+{
+    return s->own_fault;
 }
 
 bool stream_deaf(const struct stream *s)

@@ -96,6 +96,10 @@ uint64_t stream_sent(const struct stream *s);
  * then its end is told. */
 bool stream_deaf(const struct stream *s);
 
+/* Whether stream_connect() failed for want of something of this machine: descriptors, ports,
+ * memory. It says nothing about the server. */
+bool stream_own_fault(const struct stream *s);
+
 /* For an idle connection, before a request that must not be sent twice is: whether the peer has
  * closed it in this moment. */
 bool stream_gone(const struct stream *s);

@@ -14,6 +14,7 @@
 enum {
     INTERIM_MAX = 16,           /* 1xx before an answer: a server that sends more is broken */
     HEAD_BYTES_MAX = 64 * 1024, /* of a request, with what the proxy adds */
+    STARVED_MS = 20, /* until a pool looks again whether the loop may have one more connection */
     DROP_BYTES_MAX = 64 * 1024, /* of an answer that nobody wants, to keep those behind it */
 };
 
@@ -259,7 +260,7 @@ static void on_ended(void *user, enum stream_end how, const char *why)
     if (!x)
         line_close(c);
     else if (!c->connected)
-        fail(x, EXCHANGE_NO_CONNECT, why);
+        fail(x, stream_own_fault(c->stream) ? EXCHANGE_CROWDED : EXCHANGE_NO_CONNECT, why);
     else if (x->answered && x->in.framing == FRAMED_BY_CLOSE && how == STREAM_EOF)
         finish(x, EXCHANGE_OK, "", false, none);
     else if (!x->heard && c->served > 0)
@@ -315,10 +316,28 @@ static struct line *line_new(struct upstream *u, const struct exchange *x)
         return NULL;
     }
     line_link(c, &u->lines);
+    u->loop->outgoing++;
     stat_add(&u->stats.conns, 1);
     stat_add(&u->stats.connects, 1);
     line_deadline(c);
     return c;
+}
+
+/* Whether there may be one more. When the loop has as many as it may have, an idle one of any pool
+ * makes room, so that a busy service does not take the last descriptors of the process. */
+static bool may_connect(struct upstream *u)
+{
+    const struct loop *l = u->loop;
+    if (u->stats.conns >= u->opts.conns_max)
+        return false;
+    for (struct upstream *p = l->pools; p && l->opts.outgoing_max; p = p->next) {
+        if (l->outgoing < l->opts.outgoing_max)
+            break;
+        if (p->idle)
+            line_close(p->idle);
+    }
+    u->starved = l->opts.outgoing_max && l->outgoing >= l->opts.outgoing_max;
+    return !u->starved;
 }
 
 /* A connection for the exchange: one that takes more, an idle one, a new one, or NULL. */
@@ -339,7 +358,7 @@ static struct line *line_for(struct upstream *u, const struct exchange *x, bool 
     }
     if (x->fresh && u->stats.conns >= u->opts.conns_max && u->idle)
         line_close(u->idle); /* makes room */
-    if (!c && u->stats.conns < u->opts.conns_max)
+    if (!c && may_connect(u))
         c = line_new(u, x);
     if (c && pipes)
         u->filling = c;
@@ -377,6 +396,8 @@ static void on_crowded(struct alarm *a)
     const uint64_t now = loop_now_ms(u->loop);
     u->depth++;
     u->crowded_set = false;
+    if (u->starved)
+        pump(u);
     while (u->waiting && !u->freeing && u->waiting->wait_until_ms <= now)
         fail(u->waiting, EXCHANGE_CROWDED, "no connection to the server became free in time");
     while (u->waiting && !u->freeing && !may_wait(u, u->waiting->wait_until_ms - now))
@@ -388,6 +409,8 @@ static void on_crowded(struct alarm *a)
  * connection meanwhile: it is set anew then. */
 static bool may_wait(struct upstream *u, uint64_t ms)
 {
+    if (u->starved && ms > STARVED_MS)
+        ms = STARVED_MS;
     if (!u->crowded_set)
         u->crowded_set = alarm_set(u->loop, &u->crowded, ms, on_crowded) == 0;
     return u->crowded_set;
@@ -608,6 +631,11 @@ int upstream_new(struct loop *loop, const char *address, const struct upstream_o
         return FIRN_EINVAL;
     }
     u->loop = loop;
+    u->next = loop->pools;
+    u->prev = &loop->pools;
+    if (u->next)
+        u->next->prev = &u->next;
+    loop->pools = u;
     u->waiting_last = &u->waiting;
     u->opts = opts ? *opts : (struct upstream_opts){ 0 };
     if (u->opts.server_name && !(u->opts.server_name = strdup(u->opts.server_name))) {
@@ -634,6 +662,9 @@ void upstream_free(struct upstream *u)
     if (!u || u->freeing)
         return;
     u->freeing = true;
+    *u->prev = u->next;
+    if (u->next)
+        u->next->prev = u->prev;
     alarm_clear(&u->crowded);
     while (u->lines)
         if (u->lines->x)

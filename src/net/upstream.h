@@ -105,7 +105,8 @@ enum exchange_end {
     EXCHANGE_TIMEOUT,    /* the same, by a deadline */
     EXCHANGE_BAD_ANSWER, /* bytes that are no HTTP/1.1 answer */
     EXCHANGE_CLOSED,     /* upstream_free() */
-    EXCHANGE_CROWDED,    /* nothing was sent: no connection became free within wait_ms */
+    EXCHANGE_CROWDED,    /* nothing was sent: no connection became free within wait_ms, or this
+                          * machine has none left */
 };
 
 struct exchange_calls {

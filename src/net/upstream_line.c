@@ -32,6 +32,7 @@ void line_close(struct line *c)
         c->pool->filling = NULL;
     line_unlink(c);
     stat_add(&c->pool->stats.conns, (uint64_t)-1);
+    c->pool->loop->outgoing--;
     stream_close(c->stream);
     if (c->busy)
         c->dead = true;

@@ -61,6 +61,8 @@ struct upstream {
     struct exchange *waiting, **waiting_last; /* orphans first */
     struct alarm crowded; /* when the first of those that wait has waited for too long */
     bool crowded_set;
+    bool starved; /* a connection was wanted while the loop had as many as it may have */
+    struct upstream *next, **prev; /* pools of the loop */
     struct upstream_stats stats;
     bool freeing;
     unsigned depth; /* in callbacks of its streams: it is freed when the last one returns */

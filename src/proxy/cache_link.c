@@ -144,6 +144,28 @@ static bool overrides(const struct fields *f)
     return false;
 }
 
+/* API keys and sessions in headers of their own: the usual names, and the header by which a rate of
+ * the route tells clients apart. */
+static struct slice key_of(const struct call *c)
+{
+    static const char *const names[] = { "x-api-key",           "api-key",        "apikey",
+                                         "x-auth-token",        "x-access-token", "x-auth-key",
+                                         "x-csrf-token",        "x-session-id",   "x-session-token",
+                                         "x-amz-security-token" };
+    const struct route_guard *g = call_guard(c);
+    for (size_t i = 0; i < c->request.n; i++) {
+        const struct http_header *h = &c->request.v[i];
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            if (field_alike(h->name, slice_of(names[k])))
+                return h->value;
+        for (size_t k = 0; k < g->rates_n; k++)
+            if (g->rate[k]->by == RATE_BY_HEADER &&
+                field_alike(h->name, slice_of(g->rate[k]->header)))
+                return h->value;
+    }
+    return (struct slice){ NULL, 0 };
+}
+
 /* What tells the client apart from others: an answer to it may be for it alone. */
 static struct slice credentials(const struct call *c)
 {
@@ -154,7 +176,9 @@ static struct slice credentials(const struct call *c)
         v = fields_get(&c->request, "authorization");
     if (!v.p)
         v = fields_get(&c->request, "cookie");
-    return v.p ? v : fields_get(&c->request, "x-user-id");
+    if (!v.p)
+        v = fields_get(&c->request, "x-user-id");
+    return v.p ? v : key_of(c);
 }
 
 static struct slice user_of(const struct call *c)
@@ -214,6 +238,27 @@ static void add_lower(struct buf *b, struct slice v)
     }
 }
 
+/* The hosts that a trusted proxy names in Forwarded. */
+static void add_forwarded_hosts(struct buf *b, const struct call *c)
+{
+    static const char name[] = "host=";
+    const struct http_head *h = c->head;
+    for (size_t i = 0; i < h->headers && c->trusted; i++) {
+        if (!http_word_is(h->header[i].name, "forwarded"))
+            continue;
+        const char *p = h->header[i].value.p, *end = p + h->header[i].value.len;
+        for (; (size_t)(end - p) >= sizeof name - 1; p++) {
+            if (strncasecmp(p, name, sizeof name - 1) != 0)
+                continue;
+            const char *stop = p;
+            while (stop < end && *stop != ';' && *stop != ',')
+                stop++;
+            buf_add(b, " ", 1);
+            add_lower(b, (struct slice){ p, (size_t)(stop - p) });
+        }
+    }
+}
+
 /* Users of two issuers may have one name, and a service may answer by any claim that it gets. */
 static void add_identity(struct buf *b, const struct call *c)
 {
@@ -257,6 +302,7 @@ static bool make_key(struct cache_call *s)
         buf_add(&s->key, " ", 1);
         add_lower(&s->key, part[i]);
     }
+    add_forwarded_hosts(&s->key, c);
     if (by_user && c->identity)
         add_identity(&s->key, c);
     return !s->key.failed;

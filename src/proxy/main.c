@@ -42,6 +42,7 @@ static struct app app;
 static struct service_ctx workers[LOOPS_MAX];
 static struct runner runners[LOOPS_MAX];
 static char addresses[PORTS][PEER_ADDRESS_BUF];
+static uint32_t outgoing_max; /* connections to servers that the descriptors are enough for */
 
 static void *run_loop(void *arg)
 {
@@ -71,7 +72,8 @@ static int make_places(const struct config *c)
     uint64_t have = descriptors_raise(want * DESCRIPTORS_EACH + DESCRIPTORS_OTHER);
     uint64_t room = have > 2 * DESCRIPTORS_OTHER ? (have - DESCRIPTORS_OTHER) / DESCRIPTORS_EACH
                                                  : have / 4;
-    uint64_t max = room < want ? room : want;
+    uint64_t max = room < want ? room : want, others = max + DESCRIPTORS_OTHER;
+    outgoing_max = have > others ? (uint32_t)(have - others) : 1;
     if (max < want)
         log_warn("connections_lowered",
                  "wanted=%" PRIu64 " now=%" PRIu64 " descriptors=%" PRIu64 " cure=%s", want, max,
@@ -112,7 +114,9 @@ static int start_loops(const struct config *c, struct firn_diag *d)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     size_t n = c->loops ? c->loops : cores > 0 ? (size_t)cores : 1;
-    struct loop_opts o = { .drain_ms = (uint32_t)c->limits.drain_ms };
+    const uint32_t outgoing = outgoing_max / (uint32_t)n;
+    struct loop_opts o = { .drain_ms = (uint32_t)c->limits.drain_ms,
+                           .outgoing_max = outgoing ? outgoing : 1 };
     struct edge_opts e = { .header_ms = (uint32_t)c->limits.header_ms,
                            .body_ms = (uint32_t)c->limits.body_ms,
                            .idle_ms = (uint32_t)c->limits.idle_ms,

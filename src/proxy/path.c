@@ -68,6 +68,8 @@ int path_canonical(struct slice path, char *out, size_t cap, size_t *out_len, co
         if (c == '/') {
             if (is_dots_with_parameters(out + from, len - from))
                 return refuse(why, "the path holds '.' or '..' with parameters");
+            if (has_parameters(out + from, len - from)) /* without them it is "//" */
+                return refuse(why, "the path holds an empty segment with parameters");
             len = from = end_segment(out, from, len, i < path.len);
             if (len == 0)
                 return refuse(why, "the path leads above its root");

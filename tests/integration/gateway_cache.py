@@ -190,7 +190,9 @@ def people(t):
     up = Counter()
     gate = g.Gateway(t, f"""loops: 1
 services: [{{ name: a, servers: ['{up.address}'] }}]
+rates: [{{ name: tenant, count: 1000, period_s: 3600, by: 'header:X-Tenant' }}]
 routes:
+  - {{ name: counted, path: /counted, service: a, cache: memory, cache_ttl_s: 300, rates: [tenant] }}
   - {{ name: plain, path: /plain, service: a, cache: memory, cache_ttl_s: 300 }}
   - {{ name: public, path: /public, service: a, cache: memory, cache_ttl_s: 300, cache_public: true }}
   - {{ name: mine, path: /mine, service: a, cache: memory, cache_ttl_s: 300, cache_by_user: true, request_set: ['X-User-ID: 456'] }}
@@ -202,6 +204,8 @@ routes:
                                ("/public", "Authorization: a\r\n", "MISS"), ("/public", "Authorization: b\r\nCookie: x\r\n", "HIT"),
                                ("/mine", "Authorization: a\r\n", "MISS"), ("/mine", "Authorization: b\r\n", "HIT"),
                                ("/nobody", "Authorization: a\r\n", "BYPASS"), ("/nobody", "", "MISS"), ("/nobody", "", "HIT"),
+                               ("/plain", "X-Api-Key: a\r\n", "BYPASS"), ("/plain", "X_Auth_Token: a\r\n", "BYPASS"),
+                               ("/counted", "X-Tenant: a\r\n", "BYPASS"), ("/counted", "", "MISS"), ("/counted", "X-Tenant: b\r\n", "BYPASS"),
                                ("/user", "", "BYPASS")):
         t.equal(ask(gate, path, fields)[0], says, f"{path} {fields}")
     gate.stop()
@@ -241,6 +245,9 @@ def poison(t):
     gate = begun(t, config(up, how="redis", redis=redis, more="cache: { memory_mb: 0 }\ntrust: [127.0.0.1]\n"))
     for proto, says in (("http", "MISS"), ("https", "MISS"), ("https", "HIT")):
         t.equal(ask(gate, "/api/products/5", f"X-Forwarded-Proto: {proto}\r\n")[0], says, f"a proxy that is believed: {proto}")
+    for told_before, says in (("for=1.2.3.4;host=evil", "MISS"), ("for=1.2.3.4;Host=shop.example", "MISS"), ("for=5.6.7.8;host=SHOP.example", "HIT"),
+                              ("for=5.6.7.8, for=1.2.3.4;proto=http;host=evil", "MISS"), ("for=5.6.7.8", "MISS"), ("for=1.2.3.4", "HIT")):
+        t.equal(ask(gate, "/api/products/5", f"Forwarded: {told_before}\r\n")[0], says, f"hosts in Forwarded that are believed: {told_before}")
     for path in ("/api/products/x%3Ahost=y", "/api/products/x:host=y", "/api/products/%2A", "/api/products/x%20SET"):
         ask(gate, path)
     keys = {"cache:products:redis", "cache:products:5", "cache:products:x%3Ahost%3Dy", "cache:products:x%253Ahost%3Dy", "cache:products:%252A",

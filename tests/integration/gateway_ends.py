@@ -269,7 +269,38 @@ def pauses(t):
     shop.up.close()
 
 
+def descriptors(t):
+    """A crowd that uses all connections to servers that the descriptors allow: it waits or is told so; servers, the admin address and
+    reloads are not harmed."""
+    shops = [Shop() for _ in range(8)]
+    text = "services:\n" + "".join(f"  - {{ name: s{i}, servers: ['{s.up.address}'], wait_ms: 500, breaker_failures: 3 }}\n"
+                                   for i, s in enumerate(shops))
+    parts = ", ".join(f"'p{i} = s{i % 8} {'/never' if i else '/'}'" for i in range(16))
+    text += f"loops: 1\ncompositions: [{{ name: all, parts: [{parts}], timeout_ms: {LONG} }}]\nroutes: [{{ path: /all, compose: all }}, "
+    text += "{ path: /, service: s0 }]\n"
+    gate = g.Gateway(t, text, before=("prlimit", "--nofile=700:700"))
+    crowd = [g.Client(gate.http) for _ in range(60)]
+    for c in crowd:
+        c.ask("GET /all HTTP/1.1\r\nHost: a\r\n\r\n")
+    f.wait_for("the crowd to have what there is", lambda: any("crowded" in s and s["crowded"] > 0 for s in gate.status()["services"]))
+    t.equal(f.get(gate.admin, "/healthz")[0], 200, "the admin address")
+    gate.write(text + "# changed\n")
+    gate.signal(1)
+    f.wait_for("a reload", lambda: gate.status()["reloads"] == 1)
+    t.equal([(s["breaker"], s["servers"][0]["state"], s["servers"][0]["errors"]) for s in gate.status()["services"]],
+            [("closed", "up", 0)] * 8, "what the gateway says of its services")
+    for s in shops:
+        s.gate.set()
+    for c in crowd:
+        t.equal(c.answer()[0], 200, "an answer of the crowd")
+        c.close()
+    t.equal(g.get(gate.http, "/")[0], 200, "the next request")
+    gate.stop()
+    for s in shops:
+        s.up.close()
+
+
 if __name__ == "__main__":
     with f.Test("gateway_ends") as test:
-        for part in (slow_clients, probe, stalled, half_closed, early, trailers, pauses):
+        for part in (slow_clients, probe, stalled, half_closed, early, trailers, pauses, descriptors):
             test.section(part)
