@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 const GOOD = new Set(['commit', 'answer', 'leader', 'leads', 'decided', 'learned', 'apply', 'heal', 'restart']);
 const HEIGHT = { chapter: 46, message: 48, lost: 48, note: 40, fault: 40, quiet: 30 };
-const TIME = 74, PLAY_MS = 1600;
+const TIME = 74, PARTY = 92, PLAY_MS = 1600;
 const SWITCH = {
   'kill-leader': 'Kill the leader', 'no-pre-vote': 'No pre-vote', 'duel': 'Duel of proposers',
   'kill-proposer': 'Kill the proposer', 'lose': 'Lose messages', 'plain': 'A Prepare for each slot', 'herd': 'All watch the leader',
@@ -59,20 +59,30 @@ function columns(width) {
   const room = width - TIME - 2 * edge;
   return Object.fromEntries(trace.parties.map((p, i) => [p, TIME + edge + (n > 1 ? room * i / (n - 1) : 0)]));
 }
+/* As wide as the pane, and on a phone, where it scrolls, as wide as the parties and the longest label need. */
+function widthNeeded() {
+  const labels = trace.steps.map((s) => widthOf(s.label, s.kind === 'chapter' || GOOD.has(s.event)) + (s.kind === 'chapter' ? 32 : TIME + 48));
+  return Math.max($('scroll').clientWidth, TIME + PARTY * trace.parties.length, ...labels);
+}
 function isDown(i, party) {
   const s = i >= 0 && trace.states[i][party];
   return s && (s.role === 'down' || s.doing === 'dead');
 }
 function drawNames() {
-  const svg = $('names'), x = columns(Math.max(360, $('scroll').clientWidth)), state = trace.states[at];
-  svg.replaceChildren();
+  const svg = $('names'), x = columns(+$('diagram').getAttribute('width')), state = trace.states[at], all = el('g');
+  svg.replaceChildren(all);
   svg.setAttribute('height', 50);
+  placeNames();
   for (const p of trace.parties) {
     const s = state[p] || {};
     const role = s.role || s.doing || (p === 'Client' ? '' : 'acceptor');
-    svg.append(el('text', { x: x[p], y: role ? 22 : 30, 'text-anchor': 'middle', class: 'name' }, p));
-    svg.append(el('text', { x: x[p], y: 39, 'text-anchor': 'middle', class: 'role' }, role));
+    all.append(el('text', { x: x[p], y: role ? 22 : 30, 'text-anchor': 'middle', class: 'name' }, p));
+    all.append(el('text', { x: x[p], y: 39, 'text-anchor': 'middle', class: 'role' }, role));
   }
+}
+/* Above their lines, however far the diagram is scrolled. */
+function placeNames() {
+  $('names').firstChild?.setAttribute('transform', `translate(${-$('scroll').scrollLeft} 0)`);
 }
 function label(g, text, middle, y, width, bold) {
   const half = widthOf(text, bold) / 2;
@@ -121,7 +131,7 @@ function drawStep(i, y, height, x, width, lives) {
 }
 /* All steps. The mark lies below the lifelines, so that those are not interrupted. */
 function draw() {
-  const svg = $('diagram'), width = Math.max(360, $('scroll').clientWidth), x = columns(width);
+  const svg = $('diagram'), width = widthNeeded(), x = columns(width);
   const halo = el('rect', { id: 'halo', x: 0, width }), bar = el('rect', { id: 'bar-now', x: 0, width: 5 });
   const lives = el('g'), steps = el('g');
   let y = 0;
@@ -167,6 +177,9 @@ function mark() {
   }
   if (row.y < scroll.scrollTop || row.y + row.height > scroll.scrollTop + scroll.clientHeight)
     scroll.scrollTop = row.y - scroll.clientHeight / 3;
+  const own = row.g.querySelector('text.label'), box = own && own.getBBox();
+  if (box && (box.x < scroll.scrollLeft || box.x + box.width > scroll.scrollLeft + scroll.clientWidth))
+    scroll.scrollLeft = box.x + box.width / 2 - scroll.clientWidth / 2;
   drawNames();
   showSeen();
 }
@@ -288,7 +301,10 @@ function begin(loaded) {
   $('first').addEventListener('click', () => go(0));
   $('last').addEventListener('click', () => go(trace.steps.length - 1));
   $('play').addEventListener('click', play);
-  $('scroll').addEventListener('scroll', showSeen);
+  $('scroll').addEventListener('scroll', () => {
+    showSeen();
+    placeNames();
+  });
   $('map').addEventListener('click', (event) => {
     const y = event.offsetY / $('map').scale;
     const i = rows.findIndex((r) => y < r.y + r.height);

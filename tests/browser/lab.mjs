@@ -240,6 +240,35 @@ async function looks(browser, name, file, lab) {
     }
 }
 
+/* A phone: the diagram scrolls, the names of the parties with it, and the current step is in sight. */
+async function phone(browser, name, file) {
+  for (const colorScheme of ['light', 'dark']) {
+    const page = await open(browser, file, { viewport: { width: 375, height: 800 }, colorScheme }), at = `${name} at 375 px ${colorScheme}`;
+    const seen = () => page.evaluate(() => {
+      const box = document.getElementById('scroll').getBoundingClientRect(), label = document.querySelector('#diagram g.row.now text.label');
+      const mark = document.getElementById('halo').getBoundingClientRect(), own = label && label.getBoundingClientRect();
+      const above = [...document.querySelectorAll('#names text.name')].map((e) => e.getBoundingClientRect()).map((r) => r.x + r.width / 2 - box.x + document.getElementById('scroll').scrollLeft);
+      const lines = [...new Set([...document.querySelectorAll('#diagram .life')].map((e) => +e.getAttribute('x1')))].sort((a, b) => a - b);
+      return { label: !own || (own.left >= box.left - 1 && own.right <= box.right + 1) || own.width > box.width, step: mark.top >= box.top - 1 && mark.bottom <= box.bottom + 1,
+        names: above.length === lines.length && above.every((x, i) => Math.abs(x - lines[i]) < 2) };
+    });
+    const bad = (await collisions(page)).filter((b) => b !== 'the table sticks out'); /* it scrolls, too */
+    check(bad.length === 0, `${at}: ${bad.slice(0, 3).join('; ')}`);
+    for (let more = true; more; more = !await page.isDisabled('#next')) {
+      await page.click('#next');
+      const s = await seen();
+      if (s.label && s.step && s.names) continue;
+      check(false, `${at}, ${await page.textContent('#count')}: in sight are ${JSON.stringify(s)}`);
+      break;
+    }
+    check((await shown(page)).at === (await shown(page)).of, `${at}: to the end`);
+    await accessible(page, at);
+    check(page.trouble.length === 0, `${at}: ${page.trouble.join('; ')}`);
+    if (shots) await page.screenshot({ path: join(shots, `${name}-375-${colorScheme}.png`), fullPage: true });
+    await page.context().close();
+  }
+}
+
 /* firnd's own address: the same page and the same runs, under its policy, and the way there and back. */
 async function served(browser) {
   const p = spawn(join(bin, 'firnd'), ['--no-config', '--state-dir', join(folder, 'state'), '--listen-home=127.0.0.1:0',
@@ -295,6 +324,7 @@ try {
     check(page.trouble.length === 0, `${name}: ${page.trouble.join('; ')}`);
     await page.context().close();
     await looks(browser, name, file, lab);
+    await phone(browser, name, file);
 
     if (lab.switches.length === 0) continue;
     firn('lab', name, `--${lab.switches[0]}`, ...(lab.links[1] ? ['--cut', lab.links[1]] : []), '--html', on);
