@@ -245,6 +245,12 @@ async function dashboard(f) {
       await p.keyboard.press('Enter');
       await use(p, width === 1200 && colorScheme === 'light');
       check(await p.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} at ${at} is wider than the screen`);
+      const over = await p.evaluate(() => [...document.querySelectorAll('.stacked td')].filter((e) => { /* its label is no element */
+        const style = getComputedStyle(e, '::before'), pen = document.createElement('canvas').getContext('2d');
+        pen.font = style.font;
+        return style.content !== 'none' && style.whiteSpace === 'nowrap' && pen.measureText(e.dataset.label).width > parseFloat(getComputedStyle(e).gridTemplateColumns);
+      }).map((e) => e.dataset.label));
+      check(over.length === 0, `${name} at ${at}: labels lie over values: ${[...new Set(over)].join('; ')}`);
       const { violations } = await p.evaluate(() => axe.run());
       check(violations.length === 0, `${name} at ${at}: ${violations.map((v) => `${v.id} ${v.nodes[0].html}`).join('; ')}`);
       if (shots) await p.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: width < 400 });
