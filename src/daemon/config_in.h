@@ -38,8 +38,8 @@ FIRN_MUSTUSE int setting_copy(struct config_base *to, const struct config_base *
 /* Write the value as YAML on one line. */
 void setting_write(const struct config_base *c, const struct setting *s, FILE *out);
 
-/* config_place.c. Remember where a value stands: entry `entry` of setting `setting`, its key and the
- * element of the key's list, both from 1; 0: the whole. */
+/* config_place.c. Remember where a value stands: entry `entry` of setting `setting`, its key and
+ * the element of the key's list, both from 1; 0: the whole. */
 struct config_place {
     uint32_t setting, entry, key, item;
     uint32_t line, column;

@@ -30,7 +30,7 @@ struct loop_opts {           /* zero means the default */
     uint32_t out_low_bytes;  /* ... until it is down to this; 64 KiB */
     uint32_t out_max_bytes;  /* hard bound on one connection's unsent bytes; 16 MiB */
     uint64_t loop_out_max_bytes; /* ... on those of all connections of a loop; 256 MiB */
-    uint32_t outgoing_max;       /* connections to servers, of all pools (upstream.h); 0: no bound */
+    uint32_t outgoing_max;       /* connections to servers of all pools (upstream.h); 0: no bound */
     struct tls_context
         *tls; /* borrowed; NULL: no TLS. While it has a certificate, plaintext is refused */
 };

@@ -98,9 +98,9 @@ struct plan *app_plan(struct app *a);
 /* worker.c */
 void worker_init(struct service_ctx *w, struct app *app, size_t index);
 void worker_done(struct service_ctx *w);
-/* On the loop's thread, in two steps, so that all loops take a plan or none does: what may fail, and
- * then either that the plan is in force for calls that begin from now on, or that it is forgotten. A
- * step that failed leaves nothing behind. */
+/* On the loop's thread, in two steps, so that all loops take a plan or none does: what may fail,
+ * and then either that the plan is in force for calls that begin from now on, or that it is
+ * forgotten. A step that failed leaves nothing behind. */
 FIRN_MUSTUSE int worker_prepare(struct service_ctx *w, struct plan *p);
 void worker_commit(struct service_ctx *w);
 void worker_drop(struct service_ctx *w);

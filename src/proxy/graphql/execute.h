@@ -1,8 +1,9 @@
 /*
  * execute.h - the answer of a plan. It has no socket: it says which requests it needs, is told
  * their answers, and writes the result when none is left. Requests with the same target are made
- * once, unless the caller says that each of them mints something new. Nothing is a tree of JSON: a value is the slice of the text that holds it, so those texts
- * live until the answer is written. One thread.
+ * once, unless the caller says that each of them mints something new. Nothing is a tree of JSON: a
+ * value is the slice of the text that holds it, so those texts live until the answer is written.
+ * One thread.
  *
  *     gql_execute(&e, ...);
  *     while (!gql_execute_over(&e)) {
