@@ -9,10 +9,11 @@
 #include "proxy/arena.h"
 
 enum {
-    GQL_TOKENS_MAX = 20000, /* of a document; a query of a person has a few hundred */
-    GQL_DEPTH_MAX = 64,     /* of brackets in brackets: bounds every recursion */
-    GQL_NEST_MAX = 128,     /* of fields and fragments in each other, with what fragments add */
-    GQL_ERRORS_MAX = 64,    /* that an answer tells; the rest is left out */
+    GQL_TOKENS_MAX = 20000,     /* of a document; a query of a person has a few hundred */
+    GQL_DEPTH_MAX = 64,         /* of brackets in brackets: bounds every recursion */
+    GQL_NEST_MAX = 128,         /* of fields and fragments in each other, with what fragments add */
+    GQL_ERRORS_MAX = 64,        /* that an answer tells; the rest is left out */
+    GQL_COMPARES_MAX = 2000000, /* of names, for a document: some 10 ms */
 };
 
 struct gql_place { /* from 1 */
@@ -29,7 +30,12 @@ struct gql_errors {
     struct arena *a;
     struct gql_error *first, *last;
     size_t n;
+    size_t compares; /* names that were compared so far; gql_may_compare() */
 };
+
+/* Counts n comparisons with a name, long ones more than once. False: there were more than
+ * GQL_COMPARES_MAX, which is an error; the caller goes no further. */
+bool gql_may_compare(struct gql_errors *e, size_t n, struct slice name, struct gql_place at);
 
 /* Always returns -1, so that a check can end with it. */
 __attribute__((format(printf, 3, 4))) int gql_blame(struct gql_errors *e, struct gql_place at,

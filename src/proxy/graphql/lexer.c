@@ -31,6 +31,19 @@ int gql_blame(struct gql_errors *e, struct gql_place at, const char *fmt, ...)
     return -1;
 }
 
+bool gql_may_compare(struct gql_errors *e, size_t n, struct slice name, struct gql_place at)
+{
+    enum { BYTES = 64 }; /* of a name, that are compared in the time of a short one */
+    if (e->compares > GQL_COMPARES_MAX)
+        return false;
+    e->compares += n * (1 + name.len / BYTES);
+    if (e->compares > GQL_COMPARES_MAX)
+        gql_blame(e, at,
+                  "the document has too many names to compare: fewer members, arguments, "
+                  "variables or operations are needed");
+    return e->compares <= GQL_COMPARES_MAX;
+}
+
 const struct gql_value *gql_named(const struct gql_value *list, const char *name)
 {
     while (list && !slice_is(list->name, name))

@@ -18,7 +18,7 @@ static bool condition(const struct gql_collector *c, const struct gql_directive 
         d = d->next;
     const struct gql_value *v = d ? gql_named(d->args, "if") : NULL;
     if (v)
-        v = gql_fill(v, c->variables, c->errors->a);
+        v = gql_fill(v, c->variables, c->errors);
     return v ? slice_is(v->text, "true") : otherwise;
 }
 
@@ -90,13 +90,15 @@ struct gql_group *gql_collect(struct gql_collector *c, const struct gql_uses *us
 
 /* --- the rule --- */
 
-static bool same_value(const struct gql_value *a, const struct gql_value *b);
+static bool same_value(struct gql_errors *e, const struct gql_value *a, const struct gql_value *b);
 
-static bool same_named(const struct gql_value *a, const struct gql_value *list)
+static bool same_named(struct gql_errors *e, const struct gql_value *a,
+                       const struct gql_value *list)
 {
-    while (list && !gql_same(list->name, a->name))
-        list = list->next;
-    return list && same_value(a, list);
+    size_t n = 1;
+    for (; list && !gql_same(list->name, a->name); list = list->next)
+        n++;
+    return !gql_may_compare(e, n, a->name, a->place) || (list && same_value(e, a, list));
 }
 
 static size_t count(const struct gql_value *v)
@@ -108,23 +110,26 @@ static size_t count(const struct gql_value *v)
 }
 
 /* Members and arguments may stand in any order. */
-static bool same_members(const struct gql_value *a, const struct gql_value *b)
+static bool same_members(struct gql_errors *e, const struct gql_value *a, const struct gql_value *b)
 {
     if (count(a) != count(b))
         return false;
-    for (; a; a = a->next)
-        if (!same_named(a, b))
+    for (const struct gql_value *o = b; a; a = a->next, o = o->next)
+        if (!same_named(e, a, gql_same(a->name, o->name) ? o : b))
             return false;
     return true;
 }
 
-static bool same_value(const struct gql_value *a, const struct gql_value *b)
+/* Also true when there were too many comparisons, which is an error of its own. */
+static bool same_value(struct gql_errors *e, const struct gql_value *a, const struct gql_value *b)
 {
+    if (!gql_may_compare(e, 1, a->text, a->place))
+        return true;
     if (a->kind != b->kind || !gql_same(a->text, b->text))
         return false;
     if (a->kind == GQL_OBJECT_VALUE)
-        return same_members(a->child, b->child);
-    for (a = a->child, b = b->child; a && b && same_value(a, b); a = a->next)
+        return same_members(e, a->child, b->child);
+    for (a = a->child, b = b->child; a && b && same_value(e, a, b); a = a->next)
         b = b->next;
     return !a && !b;
 }
@@ -138,7 +143,7 @@ static void must_be_same(struct gql_collector *c, const struct gql_selection *a,
                   "'%.*s' is %.*s here and %.*s in line %u; give one of them another name", key,
                   b->key.p, (int)(b->name.len > 60 ? 60 : b->name.len), b->name.p,
                   (int)(a->name.len > 60 ? 60 : a->name.len), a->name.p, a->place.line);
-    else if (!same_members(a->args, b->args))
+    else if (!same_members(c->errors, a->args, b->args))
         gql_blame(c->errors, b->place,
                   "'%.*s' has other arguments here than in line %u; give one of them another name",
                   key, b->key.p, a->place.line);

@@ -50,6 +50,8 @@ static void read_variables(struct planner *p, const struct gql_operation *op, st
     struct gql_value *first = NULL, **at = &first;
     char text[128];
     for (const struct gql_variable *v = op->variables; v; v = v->next) {
+        if (!gql_may_compare(p->e, 1 + json.len / 16, v->name, v->place)) /* each reads all */
+            return;
         struct slice name = arena_copy(p->e->a, v->name);
         struct slice given = name.p ? json_pick(json, name.p) : name;
         const struct gql_value *value = v->preset;
@@ -85,7 +87,7 @@ static void fill_arguments(struct planner *p, struct gql_node *n, const struct g
         while (v && !gql_same(v->name, a->name))
             v = v->next;
         if (v)
-            v = gql_fill(v, p->collector.variables, p->e->a);
+            v = gql_fill(v, p->collector.variables, p->e);
         if (!v)
             v = a->preset;
         if ((!v && a->type->kind == GQL_NON_NULL) || (v && !gql_null_fits(v, a->type)))

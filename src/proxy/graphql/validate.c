@@ -56,8 +56,11 @@ static void use_variable(struct check *c, const struct gql_value *use, const str
 {
     char want[128], is[128];
     struct gql_variable *v = c->op->variables;
-    while (v && !gql_same(v->name, use->text))
-        v = v->next;
+    size_t n = 1;
+    for (; v && !gql_same(v->name, use->text); v = v->next)
+        n++;
+    if (!gql_may_compare(c->e, n, use->text, use->place))
+        return;
     if (!v) {
         gql_blame(c->e, use->place, "the variable $%.*s is not declared", SHOW(use->text));
         return;
@@ -68,7 +71,8 @@ static void use_variable(struct check *c, const struct gql_value *use, const str
                   gql_type_text(v->type, is), gql_type_text(at, want));
 }
 
-/* Variables in a value, and members of objects that are there twice. */
+/* Variables in a value, and members of objects that are there twice. Fragments are walked for each
+ * operation again, so that comparisons are counted. */
 static void walk_value(struct check *c, const struct gql_value *v, const struct gql_type *at,
                        bool has_preset)
 {
@@ -84,7 +88,11 @@ static void walk_value(struct check *c, const struct gql_value *v, const struct 
         at = gql_type_inner(at);
     if (v->kind == GQL_OBJECT_VALUE)
         at = NULL;
+    size_t n = 0;
     for (const struct gql_value *m = v->child; m; m = m->next) {
+        n += v->kind == GQL_OBJECT_VALUE;
+        if (!gql_may_compare(c->e, n + 1, m->name, m->place))
+            return;
         for (const struct gql_value *o = v->child; v->kind == GQL_OBJECT_VALUE && o != m;
              o = o->next)
             if (gql_same(o->name, m->name))
@@ -100,7 +108,10 @@ static void walk_arguments(struct check *c, const struct gql_value *args,
                            struct gql_place place)
 {
     char text[128];
+    size_t n = 0;
     for (const struct gql_value *v = args; v; v = v->next) {
+        if (!gql_may_compare(c->e, ++n, v->name, v->place))
+            return;
         const struct gql_argument *a = gql_argument_named(declared, v->name);
         for (const struct gql_value *o = args; o != v; o = o->next)
             if (gql_same(o->name, v->name))
@@ -125,7 +136,10 @@ static void walk_arguments(struct check *c, const struct gql_value *args,
 /* `where`: NULL where no directive may stand. */
 static void walk_directives(struct check *c, const struct gql_directive *list, const char *where)
 {
+    size_t n = 0;
     for (const struct gql_directive *d = list; d; d = d->next) {
+        if (!gql_may_compare(c->e, ++n, d->name, d->place))
+            return;
         const struct gql_directive_type *t = c->s->directives;
         while (t && !gql_same(t->name, d->name))
             t = t->next;
@@ -196,8 +210,11 @@ static void walk_spread(struct check *c, struct gql_selection *s, const struct g
 {
     struct gql_fragment *f = c->d->fragments;
     walk_directives(c, s->directives, "FRAGMENT_SPREAD");
-    while (f && !gql_same(f->name, s->name))
-        f = f->next;
+    size_t n = 1;
+    for (; f && !gql_same(f->name, s->name); f = f->next)
+        n++;
+    if (!gql_may_compare(c->e, n, s->name, s->place))
+        return;
     s->fragment = f;
     s->parent = parent;
     if (!f) {
@@ -227,6 +244,8 @@ static void walk(struct check *c, struct gql_selection *s, const struct gql_type
     }
     const struct gql_selection *first = s;
     for (; s && c->e->n < GQL_ERRORS_MAX; s = s->next) {
+        if (!gql_may_compare(c->e, 1, s->name, s->place))
+            break;
         if (++c->visits > GQL_VISITS_MAX) {
             gql_blame(c->e, s->place, "the document has too many operations and fragments");
             break;
@@ -250,7 +269,10 @@ static void walk(struct check *c, struct gql_selection *s, const struct gql_type
 static void walk_variables(struct check *c)
 {
     char text[128];
+    size_t n = 0;
     for (struct gql_variable *v = c->op->variables; v; v = v->next) {
+        if (!gql_may_compare(c->e, ++n, v->name, v->place))
+            return;
         for (const struct gql_variable *o = c->op->variables; o != v; o = o->next)
             if (gql_same(o->name, v->name))
                 gql_blame(c->e, v->place, "the variable $%.*s is there twice", SHOW(v->name));
@@ -270,14 +292,20 @@ static void walk_variables(struct check *c)
 
 static void check_names(struct check *c)
 {
+    size_t n = 0;
     for (const struct gql_operation *o = c->d->operations; o; o = o->next) {
+        if (!gql_may_compare(c->e, ++n, o->name, o->place))
+            return;
         if (!o->name.p && (o != c->d->operations || o->next))
             gql_blame(c->e, o->place, "an operation without a name must be the only one");
         for (const struct gql_operation *b = c->d->operations; b != o; b = b->next)
             if (o->name.p && b->name.p && gql_same(b->name, o->name))
                 gql_blame(c->e, o->place, "there are two operations '%.*s'", SHOW(o->name));
     }
+    n = 0;
     for (const struct gql_fragment *f = c->d->fragments; f; f = f->next) {
+        if (!gql_may_compare(c->e, ++n, f->name, f->place))
+            return;
         for (const struct gql_fragment *b = c->d->fragments; b != f; b = b->next)
             if (gql_same(b->name, f->name))
                 gql_blame(c->e, f->place, "there are two fragments '%.*s'", SHOW(f->name));

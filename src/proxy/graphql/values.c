@@ -88,25 +88,26 @@ bool gql_literal_fits(const struct gql_value *v, const struct gql_type *t)
 }
 
 const struct gql_value *gql_fill(const struct gql_value *v, const struct gql_value *variables,
-                                 struct arena *a)
+                                 struct gql_errors *e)
 {
     if (v->kind == GQL_VARIABLE) {
-        while (variables && !gql_same(variables->name, v->text))
-            variables = variables->next;
-        return variables;
+        size_t n = 1;
+        for (; variables && !gql_same(variables->name, v->text); variables = variables->next)
+            n++;
+        return gql_may_compare(e, n, v->text, v->place) ? variables : NULL;
     }
     if (!v->child)
         return v;
-    struct gql_value *out = arena_get(a, sizeof *out);
+    struct gql_value *out = arena_get(e->a, sizeof *out);
     if (!out)
         return NULL;
     *out = *v;
     struct gql_value **at = &out->child;
     for (const struct gql_value *c = v->child; c; c = c->next) {
-        const struct gql_value *filled = gql_fill(c, variables, a);
+        const struct gql_value *filled = gql_fill(c, variables, e);
         if (!filled && v->kind == GQL_OBJECT_VALUE)
             continue; /* as if the member were not there */
-        *at = arena_get(a, sizeof **at);
+        *at = arena_get(e->a, sizeof **at);
         if (!*at)
             return NULL;
         if (filled)

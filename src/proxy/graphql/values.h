@@ -15,9 +15,9 @@ const struct gql_value *gql_from_json(struct slice json, const struct gql_type *
                                       const char **why);
 
 /* A literal with the variables (a list by name) in their places. NULL: it is a variable without
- * value, or there is no memory. */
+ * value, there is no memory, or too much was compared. */
 const struct gql_value *gql_fill(const struct gql_value *v, const struct gql_value *variables,
-                                 struct arena *a);
+                                 struct gql_errors *e);
 
 /* Whether a value that was filled in may stand where a type is expected: only null can be wrong. */
 bool gql_null_fits(const struct gql_value *v, const struct gql_type *t);

@@ -10,10 +10,12 @@
 #include <stdio.h>
 
 static const char sdl[] =
+    "scalar JSON\n"
     "type Query { user(id: ID!): User @get(service: \"s\", path: \"/users/{id}\")\n"
     "  users(limit: Int = 2): [User!]! @get(service: \"s\", path: \"/users?limit={limit}\")\n"
     "  me: User @get(service: \"s\", path: \"/users/{header:X-User}\")\n"
-    "  new: ID @get(service: \"s\", path: \"/new\") }\n"
+    "  new: ID @get(service: \"s\", path: \"/new\")\n"
+    "  find(filter: JSON, n: Int): ID @get(service: \"s\", path: \"/find\") }\n"
     "type User { id: ID! name: String friend: User @get(service: \"s\", path: \"/users/{.friend}\")\n"
     "  friends: [User] @get(service: \"s\", path: \"/users/{.id}/friends\") }\n";
 
@@ -226,4 +228,78 @@ T_TEST(execute_stops_bombs)
         "{ __schema { ...S } } fragment S on __Schema { types { ...T } } fragment T on __Type { fields { type {"
         " fields { type { fields { type { fields { type { fields { type { name } } } } } } } } } } }");
     T_OK(strlen(run(query, NULL)) < sizeof answer);
+}
+
+static char many[262144];
+
+static void add(const char *format, int from, int to)
+{
+    size_t len = strlen(many);
+    for (int i = from; i != to; i += from < to ? 1 : -1)
+        len += (size_t)snprintf(many + len, sizeof many - len, format, i);
+}
+
+/* A query in parts: texts, of which those with a %d are there for each number. */
+struct part {
+    const char *text;
+    int from, to;
+};
+
+static const char *run_parts(const struct part *p, const char *variables)
+{
+    many[0] = '\0';
+    for (; p->text; p++)
+        add(p->text, p->from, p->from == p->to ? p->from + 1 : p->to);
+    return run(many, variables);
+}
+
+/* Each member is compared with all before it, in each operation again. */
+T_TEST(execute_counts_comparisons)
+{
+    static const struct {
+        const char *want;
+        struct part part[8];
+    } row[] = {
+        { "\"data\"", { { "{find(filter:{", 0, 0 }, { "a%d:1 ", 0, 1900 }, { "})}", 0, 0 } } },
+        { "compare", { { "{find(filter:{", 0, 0 }, { "a%d:1 ", 0, 2100 }, { "})}", 0, 0 } } },
+        { "compare",
+          { { "fragment F on Query{find(filter:{", 0, 0 },
+            { "a%d:1 ", 0, 500 },
+            { "})}", 0, 0 },
+            { "query q%d{...F}", 0, 100 } } },
+        { "compare",
+          { { "fragment F on Query{find(filter:[", 0, 0 },
+            { "%d ", 0, 5000 },
+            { "])}", 0, 0 },
+            { "query q%d{...F}", 0, 1000 } } },
+        { "compare", /* names of 1,000 bytes */
+          { { "fragment F on Query{find(filter:{", 0, 0 },
+            { "a%01000d:1 ", 0, 100 },
+            { "})}", 0, 0 },
+            { "query q%d{...F}", 0, 50 } } },
+        { "\"data\"", /* the same order: once through it */
+          { { "{find(filter:{", 0, 0 },
+            { "a%d:1 ", 0, 900 },
+            { "})find(filter:{", 0, 0 },
+            { "a%d:1 ", 0, 900 },
+            { "})}", 0, 0 } } },
+        { "compare",
+          { { "{find(filter:{", 0, 0 },
+            { "a%d:1 ", 0, 1300 },
+            { "})find(filter:{", 0, 0 },
+            { "a%d:1 ", 1299, -1 },
+            { "})}", 0, 0 } } },
+        { "compare",
+          { { "fragment F%d on Query{__typename}", 0, 1100 }, { "query q%d{...F0}", 0, 1800 } } },
+    };
+    set_limits();
+    for (size_t i = 0; i < T_LEN(row); i++)
+        T_OK(strstr(run_parts(row[i].part, NULL), row[i].want), "%zu: %s", i, answer);
+    /* Variables: each use looks for its own. */
+    const struct part uses[] = {
+        { "query(", 0, 0 },   { "$v%d:Int ", 0, 1500 }, { "){find(filter:[", 0, 0 },
+        { "$v%d ", 0, 1500 }, { "])}", 0, 0 },          { NULL, 0, 0 }
+    };
+    T_OK(strstr(run_parts(uses, "{}"), "compare"), "%s", answer);
+    T_STR(asked, "");
 }
