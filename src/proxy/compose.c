@@ -76,23 +76,29 @@ static bool put_part(struct slice value, struct slice path, struct buf *out)
     return value.p && json_as_text(value, out);
 }
 
-static bool put_value(void *user, struct slice name, struct buf *out)
+/* A parameter is the client's to leave out; without any other value a part would ask for more than
+ * it is meant to, such as everybody's orders. */
+static enum template_value put_value(void *user, struct slice name, struct buf *out)
 {
     const struct compose *m = user;
     struct composition_source s;
+    bool there = false;
     if (composition_source(m->what, name, &s) != 0)
-        return false;
+        return TEMPLATE_MISSING;
     switch (s.from) {
-    case COMPOSITION_REST:
-        return put_decoded(m->rest[s.index], false, out);
-    case COMPOSITION_HEADER:
-        return put_header(m->c, s.name, out);
     case COMPOSITION_QUERY:
-        return put_query(m->c, s.name, out);
+        return put_query(m->c, s.name, out) ? TEMPLATE_THERE : TEMPLATE_ABSENT;
+    case COMPOSITION_REST:
+        there = put_decoded(m->rest[s.index], false, out);
+        break;
+    case COMPOSITION_HEADER:
+        there = put_header(m->c, s.name, out);
+        break;
     case COMPOSITION_PART:
-        return put_part(m->value[s.index], s.name, out);
+        there = put_part(m->value[s.index], s.name, out);
+        break;
     }
-    return false;
+    return there ? TEMPLATE_THERE : TEMPLATE_MISSING;
 }
 
 /* --- the answer --- */

@@ -87,16 +87,16 @@ struct writing {
     size_t begin;     /* of the target in out */
     bool query, kept; /* in the query; a parameter was written before */
     size_t param;     /* where the parameter in hand begins, with the '?' or '&' in front of it */
-    bool missing;     /* it has no value */
+    bool absent;      /* it has no value */
 };
 
 static void end_param(struct writing *w)
 {
-    if (w->missing)
+    if (w->absent)
         w->out->len = w->param;
     else
         w->kept = true;
-    w->missing = false;
+    w->absent = false;
 }
 
 static void begin_param(struct writing *w)
@@ -111,14 +111,16 @@ static int write_value(struct writing *w, struct slice name, template_value_fn *
 {
     struct buf v;
     buf_init(&v, TEMPLATE_TARGET_MAX);
-    bool there = value(user, name, &v) && !v.failed;
-    if (there)
+    const enum template_value is = value(user, name, &v);
+    const bool failed = v.failed, empty = v.len == 0;
+    if (is == TEMPLATE_THERE && !failed)
         encode(w->out, v.p, v.len);
-    bool empty = v.len == 0;
     buf_done(&v);
-    if (w->query)
-        w->missing |= !there;
-    else if (!there || empty)
+    if (failed)
+        return firn__diag(why, FIRN_ENOSPC, 0, "the value of {%.*s} is too long", (int)name.len,
+                          name.p);
+    w->absent |= is == TEMPLATE_ABSENT;
+    if (is == TEMPLATE_MISSING || (!w->query && (is == TEMPLATE_ABSENT || empty)))
         return firn__diag(why, FIRN_ENOENT, 0, "there is no value for {%.*s}", (int)name.len,
                           name.p);
     return 0;

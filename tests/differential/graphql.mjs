@@ -114,10 +114,12 @@ function target(template, value) {
     let there = true;
     const out = text.replace(/\{([^}]+)\}/g, (_, name) => {
       const v = value(name);
-      if (v === undefined || typeof v === 'object') {
+      if (v === undefined || v === null) {
+        if (/^\.|^header:/.test(name)) throw new Error('a value is missing');
         there = false;
         return '';
       }
+      if (typeof v === 'object') throw new Error('no text');
       return encodeURIComponent(String(v)).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
     });
     return there ? out : null;

@@ -29,14 +29,14 @@ static struct slice part(struct slice *left)
     return out;
 }
 
-static bool value(void *user, struct slice name, struct buf *out)
+static enum template_value value(void *user, struct slice name, struct buf *out)
 {
     const struct slice *text = user;
     if (name.len % 3 == 0)
-        return false;
+        return name.len % 2 ? TEMPLATE_MISSING : TEMPLATE_ABSENT;
     if (text->len > 0)
         buf_add(out, text->p, text->len);
-    return true;
+    return TEMPLATE_THERE;
 }
 
 static void fill(struct slice text, struct slice is)

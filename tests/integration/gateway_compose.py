@@ -52,12 +52,20 @@ compositions:
     required: [user]
     timeout_ms: 60000
     parts: ['user = users /users/{{user}}', 'orders = orders /orders']
+  - name: filter
+    rest: '/{{user}}'
+    timeout_ms: {timeout}
+    parts:
+      - 'user = users /users/{{user}}'
+      - 'orders = orders /orders?user={{user.id}}&limit={{query:limit}}'
+      - 'mine = orders /orders?limit=1&user={{header:X-Me}}'
 routes:
   - {{ name: web, path: /bff/users, compose: web }}
   - {{ name: mobile, path: /bff/users, headers: ['X-Client: mobile'], compose: mobile }}
   - {{ path: /bff/whole, compose: whole }}
   - {{ path: /bff/chain, compose: chain }}
   - {{ path: /bff/must, compose: must }}
+  - {{ path: /bff/filter, compose: filter }}
   - {{ path: /users, service: users }}
 """
 
@@ -89,6 +97,8 @@ class Shop:
             return False
         if last in ("404", "503", "302"):
             g.reply(peer, last, b'{"secret":"inside"}')
+        elif last in ("noid", "nullid", "objectid"):
+            g.reply(peer, 200, {"noid": b'{"name":"x"}', "nullid": b'{"id":null}', "objectid": b'{"id":{}}'}[last])
         elif last == "text":
             g.reply(peer, 200, b"no JSON")
         elif last == "deep":
@@ -130,7 +140,7 @@ def begin(t, timeout=60000):
 
 
 def ask(gate, path, fields="", method="GET"):
-    status, low, body = g.get(gate.http, path, fields, method)
+    status, low, body = g.get(gate.http, path, fields if "X-Me" in fields else fields + "X-Me: 1\r\n", method)
     return status, low, json.loads(body) if body else None
 
 
@@ -151,7 +161,7 @@ def shapes(t):
     same(t, ask(gate, "/bff/users/7", "X-Client: mobile\r\n")[2], {"name": 'Ann "A"', "last": 1})
     same(t, ask(gate, "/bff/whole")[2]["orders"]["items"][1]["id"], 2)
     same(t, ask(gate, "/bff/users/7")[0], 200)
-    t.check("/orders?user=7" in shop.asked(), "parameters without a value are left out")
+    t.check("/orders?user=7&me=1" in shop.asked(), "parameters without a value are left out")
     # Parts that need others.
     same(t, ask(gate, "/bff/chain/7")[2]["near"], ["/near/3"])
     t.check("/cities/Oslo%20S" in shop.asked(), "a value of a part is encoded")
@@ -159,7 +169,7 @@ def shapes(t):
     for path, want in (("/bff/users", 404), ("/bff/users/7/8", 404), ("/bff/users/", 404), ("/bff/users/7/", 200)):
         same(t, ask(gate, path)[0], want, path)
     same(t, ask(gate, "/bff/users/7", method="POST")[0], 405)
-    status, low, body = g.get(gate.http, "/bff/users/7", method="HEAD")
+    status, low, body = g.get(gate.http, "/bff/users/7", "X-Me: 1\r\n", method="HEAD")
     same(t, (status, body), (200, b""))
     same(t, [x["parts"] for x in [gate.line(low["x-request-id"])]], [2])
     t.check("firn_proxy_composed_total " in g.get(gate.admin, "/metrics")[2].decode(), "the metrics count it")
@@ -191,6 +201,25 @@ def failures(t):
     code, _, body = ask(gate, "/bff/users/7")
     same(t, (code, body["orders"], body["errors"][0]["part"], body["errors"][0]["status"]), (200, None, "orders", 503))
     same(t, body["profile"]["city"], "Oslo S")
+
+
+def filters(t):
+    """A part whose filter has no value fails: without it, it would be everybody's orders."""
+    shop, gate = begin(t, timeout=2000)
+    missing = "a value that it needs is missing"
+    for what in ("404", "503", "text", "noid", "nullid", "objectid", "stuck"):
+        code, _, body = ask(gate, f"/bff/filter/{what}?limit=3", "X-Me: 5\r\n")
+        same(t, (code, body["orders"], bool(body["mine"])), (200, None, True), what)
+        said = {e["part"]: (e["status"], e["message"]) for e in body["errors"]}
+        if what != "stuck":
+            same(t, said["orders"], (400, missing), what)
+        t.check("mine" not in said and "orders" in said, what)
+        same(t, {r.target for r in shop.orders.requests}, {"/orders?limit=1&user=5"}, what)
+    # A header that is not there, as without a token.
+    body = json.loads(g.get(gate.http, "/bff/filter/7")[2])
+    same(t, (body["mine"], body["errors"]), (None, [{"part": "mine", "status": 400, "message": missing}]))
+    t.check(body["orders"], "the other part is there")
+    same(t, sorted({r.target for r in shop.orders.requests}), ["/orders?limit=1&user=5", "/orders?user=7123456789012345678"])
 
 
 def injection(t):
@@ -297,5 +326,5 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_compose") as test:
-        for part in (shapes, failures, injection, deadline, leaving, reload, refused, documented):
+        for part in (shapes, failures, filters, injection, deadline, leaving, reload, refused, documented):
             test.section(part)

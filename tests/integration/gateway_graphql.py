@@ -22,10 +22,13 @@ SCHEMA = """
 type Query {
   user(id: ID!): User @get(service: "users", path: "/users/{id}")
   me: User @get(service: "users", path: "/users/{header:X-Me}")
+  mine: [Order] @get(service: "orders", path: "/orders?limit=1&user={header:X-Me}")
+  any(user: ID, filter: JSON): [Order] @get(service: "orders", path: "/orders?user={user}&filter={filter}")
   users: [User!]! @get(service: "users", path: "/users", at: "items")
 }
+scalar JSON
 type User {
-  id: ID!
+  id: ID
   name: String
   orders(limit: Int): [Order] @get(service: "orders", path: "/orders?user={.id}&limit={limit}")
 }
@@ -85,8 +88,10 @@ class Shop:
             return False
         elif path == "/users":
             g.reply(peer, 200, json.dumps({"items": [{"id": n, "name": f"n{n}"} for n in range(USERS)]}).encode())
+        elif last in ("noid", "nullid"):
+            g.reply(peer, 200, b'{"name": "x"}' if last == "noid" else b'{"id": null}')
         elif path == "/orders":
-            user = target.split("user=")[1].split("&")[0]
+            user = (target + "&user=all").split("user=")[1].split("&")[0]
             g.reply(peer, 200, json.dumps([{"id": f"{user}.{n}", "product": n} for n in range(2)]).encode())
         elif path.startswith("/products/"):
             g.reply(peer, 200, json.dumps({"id": last, "big": "x" * 20000}).encode())
@@ -200,6 +205,24 @@ def failures(t):
     same(t, body["data"], {"user": None, "__typename": "Query"})
 
 
+def filters(t):
+    """Only an argument of the client may leave a parameter out."""
+    shop, gate, _ = begin(t)
+    missing = "a value that its request needs is missing"
+    for user in ("noid", "nullid"):
+        body = ask(gate, f'{{ user(id: "{user}") {{ orders(limit: 1) {{ id }} }} }}')
+        same(t, body["data"], {"user": {"orders": None}}, user)
+        same(t, [(e["message"], e["path"]) for e in body["errors"]], [(missing, ["user", "orders"])])
+    for query in ("{ mine { id } }", "{ mine: any(filter: { user: 1 }) { id } }"):
+        body = ask(gate, query)
+        same(t, (body["data"], [e["message"] for e in body["errors"]]), ({"mine": None}, [missing]), query)
+    same(t, shop.orders.requests, [], "no orders were asked for")
+    same(t, ask(gate, "{ mine { id } }", fields="X-Me: 5\r\n")["data"]["mine"][0], {"id": "5.0"})
+    for query in ("{ any { id } }", "{ any(user: null) { id } }"):
+        same(t, ask(gate, query)["data"]["any"][0], {"id": "all.0"})
+    same(t, [r.target for r in shop.orders.requests], ["/orders?limit=1&user=5", "/orders", "/orders"])
+
+
 def deadline(t):
     _, gate, _ = begin(t, "timeout_ms: 3000")
     body = ask(gate, '{ slow: user(id: "stuck") { id } user(id: 1) { id } }')
@@ -249,7 +272,7 @@ def schemas(t):
     for old, new, says in (('service: "users", path: "/users/{id}"', 'service: "nobody", path: "/"', f"{name}:3:23: there is no service 'nobody'"),
                            ("{id}", "{if}", f"{name}:3:23: path: {{if}} is no argument"),
                            ("type Order", "interface Order", "interfaces are not supported"),
-                           ("[Order]", "[Orders]", f"{name}:10:24: there is no type 'Orders'"),
+                           ("[Order]", "[Orders]", f"{name}:5:10: there is no type 'Orders'"),
                            ("type Query", "type Quest", "the schema needs type Query"),
                            ("me: User @get", "me: User @put", "has no meaning here: @ 'put'")):
         t.check(old in SCHEMA, old)
@@ -355,5 +378,5 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_graphql") as test:
-        for part in (requests, fan, failures, deadline, leaving, limits, schemas, links, minting, documented):
+        for part in (requests, fan, failures, filters, deadline, leaving, limits, schemas, links, minting, documented):
             test.section(part)

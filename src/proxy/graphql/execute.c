@@ -56,21 +56,28 @@ struct values { /* of a target */
     const struct gql_source *of;
 };
 
-static bool put_value(void *user, struct slice name, struct buf *out)
+static enum template_value found(bool there)
+{
+    return there ? TEMPLATE_THERE : TEMPLATE_MISSING;
+}
+
+/* A null argument is the client's to leave out; without any other value the request would ask for
+ * more than it is meant to. */
+static enum template_value put_value(void *user, struct slice name, struct buf *out)
 {
     const struct values *v = user;
     char member[TEMPLATE_BYTES_MAX];
     if (name.p[0] == '.') {
         memcpy(member, name.p + 1, name.len - 1);
         member[name.len - 1] = '\0';
-        return json_as_text(json_pick(v->of->json, member), out);
+        return found(json_as_text(json_pick(v->of->json, member), out));
     }
     if (name.len > 7 && memcmp(name.p, "header:", 7) == 0)
-        return v->e->header(v->e->user, (struct slice){ name.p + 7, name.len - 7 }, out);
+        return found(v->e->header(v->e->user, (struct slice){ name.p + 7, name.len - 7 }, out));
     const struct gql_value *a = v->n->args;
     while (a && !gql_same(a->name, name))
         a = a->next;
-    return gql_as_text(a, out);
+    return !a || a->kind == GQL_NULL ? TEMPLATE_ABSENT : found(gql_as_text(a, out));
 }
 
 /* What a request answered, at one of the places that wanted it. */

@@ -11,14 +11,15 @@ struct value {
     const char *name, *is;
 };
 
-static bool value(void *user, struct slice name, struct buf *out)
+/* {none} may be left out; {gone} and what is not known may not. */
+static enum template_value value(void *user, struct slice name, struct buf *out)
 {
     for (const struct value *v = user; v->name; v++)
         if (slice_is(name, v->name)) {
             buf_add_str(out, v->is);
-            return true;
+            return TEMPLATE_THERE;
         }
-    return false;
+    return slice_is(name, "none") ? TEMPLATE_ABSENT : TEMPLATE_MISSING;
 }
 
 static int fill(const char *from, const char *is)
@@ -75,10 +76,18 @@ T_TEST(template_values_cannot_leave_their_segment)
     char big[TEMPLATE_TARGET_MAX + 2];
     memset(big, 'x', sizeof big - 1);
     big[sizeof big - 1] = '\0';
-    T_EQ(fill("/u?a={v}&b={v}", big), 0); /* a value that is too long is none */
-    T_STR(text, "/u");
+    T_EQ(fill("/u?a={v}&b={v}", big), FIRN_ENOSPC);
     big[TEMPLATE_TARGET_MAX - 10] = '\0';
     T_EQ(fill("/u?a={v}&b={v}", big), FIRN_ENOSPC);
+}
+
+/* Else the target asks for more: "/orders", those of every user. */
+T_TEST(template_loses_no_filter)
+{
+    static const char *const bad[] = { "/u?a={gone}",       "/u?b=1&a={gone}", "/u?a={none}{gone}",
+                                       "/u?a={gone}&b={v}", "/u?{gone}",       "/{gone}?a=1" };
+    for (size_t i = 0; i < T_LEN(bad); i++)
+        T_EQ(fill(bad[i], "1"), FIRN_ENOENT, "%s", bad[i]);
 }
 
 T_TEST(template_refuses)
