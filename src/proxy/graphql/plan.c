@@ -3,7 +3,6 @@
 #include "proxy/graphql/overlap.h"
 #include "proxy/graphql/values.h"
 #include "proxy/json_pick.h"
-#include "wire/http_line.h"
 
 #define SHOW(s) (int)((s).len > 60 ? 60 : (s).len), (s).p
 
@@ -148,21 +147,28 @@ static uint64_t product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
-/* How many elements a field is taken for. */
+/* How many elements a field is taken for: the larger of its sizes. A service may read 0, or a
+ * number below, as "all". */
 static uint64_t elements(const struct gql_node *n)
 {
     static const char *const sizes[] = { "first", "limit" };
     const struct gql_type *t = n->field->type;
-    uint64_t many = 1, given;
+    uint64_t many = 1, most = 0;
     for (; t->kind == GQL_LIST || t->kind == GQL_NON_NULL; t = t->of)
         if (t->kind == GQL_LIST)
             many = product(many, GQL_LIST_COST);
     for (size_t i = 0; many > 1 && i < 2; i++) {
         const struct gql_value *v = gql_named(n->args, sizes[i]);
-        if (v && v->kind == GQL_INT && http_u64(v->text, INT32_MAX, &given) == 0)
-            return given;
+        double given;
+        if (!v || (v->kind != GQL_INT && v->kind != GQL_FLOAT))
+            continue;
+        uint64_t size = GQL_LIST_COST;
+        if (gql_number(v->text, &given) && given >= 1)
+            size = given > INT32_MAX ? INT32_MAX : (uint64_t)given;
+        if (size > most)
+            most = size;
     }
-    return many;
+    return most ? product(most, many / GQL_LIST_COST) : many;
 }
 
 static uint64_t cost_of(const struct gql_schema *s, const struct gql_node *n)

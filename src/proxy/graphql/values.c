@@ -10,7 +10,7 @@ enum { NUMBER_BUF = 64 };
 
 /* --- numbers --- */
 
-static bool number_of(struct slice text, double *out)
+bool gql_number(struct slice text, double *out)
 {
     char copy[NUMBER_BUF], *end;
     if (text.len == 0 || text.len >= sizeof copy)
@@ -54,9 +54,9 @@ static bool scalar_fits(const struct gql_value *v, const struct gql_type *t)
         return v->kind == GQL_ENUM_VALUE && has_value(t, v->text);
     switch (t->scalar) {
     case GQL_SCALAR_INT:
-        return v->kind == GQL_INT && number_of(v->text, &d) && is_int32(d);
+        return v->kind == GQL_INT && gql_number(v->text, &d) && is_int32(d);
     case GQL_SCALAR_FLOAT:
-        return (v->kind == GQL_INT || v->kind == GQL_FLOAT) && number_of(v->text, &d);
+        return (v->kind == GQL_INT || v->kind == GQL_FLOAT) && gql_number(v->text, &d);
     case GQL_SCALAR_STRING:
         return v->kind == GQL_STRING;
     case GQL_SCALAR_BOOLEAN:
@@ -158,12 +158,12 @@ static const char *scalar_from_json(struct slice json, const struct gql_type *t,
     switch (t->scalar) {
     case GQL_SCALAR_INT:
         v->kind = GQL_INT;
-        return type == JSON_NUMBER && number_of(json, &d) && is_int32(d)
+        return type == JSON_NUMBER && gql_number(json, &d) && is_int32(d)
                    ? NULL
                    : "it is no whole number of 32 bits";
     case GQL_SCALAR_FLOAT:
         v->kind = GQL_FLOAT;
-        return type == JSON_NUMBER && number_of(json, &d) ? NULL : "it is no number";
+        return type == JSON_NUMBER && gql_number(json, &d) ? NULL : "it is no number";
     case GQL_SCALAR_STRING:
         v->kind = GQL_STRING;
         return type == JSON_STRING ? NULL : "it is no string";
@@ -266,7 +266,7 @@ static bool loose_number(struct slice json, enum json_type type, double *out)
     for (size_t i = 0; i < json.len; i++) /* no hexadecimal, no nan */
         if (!strchr("0123456789+-.eE", json.p[i]))
             return false;
-    return number_of(json, out);
+    return gql_number(json, out);
 }
 
 static struct slice number_leaf(struct slice json, enum json_type type, bool whole, struct arena *a,
@@ -311,9 +311,9 @@ struct slice gql_leaf(struct slice json, const struct gql_type *t, struct arena 
                                                           : none;
     case GQL_SCALAR_BOOLEAN:
         *why = "the service's value is no boolean";
-        return type == JSON_BOOL                            ? json
-               : type == JSON_NUMBER && number_of(json, &d) ? constant(d != 0 ? "true" : "false")
-                                                            : none;
+        return type == JSON_BOOL                             ? json
+               : type == JSON_NUMBER && gql_number(json, &d) ? constant(d != 0 ? "true" : "false")
+                                                             : none;
     case GQL_SCALAR_ID:
         *why = "the service's value is no ID";
         return type == JSON_STRING                       ? json

@@ -7,6 +7,9 @@
 
 #include "proxy/graphql/schema.h"
 
+/* The number of a literal or of JSON. False: it is none, or not finite. */
+bool gql_number(struct slice text, double *out);
+
 /* Whether a literal is of a type; variables in it are passed over. */
 bool gql_literal_fits(const struct gql_value *v, const struct gql_type *t);
 

@@ -15,6 +15,8 @@ static const char sdl[] =
     "  users(limit: Int = 2): [User!]! @get(service: \"s\", path: \"/users?limit={limit}\")\n"
     "  me: User @get(service: \"s\", path: \"/users/{header:X-User}\")\n"
     "  new: ID @get(service: \"s\", path: \"/new\")\n"
+    "  sized(first: Int, limit: Int, n: Int): [User] @get(service: \"s\", path: \"/sized\")\n"
+    "  rows(limit: Int): [[User]] @get(service: \"s\", path: \"/rows\")\n"
     "  find(filter: JSON, n: Int): ID @get(service: \"s\", path: \"/find\") }\n"
     "type User { id: ID! name: String friend: User @get(service: \"s\", path: \"/users/{.friend}\")\n"
     "  friends: [User] @get(service: \"s\", path: \"/users/{.id}/friends\") }\n";
@@ -179,6 +181,33 @@ T_TEST(execute_is_limited)
     T_OK(strstr(run("query($n: Int) { users(limit: $n) { friend { id } } }", "{\"n\":50}"),
                 "the query costs 560"),
          "%s", answer);
+    /* A size of 0 is none, and the larger of two counts: 20 + N * 2. */
+    static const struct {
+        const char *args, *variables, *cost;
+    } sizes[] = {
+        { "", "", "costs 40," },
+        { "(limit: 0)", "", "costs 40," },
+        { "(first: 0, limit: 3)", "", "costs 40," },
+        { "(first: 0, limit: 30)", "", "costs 80," },
+        { "(first: 1, limit: 50)", "", "costs 120," },
+        { "(first: 50, limit: 1)", "", "costs 120," },
+        { "(limit: -1)", "", "costs 40," },
+        { "(limit: null)", "", "costs 40," },
+        { "(first: 1)", "", "costs 22," },
+        { "(limit: $n)", "{\"n\":0}", "costs 40," },
+        { "(limit: $n)", "{\"n\":1e3}", "costs 2020," },
+        { "(limit: $n)", "{\"n\":500.0}", "costs 1020," },
+        { "(limit: 2147483647)", "", "costs 4294967314," },
+    };
+    for (size_t i = 0; i < T_LEN(sizes); i++) {
+        char query[160];
+        limits.cost = 11;
+        snprintf(query, sizeof query, "query($n: Int = 1) { sized%s { id name } find(n: $n) }",
+                 sizes[i].args);
+        T_OK(strstr(run(query, *sizes[i].variables ? sizes[i].variables : NULL), sizes[i].cost),
+             "%s: %s", query, answer);
+    }
+    T_OK(strstr(run("{ rows(limit: 1) { id } }", NULL), "costs 20,"), "%s", answer);
     set_limits();
     limits.calls = 2;
     T_OK(strstr(run("{ a: user(id: 1) { id } b: user(id: 2) { id } c: user(id: 3) { id } }", NULL),
