@@ -91,7 +91,6 @@ static void flush(struct service_ctx *w, int wait_ms)
         w->log.len = 0;
     }
     w->log_blocked = w->log.len > 0;
-    w->log.failed = false;
 }
 
 static void on_alarm(struct alarm *a)
@@ -135,7 +134,8 @@ void access_log(struct call *c)
         latency__more(&w->log_lost, 1);
         return;
     }
-    bool first = b->len == 0;
+    const size_t begin = b->len;
+    b->failed = false;
     json_begin(b, NULL, '{');
     json_time(b, "time", (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000));
     json_text(b, "id", c->id);
@@ -173,7 +173,13 @@ void access_log(struct call *c)
         capture_write(c, b);
     json_end(b, '}');
     buf_add(b, "\n", 1);
-    if (first && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)
+    if (b->failed) { /* too long for what is left: no part of it, which would run into the next */
+        b->len = begin;
+        b->failed = false;
+        latency__more(&w->log_lost, 1);
+        return;
+    }
+    if (begin == 0 && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)
         flush(w, 0);
     else if (b->len >= WRITE_BYTES && !w->log_blocked)
         flush(w, 0);

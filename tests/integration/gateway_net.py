@@ -615,7 +615,44 @@ def blocked(t):
     up.close()
 
 
+def blocked_long(t):
+    """A line that does not fit behind those that wait for stdout is lost whole, and counted."""
+    body = b"\1" * 65536  # six bytes each in JSON
+
+    def echo(_, peer, line, fields):
+        g.reply(peer, 200, body if peer.body(line, fields).body_len else b"", "Content-Type: text/plain\r\n")
+    up = g.Upstream(echo)
+    gate = g.Gateway(t, one(up, routes="  - { path: /short, service: a }\n  - { path: /, service: a, log_headers: true, log_body_bytes: 65536 }\n"),
+                     "--loops=1", access=subprocess.PIPE)
+    c = g.Client(gate.http)
+    long = "".join(f"X-{i}: " + "\xff" * 200 + "\r\n" for i in range(40))
+    short = "/short" + "x" * 4000
+    for _ in range(62):  # the pipe is full, and the loop's buffer almost where lines are dropped
+        ask(gate, short)
+    t.equal(metric(gate, "firn_proxy_log_lost_total"), 0, "short lines are kept")
+    for _ in range(3):
+        c.ask(f"POST /long HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n{long}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body)
+        status, _, got = c.answer()
+        t.equal((status, got == body), (200, True), "answered though its line is lost")
+    c.close()
+    ask(gate, "/short/last")
+    t.equal(metric(gate, "firn_proxy_log_lost_total"), 3, "the long lines are counted")
+    lines = []
+
+    def read():
+        for line in gate.process.stdout:
+            lines.append(json.loads(line)["path"])  # every line is whole
+    reader = threading.Thread(target=read)
+    reader.start()
+    f.wait_for("all lines", lambda: lines and lines[-1] == "/short/last")
+    gate.stop()
+    reader.join()
+    gate.process.stdout.close()
+    t.equal(lines, [short] * 62 + ["/short/last"], "short lines before and behind a long one that is lost")
+    up.close()
+
+
 if __name__ == "__main__":
     with f.Test("gateway_net") as test:
-        for part in (split, crowd, busy, tunnels, idle, interim, unix, unix_listener, ipv6, proxied_in, proxied_out, names, files, blocked):
+        for part in (split, crowd, busy, tunnels, idle, interim, unix, unix_listener, ipv6, proxied_in, proxied_out, names, files, blocked, blocked_long):
             test.section(part)
