@@ -5,6 +5,9 @@
  * A rename must not hide a member: if the body already has one of the new name, services could
  * disagree about which of the two counts. It is found by looking through the object once more, only
  * for objects in which something was renamed.
+ *
+ * Services that bind members to fields without regard to case (Go, ASP.NET) take "Is_Admin" for
+ * "is_admin", so a drop compares as they do.
  */
 #include "proxy/json_map.h"
 #include "id/diag.h"
@@ -41,10 +44,39 @@ struct map {
     char path[JSON_MAP_PATH_MAX + 1];
 };
 
+/* The next letter in lower case. Go also takes the long s and the Kelvin sign for s and k. */
+static char folded(const char **p)
+{
+    static const struct {
+        char text[4], as;
+    } alike[] = { { "\xc5\xbf", 's' }, { "\xe2\x84\xaa", 'k' } };
+    for (size_t i = 0; i < sizeof alike / sizeof alike[0]; i++) {
+        const size_t n = strlen(alike[i].text);
+        if (strncmp(*p, alike[i].text, n) == 0) {
+            *p += n;
+            return alike[i].as;
+        }
+    }
+    const char c = *(*p)++;
+    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+}
+
+static bool same_folded(const char *a, const char *b)
+{
+    while (*a && *b)
+        if (folded(&a) != folded(&b))
+            return false;
+    return *a == *b;
+}
+
+/* A rename compares exactly, and comes before a drop of the same name in other case. */
 static const struct json_map_rule *rule_of(const struct map *m)
 {
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->rules[i].path, m->path) == 0)
+            return &m->rules[i];
+    for (size_t i = 0; i < m->n; i++)
+        if (!m->rules[i].to && same_folded(m->rules[i].path, m->path))
             return &m->rules[i];
     return NULL;
 }

@@ -1,7 +1,8 @@
 /*
  * json_map.h - renames and drops the members of a JSON body, as a route declares it.
  * Members are named by their path: "user.password" is the member password of the member user. Arrays
- * are passed through: the rule holds for each of their elements. Everything else stays as it was,
+ * are passed through: the rule holds for each of their elements. A rename
+ * compares names exactly, a drop without regard to case. Everything else stays as it was,
  * byte for byte but for white space between values. Pure; any thread.
  */
 #ifndef FIRN_PROXY_JSON_MAP_H

@@ -48,6 +48,21 @@ T_TEST(renames_and_drops)
     }
 }
 
+/* As services bind members that compare names without regard to case. */
+T_TEST(drops_in_any_case)
+{
+    T_EQ(map(rules, T_LEN(rules),
+             "{\"Password\":1,\"PASSWORD\":2,\"pa\\u017f\xc5\xbfword\":3,\"x\":4}"),
+         0);
+    T_STR(text, "{\"x\":4}");
+    T_EQ(map(rules, T_LEN(rules), "{\"User\":{\"SECRET\":1,\"Name\":2},\"ID\":3,\"passwor\":4}"),
+         0);
+    T_STR(text, "{\"User\":{\"Name\":2},\"ID\":3,\"passwor\":4}");
+    const struct json_map_rule kelvin[] = { { "key", NULL }, { "KEY", "name" } };
+    T_EQ(map(kelvin, 2, "{\"\\u212aey\":1,\"KEY\":2}"), 0, "%s", why.text);
+    T_STR(text, "{\"name\":2}");
+}
+
 T_TEST(names_that_meet)
 {
     T_EQ(map(rules, T_LEN(rules), "{\"orderId\":1,\"id\":2}"), FIRN_EFORMAT);
