@@ -23,6 +23,15 @@ struct capture {
 
 /* --- what is kept --- */
 
+static bool has_word(struct slice text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (size_t i = 0; i + n <= text.len; i++)
+        if (http_same_word(text.p + i, word, n))
+            return true;
+    return false;
+}
+
 static void part_type(struct part *p, struct slice type, struct slice encoding)
 {
     static const char *const texts[] = { "text/",
@@ -32,12 +41,11 @@ static void part_type(struct part *p, struct slice type, struct slice encoding)
                                          "application/x-www-form-urlencoded",
                                          "application/x-ndjson",
                                          "application/graphql" };
-    bool suffix = type.p &&
-                  (memmem(type.p, type.len, "+json", 5) || memmem(type.p, type.len, "+xml", 4));
+    const bool suffix = has_word(type, "+json") || has_word(type, "+xml");
     p->readable = type.p && (!encoding.p || http_word_is(encoding, "identity")) &&
                   (suffix || gzip_type_in(type, texts, sizeof texts / sizeof texts[0]));
-    p->json = type.p && memmem(type.p, type.len, "json", 4);
-    p->form = type.p && memmem(type.p, type.len, "form-urlencoded", 15);
+    p->json = has_word(type, "json");
+    p->form = has_word(type, "form-urlencoded");
 }
 
 static void part_add(struct part *p, size_t max, const char *text, size_t len)
@@ -58,6 +66,8 @@ static void add_field(const struct redact *r, struct buf *b, struct slice name, 
 {
     struct buf text;
     const char *query = value.len ? memchr(value.p, '?', value.len) : NULL;
+    if (!query && value.len) /* of an answer to a login: "/#access_token=..." */
+        query = memchr(value.p, '#', value.len);
     buf_init(&text, 8 * (VALUE_SHOWN_MAX + (size_t)HTTP_HEAD_BYTES_MAX));
     buf_add(&text, name.p, name.len);
     buf_add_str(&text, ": ");

@@ -6,13 +6,33 @@
 
 enum { NAME_MAX_BYTES = 64 };
 
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'                     ? c - '0'
+           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                    : -1;
+}
+
+/* The byte at name[*i], which may be written as %XX; *i goes to its last one. */
+static char decoded(struct slice name, size_t *i)
+{
+    const size_t at = *i;
+    if (name.p[at] != '%' || name.len - at < 3)
+        return name.p[at];
+    const int high = hex(name.p[at + 1]), low = hex(name.p[at + 2]);
+    if (high < 0 || low < 0)
+        return name.p[at];
+    *i += 2;
+    return (char)(high * 16 + low);
+}
+
 /* A name without case, '-' and '_': "Access-Token" and "access_token" are one. */
 static size_t plain(struct slice name, char out[NAME_MAX_BYTES])
 {
     size_t n = 0;
     for (size_t i = 0; i < name.len && n < NAME_MAX_BYTES - 1; i++) {
-        char c = name.p[i];
-        if (c == '-' || c == '_' || c == '.')
+        const char c = decoded(name, &i);
+        if (c == '\0' || c == '-' || c == '_' || c == '.')
             continue;
         out[n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
     }
@@ -40,9 +60,12 @@ static bool has_part(const char *name, const char *const *parts, size_t n)
 }
 
 /* Longer names that end with a secret's name are one, too: "newPassword". */
-static const char *const parts[] = { "password",  "passwd",        "passphrase", "secret",
-                                     "token",     "apikey",        "privatekey", "credential",
-                                     "signature", "authorization", "cookie",     "sessionid" };
+static const char *const parts[] = {
+    "password",      "passwd",       "passphrase",      "passcode",      "secret",     "token",
+    "apikey",        "authkey",      "accesskey",       "privatekey",    "masterkey",  "sharedkey",
+    "signingkey",    "functionskey", "subscriptionkey", "encryptionkey", "credential", "signature",
+    "authorization", "cookie",       "sessionid",       "csrf",          "xsrf",       "jwt",
+};
 
 bool redact_field(const struct redact *r, struct slice name)
 {
@@ -54,8 +77,8 @@ bool redact_field(const struct redact *r, struct slice name)
 
 bool redact_member(const struct redact *r, struct slice name)
 {
-    static const char *const whole[] = { "sig", "key", "code", "jwt", "auth",    "pin",
-                                         "cvv", "cvc", "otp",  "pwd", "session", "assertion" };
+    static const char *const whole[] = { "sig", "key", "code", "auth",    "pin",      "cvv",
+                                         "cvc", "otp", "pwd",  "session", "assertion" };
     char n[NAME_MAX_BYTES];
     plain(name, n);
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
@@ -64,25 +87,37 @@ bool redact_member(const struct redact *r, struct slice name)
     return has_part(n, parts, sizeof parts / sizeof parts[0]) || asked(r, n);
 }
 
+static const char *first_of(const char *p, const char *end, const char *marks)
+{
+    while (p < end && (*p == '\0' || !strchr(marks, *p)))
+        p++;
+    return p;
+}
+
+/* Servers differ about ';', and a parameter may be a URL with parameters of its own, so a name also
+ * begins behind these; but a secret goes on to the next '&'. */
 void redact_query(const struct redact *r, struct slice query, struct buf *out)
 {
     if (query.len == 0)
         return;
     const char *p = query.p, *end = query.p + query.len;
+    const char *whole = p; /* the name for servers that know '&' only; NULL behind its '=' */
     for (;;) {
-        const char *stop = memchr(p, '&', (size_t)(end - p));
-        stop = stop ? stop : end;
+        const char *stop = first_of(p, end, "&;?#");
         const char *is = memchr(p, '=', (size_t)(stop - p));
-        if (is && redact_member(r, (struct slice){ p, (size_t)(is - p) })) {
+        if (is && (redact_member(r, (struct slice){ p, (size_t)(is - p) }) ||
+                   (whole && redact_member(r, (struct slice){ whole, (size_t)(is - whole) })))) {
             buf_add(out, p, (size_t)(is + 1 - p));
             buf_add_str(out, REDACTED);
+            stop = first_of(stop, end, "&");
         } else {
             buf_add(out, p, (size_t)(stop - p));
         }
         if (stop == end)
             return;
-        buf_add(out, "&", 1);
+        buf_add(out, stop, 1);
         p = stop + 1;
+        whole = *stop == '&' ? p : is ? NULL : whole;
     }
 }
 

@@ -23,7 +23,8 @@ bool redact_field(const struct redact *r, struct slice name);
 /* A parameter of a query or form, or a member of JSON. */
 bool redact_member(const struct redact *r, struct slice name);
 
-/* "a=1&token=x" as "a=1&token=[redacted]". */
+/* "a=1&token=x" as "a=1&token=[redacted]". Names may be written with %XX; parameters may also be
+ * separated by ';'. */
 void redact_query(const struct redact *r, struct slice query, struct buf *out);
 
 /* JSON, also a beginning of it: the values of secret members, whole objects among them. What is no

@@ -232,6 +232,11 @@ def logged(t):
     t.check(len(line["answer_body"]) == 60, "as long as it may be")
     low = ask(gate, "/api/x", "Content-Type: application/x-www-form-urlencoded\r\n", "POST", f"a=1&pin={secret}".encode())[1]
     t.equal(gate.line(low["x-request-id"])["request_body"], "a=1&pin=[redacted]", "a form")
+    low = ask(gate, f"/api/x?%70in={secret}&a=b;pin={secret}", f"X-Auth-Key: {secret}\r\nReferer: /#pin={secret}\r\nContent-Type: APPLICATION/X-WWW-FORM-URLENCODED\r\n", "POST", f"a=1&%70in={secret}".encode())[1]
+    line = gate.line(low["x-request-id"])
+    t.equal((line["query"], line["request_body"]), ("%70in=[redacted]&a=b;pin=[redacted]", "a=1&%70in=[redacted]"), "other ways to write it")
+    low = ask(gate, "/api/x", "Content-Type: Application/JSON\r\n", "POST", json.dumps({"pin": secret}).encode())[1]
+    t.equal(gate.line(low["x-request-id"])["request_body"], '{"pin": "[redacted]"}', "a type in upper case")
     low = ask(gate, "/api/x", "Content-Type: application/octet-stream\r\n", "POST", bytes(range(256)))[1]
     t.equal("request_body" in gate.line(low["x-request-id"]), False, "bytes that are no text")
     low = ask(gate, "/api/status/404")[1]

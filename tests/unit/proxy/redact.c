@@ -38,9 +38,18 @@ static const char *json(const char *text)
 
 T_TEST(fields)
 {
-    static const char *const secret[] = { "Authorization",      "cookie",       "Set-Cookie",
-                                          "X-API-Key",          "X-Auth-Token", "X_CSRF_TOKEN",
-                                          "Proxy-Authorization" };
+    static const char *const secret[] = { "Authorization",
+                                          "cookie",
+                                          "Set-Cookie",
+                                          "X-API-Key",
+                                          "X-Auth-Token",
+                                          "X_CSRF_TOKEN",
+                                          "Proxy-Authorization",
+                                          "X-Auth-Key",
+                                          "X-Access-Key",
+                                          "X-Jwt-Assertion",
+                                          "Ocp-Apim-Subscription-Key",
+                                          "X-XSRF" };
     static const char *const open[] = { "Accept",       "User-Agent",      "Content-Type",
                                         "X-Request-ID", "Idempotency-Key", "Host" };
     for (size_t i = 0; i < T_LEN(secret); i++)
@@ -61,6 +70,13 @@ T_TEST(queries)
           "access_token=[redacted]&&Key=[redacted]&password");
     T_STR(query(""), "");
     T_STR(query("keyed=1&monkey=2"), "keyed=1&monkey=2");
+    T_STR(query("p%61ss%77ord=x&%6B%65y=y&p%61th=z&%=1&%6=2&%zz=3"),
+          "p%61ss%77ord=[redacted]&%6B%65y=[redacted]&p%61th=z&%=1&%6=2&%zz=3");
+    T_STR(query("a=b;password=x&c=d;e=f"), "a=b;password=[redacted]&c=d;e=f");
+    T_STR(query("token=x;y?z#u&a=1"), "token=[redacted]&a=1");
+    T_STR(query("to=http://a/?b=1?token=x"), "to=http://a/?b=1?token=[redacted]");
+    T_STR(query("password?=x;y&p=1"), "password?=[redacted]&p=1");
+    T_STR(query("to=/#token=x&to=1"), "to=/#token=[redacted]&to=1");
 }
 
 T_TEST(json_members)
