@@ -5,6 +5,7 @@
  * program's own, and files.
  */
 #include "daemon/config_in.h"
+#include "daemon/regular_file.h"
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "wire/distance.h"
@@ -165,16 +166,19 @@ static int set_defaults(struct config_base *c, bool computed, struct firn_diag *
     return r;
 }
 
-static int read_file(struct config_base *c, struct firn_diag *diag)
+/* At the start it may be a pipe, as from `-c <(...)`; `again`, while the server serves, nothing that
+ * could hold it. */
+static int read_file(struct config_base *c, bool again, struct firn_diag *diag)
 {
+    const char *why = NULL;
     int r = 0;
-    FILE *f = fopen(c->file, "re");
+    FILE *f = again ? regular_file_open(c->file, &why) : fopen(c->file, "re");
     char *text = f ? malloc(FILE_MAX + 1) : NULL;
     size_t n = text ? fread(text, 1, FILE_MAX + 1, f) : 0;
     if (!f)
         r = firn__diag(diag, errno == ENOENT ? FIRN_ENOENT : FIRN_EIO, 0,
                        "%s: %s; --config names the file to read", shown_file(c->file),
-                       strerror(errno));
+                       why ? why : strerror(errno));
     else if (!text)
         r = firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
     else if (ferror(f))
@@ -304,14 +308,15 @@ static int find_file(struct config_base *c, const struct flags *f, struct firn_d
     return c->file ? 0 : firn__diag(diag, FIRN_ENOMEM, 0, "out of memory");
 }
 
-static int load_layers(struct config_base *c, const struct flags *f, struct firn_diag *diag)
+static int load_layers(struct config_base *c, const struct flags *f, bool again,
+                       struct firn_diag *diag)
 {
     const struct config_program *p = c->program;
     int r = set_defaults(c, false, diag);
     if (r == 0)
         r = find_file(c, f, diag);
     if (r == 0 && c->file)
-        r = read_file(c, diag);
+        r = read_file(c, again, diag);
     for (size_t i = 0; r == 0 && i < p->settings_n; i++) {
         char name[SETTING_NAME_BUF];
         setting_env(p, &p->settings[i], name);
@@ -329,8 +334,8 @@ static int load_layers(struct config_base *c, const struct flags *f, struct firn
     return r ? r : check_files(c, diag);
 }
 
-int config_load(struct config_base *c, const struct config_program *p, int argc, char **argv,
-                struct firn_diag *diag)
+static int load(struct config_base *c, const struct config_program *p, int argc, char **argv,
+                bool again, struct firn_diag *diag)
 {
     struct flags f = { .action = CONFIG_RUN };
     firn_assert(p->settings_n <= CONFIG_SETTINGS_MAX && p->size >= sizeof *c, "settings=%zu",
@@ -344,10 +349,16 @@ int config_load(struct config_base *c, const struct config_program *p, int argc,
     *c = (struct config_base){ .program = p, .action = f.action, .argc = argc, .argv = argv };
     if (f.action == CONFIG_HELP || f.action == CONFIG_VERSION) /* work in a broken world, too */
         return 0;
-    int r = load_layers(c, &f, diag);
+    int r = load_layers(c, &f, again, diag);
     if (r)
         config_free(c);
     return r;
+}
+
+int config_load(struct config_base *c, const struct config_program *p, int argc, char **argv,
+                struct firn_diag *diag)
+{
+    return load(c, p, argc, argv, false, diag);
 }
 
 void config_free(struct config_base *c)
@@ -381,7 +392,7 @@ int config_reload(const struct config_base *old, struct config_base *next,
 {
     const struct config_program *p = old->program;
     size_t n = 0;
-    int r = config_load(next, p, old->argc, old->argv, diag);
+    int r = load(next, p, old->argc, old->argv, true, diag);
     for (size_t i = 0; r == 0 && i < p->settings_n; i++) {
         const struct setting *s = &p->settings[i];
         char *before = value_text(old, s), *after = value_text(next, s);

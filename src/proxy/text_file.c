@@ -1,5 +1,6 @@
 /* Reads a small file. Tested in tests/integration/gateway_guards.py. */
 #include "proxy/text_file.h"
+#include "daemon/regular_file.h"
 #include "id/diag.h"
 
 #include <errno.h>
@@ -11,9 +12,10 @@
 int text_file_read(const char *path, size_t max, char **out, size_t *out_len,
                    struct firn_diag *diag)
 {
-    FILE *f = fopen(path, "re");
+    const char *why = NULL;
+    FILE *f = regular_file_open(path, &why);
     char *text = f ? malloc(max + 1) : NULL;
-    int e = !f      ? firn__diag(diag, FIRN_EIO, 0, "cannot read %.120s: %s", path, strerror(errno))
+    int e = !f      ? firn__diag(diag, FIRN_EIO, 0, "cannot read %.120s: %s", path, why)
             : !text ? firn__diag(diag, FIRN_ENOMEM, 0, "out of memory")
                     : 0;
     if (e == 0) {
