@@ -71,6 +71,7 @@ static int serve(const struct catalog *c, const char *address, const char *ids, 
 
 int main(int argc, char **argv)
 {
+    descriptors_standard();
     const struct catalog *c = argc >= 3 && argc <= 5 ? catalog_find(argv[1]) : NULL;
     if (!c) {
         fputs("usage: firn-shop users|orders|products|payments|notifications HOST:PORT "

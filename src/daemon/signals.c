@@ -3,9 +3,11 @@
 #include "daemon/systemd.h"
 #include "platform/mono.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { NOTICE_STEP_MS = 100 };
 
@@ -45,6 +47,16 @@ void signals_notice(uint64_t ms)
             return;
         systemd_watchdog();
     }
+}
+
+void descriptors_standard(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR); /* the lowest that is free; not closed by exec */
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
 }
 
 uint64_t descriptors_raise(uint64_t want)

@@ -21,6 +21,10 @@ int signals_wait(uint32_t ms);
  * watchdog. */
 void signals_notice(uint64_t ms);
 
+/* First of all in main(): /dev/null in place of those of stdin, stdout and stderr that are closed.
+ * Else the next file or socket gets their number, and what is logged. */
+void descriptors_standard(void);
+
 /* Raise the limit on open descriptors to `want`, or as far as the system allows. Returns the limit
  * that holds now. */
 uint64_t descriptors_raise(uint64_t want);

@@ -530,6 +530,7 @@ static int run(struct config *c)
 int main(int argc, char **argv)
 {
     static struct config config;
+    descriptors_standard();
     int status = config_begin(&config.base, &proxy_config, argc, argv);
     return status < 0 ? run(&config) : status;
 }

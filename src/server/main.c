@@ -583,6 +583,7 @@ static int run(void)
 
 int main(int argc, char **argv)
 {
+    descriptors_standard();
     int status = config_begin(&app.config.base, &firnd_config, argc, argv);
     return status < 0 ? run() : status;
 }

@@ -50,6 +50,13 @@ def checked(t, text):
     return said.returncode, said.stdout + said.stderr
 
 
+def connect(port):
+    try:
+        return g.Client(f"127.0.0.1:{port}")
+    except (f.Gone, OSError):
+        return None
+
+
 def metric(gate, name):
     for line in f.get(gate.admin, "/metrics")[1].splitlines():
         if line.startswith(name + " "):
@@ -586,6 +593,55 @@ def files(t):
     up.close()
 
 
+def fifos(t):
+    """A FIFO in place of a file that is read: an error, and the gateway goes on."""
+    up = g.Upstream(tell)
+    secret = t.state("fifo-secret")
+    with open(secret, "w", encoding="utf-8") as out:
+        out.write("0123456789abcdef" * 2)
+    gate = g.Gateway(t, one(up, routes="  - { path: /, service: a, token: k, token_optional: true }\n", more=f"tokens: [{{ name: k, secret_file: {secret} }}]\n"))
+    for path, told in ((secret, f"cannot read {secret}: not a regular file"), (gate.config_path, "not a regular file")):
+        os.rename(path, path + ".kept")
+        os.mkfifo(path)
+        gate.signal(signal.SIGHUP)
+        gate.wait_log(told)
+        t.equal(ask(gate, "/x")[0], 200, f"serves with a FIFO as {path}")
+        os.rename(path + ".kept", path)
+    gate.stop()
+    os.unlink(gate.config_path)
+    os.mkfifo(gate.config_path)
+    writer = threading.Thread(target=lambda: subprocess.run(["sh", "-c", 'printf "%s" "$1" > "$2"', "sh", one(up), gate.config_path], check=True))
+    writer.start()
+    said = subprocess.run([os.path.join(t.bin, "firn-proxy"), "--check-config", "-c", gate.config_path], capture_output=True, text=True, check=False,
+                          timeout=f.LIMIT)
+    writer.join()
+    t.equal(said.returncode, 0, f"a pipe as configuration at the start: {said.stderr}")
+    up.close()
+
+
+def closed(t):
+    """Started without stdin, stdout, stderr or all: their numbers are nobody else's."""
+    up = g.Upstream(tell)
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    path = t.state("closed.yaml")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(one(up, more=f"listen: {{ http: ['127.0.0.1:{port}'], admin: [] }}\nloops: 1\n"))
+    for shut in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        p = subprocess.Popen(["sh", "-c", f'exec "$0" -c "$1" {shut}', os.path.join(t.bin, "firn-proxy"), path], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        c = f.wait_for("firn-proxy to serve", lambda: connect(port))
+        for _ in range(20):
+            c.ask("GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+            t.equal(c.answer()[0], 200, f"served with {shut}")
+        t.equal([os.readlink(f"/proc/{p.pid}/fd/{fd}") for fd in range(3)], ["/dev/null"] * 3, f"descriptors with {shut}")
+        c.close()
+        p.send_signal(signal.SIGTERM)
+        t.equal(p.wait(f.LIMIT), 0, f"ends with {shut}")
+    up.close()
+
+
 def blocked(t):
     """stdout is a pipe that nobody reads: requests go on, lines are lost and counted."""
     up = g.Upstream(tell)
@@ -654,5 +710,5 @@ def blocked_long(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_net") as test:
-        for part in (split, crowd, busy, tunnels, idle, interim, unix, unix_listener, ipv6, proxied_in, proxied_out, names, files, blocked, blocked_long):
+        for part in (split, crowd, busy, tunnels, idle, interim, unix, unix_listener, ipv6, proxied_in, proxied_out, names, files, fifos, closed, blocked, blocked_long):
             test.section(part)

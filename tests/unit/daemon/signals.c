@@ -4,6 +4,7 @@
 #include "daemon/signals.h"
 #include "platform/mono.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,6 +32,22 @@ T_TEST(signals_notice_ends_early_at_a_second_signal)
     T_EQ(kill(getpid(), SIGHUP), 0); /* no reason to hurry */
     signals_notice(20);
     T_EQ(signals_wait(0), 0);
+}
+
+T_TEST(descriptors_are_filled_up)
+{
+    const int in = dup(STDIN_FILENO);
+    T_OK(in >= 0);
+    close(STDIN_FILENO);
+    descriptors_standard();
+    T_OK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+    const int next = dup(in);
+    T_OK(next == in + 1); /* nothing is left open above */
+    descriptors_standard();
+    T_EQ(fcntl(next + 1, F_GETFD), -1);
+    T_EQ(dup2(in, STDIN_FILENO), STDIN_FILENO);
+    close(in);
+    close(next);
 }
 
 T_TEST(descriptors_are_raised_and_never_lowered)
