@@ -75,7 +75,8 @@ enum link_result jwt_request(struct call *c)
     struct jwt_checker *k = checker_of(c, t);
     int64_t now_s = (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000000000);
     enum jwt_verdict v = k ? jwt_check(k, jwt_bearer(value), now_s, &id) : JWT_INTERNAL;
-    if (v == JWT_MISSING && c->route->token_optional)
+    /* A service might read a token in what is none here ("Bearer<TAB>x"): only no field is nobody. */
+    if (v == JWT_MISSING && c->route->token_optional && !value.p)
         return LINK_NEXT;
     if (v == JWT_INTERNAL) {
         c->verdict = jwt_verdict_name(v);

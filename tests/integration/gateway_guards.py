@@ -136,6 +136,9 @@ def good_tokens(t):
     t.equal((status, values(told, "authorization")), (200, ["Bearer opaque"]), "a route without a token leaves Authorization alone")
     status, _, told = ask(gate, "/maybe", bearer(key(t, "EdDSA").token(claims())))
     t.equal((status, values(told, "x-user-id")), (200, ["456"]), "token_optional with a token")
+    t.equal([ask(gate, "/maybe", fields)[0] for fields in ("", "Authorization: \r\n")], [200, 401], "token_optional without a token")
+    for value in ("Bearer x", "Bearer\tx", "Bearer,x", "Bearer", "bearer", "Token x", "Basic eDp5", "JWT x"):
+        t.equal(ask(gate, "/maybe", f"Authorization: {value}\r\n")[0], 401, f"token_optional with Authorization: {value}")
     status, low, _ = ask(gate, "/keys", bearer(key(t, "EdDSA").token(claims(sub="u1"))))
     t.equal(gate.line(low["x-request-id"])["user"], "u1", "the user is in the access log")
     tokens = {x["name"]: x for x in gate.status()["links"]["jwt"]["tokens"]}
