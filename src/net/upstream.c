@@ -89,6 +89,10 @@ static size_t take_head(struct line *c, struct exchange *x, const char *p, size_
         fail(x, EXCHANGE_BAD_ANSWER, "101 to a request that asked for no upgrade");
         return len;
     }
+    if (r.status == 101 && !http_word_is(http_response_header(&r, "upgrade"), "websocket")) {
+        fail(x, EXCHANGE_BAD_ANSWER, "101 to another protocol than WebSocket");
+        return len;
+    }
     struct exchange_answer a = { .head = &r, .body_len = (int64_t)r.body_len };
     x->answered = true;
     x->keep = !r.close && x->proxy_len == 0;

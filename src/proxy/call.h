@@ -117,7 +117,7 @@ struct call {
     struct limit_answer tightest_answer;
 
     /* the links `breaker` and `forward` */
-    bool asked, idempotent, body_begun, stale;
+    bool asked, idempotent, body_begun, stale, bodiless;
     struct breaker_pass pass;
     enum breaker_outcome outcome;
     struct exchange *x;

@@ -314,7 +314,8 @@ static void on_head(void *user, const struct exchange_answer *e)
     struct answer a; /* large: fields_take() sets its fields, and only as many as there are */
     a.status = r->status;
     a.reason = r->reason;
-    a.body_len = e->body_len;
+    c->bodiless = r->status == 205; /* for many clients; a body would be their next answer */
+    a.body_len = c->bodiless ? 0 : e->body_len;
     a.own = false;
     fields_take(&a.fields, r->header, r->headers, false);
     if (r->status == 101)
@@ -338,7 +339,8 @@ static void on_head(void *user, const struct exchange_answer *e)
 
 static bool on_body(void *user, const char *p, size_t len)
 {
-    return call_body(user, p, len);
+    struct call *c = user;
+    return c->bodiless || call_body(c, p, len);
 }
 
 /* Idle connections end all the time; to notice it too late says nothing about the server. */

@@ -483,6 +483,34 @@ def dying(t):
     gate.stop()
 
 
+def statuses(t):
+    """101 to another protocol than the one that was asked for, and 205 with a body."""
+    top = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+    reset = b"HTTP/1.1 205 Reset Content\r\n"
+    pages = {"h2c": top + b"Upgrade: h2c\r\n\r\n", "none": top + b"\r\n", "both": top + b"Upgrade: websocket, h2c\r\n\r\n",
+             "length": reset + b"Content-Length: 6\r\n\r\nforged", "empty": reset + b"Content-Length: 0\r\n\r\n",
+             "chunks": reset + b"Transfer-Encoding: chunked\r\n\r\n6\r\nforged\r\n0\r\nX: y\r\n\r\n", "close": reset + b"\r\nforged"}
+
+    def answer(up, peer, line, fields):
+        peer.body(line, fields)
+        word = line.split(" ")[1].strip("/")
+        peer.sock.sendall(pages.get(word, b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"))
+        return word not in ("h2c", "none", "both", "close")
+    up = g.Upstream(answer)
+    gate = g.Gateway(t, config([up], service="retries: 0, eject_after: 0, breaker_failures: 0, breaker_percent: 0"))
+    for word in ("h2c", "none", "both"):
+        status = g.get(gate.http, f"/{word}", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\nSec-WebSocket-Version: 13\r\n")[0]
+        t.equal(status, 502, f"101 with {word}")
+    c = g.Client(gate.http)
+    for word in ("length", "empty", "chunks", "close"):
+        c.ask(f"GET /{word} HTTP/1.1\r\nHost: a\r\n\r\nGET /good HTTP/1.1\r\nHost: a\r\n\r\n")
+        status, low, body = c.answer()
+        t.equal((status, low.get("content-length"), low.get("transfer-encoding"), body), (205, "0", None, b""), f"205 by {word}")
+        t.equal(c.answer()[::2], (200, b"good"), "the next request has its own answer")
+    c.close()
+    gate.stop()
+
+
 def bad_answers(t):
     """What a server may not say: 502, and nothing of it reaches the next request."""
     texts = [b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello",
@@ -1235,6 +1263,6 @@ def documented(t):
 
 if __name__ == "__main__":
     with f.Test("gateway") as test:
-        for part in (documented, settings, named_files, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing, hashing,
+        for part in (documented, settings, named_files, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, statuses, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing, hashing,
                      smuggling, slow, reload, all_or_none, drain, tls, client_certificates, admin):
             test.section(part)
