@@ -166,8 +166,8 @@ static int set_defaults(struct config_base *c, bool computed, struct firn_diag *
     return r;
 }
 
-/* At the start it may be a pipe, as from `-c <(...)`; `again`, while the server serves, nothing that
- * could hold it. */
+/* At the start it may be a pipe, as from `-c <(...)`; `again`, while the server serves, nothing
+ * that could hold it. */
 static int read_file(struct config_base *c, bool again, struct firn_diag *diag)
 {
     const char *why = NULL;

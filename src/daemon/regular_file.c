@@ -1,4 +1,5 @@
-/* Opens regular files without waiting (regular_file.h). Tested in tests/unit/daemon/regular_file.c. */
+/* Opens regular files without waiting (regular_file.h).
+ * Tested in tests/unit/daemon/regular_file.c. */
 #include "daemon/regular_file.h"
 
 #include <errno.h>

@@ -18,8 +18,10 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 import gateway as g  # noqa: E402  pylint: disable=wrong-import-position
+from engines.ports import free_port  # noqa: E402  pylint: disable=wrong-import-position
 from tokens import Key, bearer  # noqa: E402  pylint: disable=wrong-import-position
 
 
@@ -622,23 +624,25 @@ def fifos(t):
 def closed(t):
     """Started without stdin, stdout, stderr or all: their numbers are nobody else's."""
     up = g.Upstream(tell)
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     path = t.state("closed.yaml")
     with open(path, "w", encoding="utf-8") as out:
         out.write(one(up, more=f"listen: {{ http: ['127.0.0.1:{port}'], admin: [] }}\nloops: 1\n"))
     for shut in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         p = subprocess.Popen(["sh", "-c", f'exec "$0" -c "$1" {shut}', os.path.join(t.bin, "firn-proxy"), path], stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        c = f.wait_for("firn-proxy to serve", lambda: connect(port))
-        for _ in range(20):
-            c.ask("GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
-            t.equal(c.answer()[0], 200, f"served with {shut}")
-        t.equal([os.readlink(f"/proc/{p.pid}/fd/{fd}") for fd in range(3)], ["/dev/null"] * 3, f"descriptors with {shut}")
-        c.close()
-        p.send_signal(signal.SIGTERM)
-        t.equal(p.wait(f.LIMIT), 0, f"ends with {shut}")
+        try:
+            c = f.wait_for("firn-proxy to serve", lambda: connect(port))
+            for _ in range(20):
+                c.ask("GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+                t.equal(c.answer()[0], 200, f"served with {shut}")
+            t.equal([os.readlink(f"/proc/{p.pid}/fd/{fd}") for fd in range(3)], ["/dev/null"] * 3, f"descriptors with {shut}")
+            c.close()
+            p.send_signal(signal.SIGTERM)
+            t.equal(p.wait(f.LIMIT), 0, f"ends with {shut}")
+        finally:
+            if p.poll() is None:
+                p.kill()
     up.close()
 
 
