@@ -65,7 +65,8 @@ static bool stays_behind(struct slice name, bool request)
     for (size_t i = 0; i < sizeof hop / sizeof hop[0]; i++)
         if (http_word_is(name, hop[i]))
             return true;
-    return request && http_word_is(name, "expect");
+    /* "Proxy" would be the variable HTTP_PROXY of CGI and its heirs, which sets their own proxy. */
+    return request && (http_word_is(name, "expect") || http_word_is(name, "proxy"));
 }
 
 void fields_take(struct fields *f, const struct http_header *from, size_t n, bool request)

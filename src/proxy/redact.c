@@ -1,17 +1,11 @@
 /* Secrets by their names (redact.h). Tested in tests/unit/proxy/redact.c. */
 #include "proxy/redact.h"
+#include "id/hex.h"
 
 #include <string.h>
 #include <strings.h>
 
 enum { NAME_MAX_BYTES = 64 };
-
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'                     ? c - '0'
-           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                    : -1;
-}
 
 /* The byte at name[*i], which may be written as %XX; *i goes to its last one. */
 static char decoded(struct slice name, size_t *i)
@@ -19,7 +13,7 @@ static char decoded(struct slice name, size_t *i)
     const size_t at = *i;
     if (name.p[at] != '%' || name.len - at < 3)
         return name.p[at];
-    const int high = hex(name.p[at + 1]), low = hex(name.p[at + 2]);
+    const int high = hex_digit(name.p[at + 1]), low = hex_digit(name.p[at + 2]);
     if (high < 0 || low < 0)
         return name.p[at];
     *i += 2;

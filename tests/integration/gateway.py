@@ -220,10 +220,10 @@ def fields(t):
                                "    request_remove: [x-secret]\n    answer_set: ['Server: gateway']\n    answer_remove: [x-end]\n"
                                "    answer_add: ['X-New: 3']\n"))
     status, low, told = ask(gate, "/a", "X-User-ID: 1\r\nx_user_id: 2\r\nX-Secret: s\r\nX-Set: yours\r\nX-Add: 1\r\nConnection: X-Gone\r\n"
-                            "X-Gone: 1\r\nKeep-Alive: 1\r\nTE: trailers\r\nProxy-Authorization: x\r\nUpgrade: h2c\r\nX-Forwarded-For: 9.9.9.9\r\n"
+                            "X-Gone: 1\r\nKeep-Alive: 1\r\nTE: trailers\r\nProxy-Authorization: x\r\nProxy: http://evil\r\nUpgrade: h2c\r\nX-Forwarded-For: 9.9.9.9\r\n"
                             "X-Request-ID: forged\r\nForwarded: for=1\r\nCookie: a=b\r\nX-Real-IP: 8.8.8.8\r\n")
     t.equal(status, 200, "an answer")
-    for name in ("X-User-ID", "x_user_id", "X-Secret", "X-Gone", "Keep-Alive", "TE", "Proxy-Authorization", "Upgrade", "Forwarded",
+    for name in ("X-User-ID", "x_user_id", "X-Secret", "X-Gone", "Keep-Alive", "TE", "Proxy-Authorization", "Proxy", "Upgrade", "Forwarded",
                  "X-Real-IP", "Connection"):
         t.equal(values(told, name), [], f"{name} does not pass")
     t.equal(values(told, "X-Set"), ["mine"], "set")
