@@ -51,7 +51,7 @@ class Service:
 
     def lines(self):
         with open(self.out, encoding="utf-8") as log:
-            return [json.loads(x) for x in log.read().splitlines()]
+            return [json.loads(x) for x in log.read().rpartition("\n")[0].splitlines()]
 
     def line(self, request_id):
         return f.wait_for(f"{self.name}'s line of {request_id}", lambda: [x for x in self.lines() if x["id"] == request_id])
