@@ -11,7 +11,6 @@ import http.client
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -756,7 +755,6 @@ def case_bad_files_stop_the_start():
 
 def case_idle_connections_are_cheap():
     n = 300
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with Server(*tls_flags()) as s:
         s.ready(client())
         c = client()

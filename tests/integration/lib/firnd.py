@@ -8,6 +8,7 @@ started here are ended, by their id.
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -20,6 +21,19 @@ import time
 LIMIT = 180.0  # seconds that anything may take before it counts as failed, on a machine with much else to do
 SILENCE = 60.0  # seconds without a byte after which a connection is given up
 BAD_WORDS = ("ThreadSanitizer", "AddressSanitizer", "LeakSanitizer", "runtime error:", "assert")
+
+
+def take_descriptors(wanted=8192):
+    """A test has hundreds of connections, and what it starts inherits the limit: often it is 1,024, whatever may be allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted if 0 <= hard < wanted else hard))
+        except (ValueError, OSError):  # only root may raise the hard one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+take_descriptors()
 
 
 class Gone(Exception):
