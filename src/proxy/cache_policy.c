@@ -33,15 +33,6 @@ const char *cache_route_wrong(const struct cache_route *r)
 
 /* ---- directives ---- */
 
-static struct slice trim(struct slice s)
-{
-    while (s.len > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = (struct slice){ s.p + 1, s.len - 1 };
-    while (s.len > 0 && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
-        s.len--;
-    return s;
-}
-
 /* Takes what stands before the next comma outside quotes off *rest. */
 static bool next_item(struct slice *rest, struct slice *item)
 {
@@ -55,7 +46,7 @@ static bool next_item(struct slice *rest, struct slice *item)
         else if (rest->p[i] == '"')
             quoted = !quoted;
     }
-    *item = trim((struct slice){ rest->p, i });
+    *item = http_trim((struct slice){ rest->p, i });
     *rest = i < rest->len ? (struct slice){ rest->p + i + 1, rest->len - i - 1 }
                           : (struct slice){ NULL, 0 };
     return true;

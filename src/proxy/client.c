@@ -5,6 +5,7 @@
  */
 #include "proxy/client.h"
 #include "proxy/worker.h"
+#include "wire/http_line.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,21 +13,12 @@
 
 enum { HOPS_MAX = 32 }; /* of a Forwarded: each costs a look at all of it */
 
-static struct slice trim(struct slice s)
-{
-    while (s.len > 0 && (*s.p == ' ' || *s.p == '\t'))
-        s = (struct slice){ s.p + 1, s.len - 1 };
-    while (s.len > 0 && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
-        s.len--;
-    return s;
-}
-
 bool client_address(struct slice text, struct sockaddr_storage *sa, char out[PEER_ADDRESS_BUF])
 {
     char t[PEER_ADDRESS_BUF];
     struct sockaddr_in *in = (struct sockaddr_in *)sa;
     struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)sa;
-    text = trim(text);
+    text = http_trim(text);
     if (text.len > 1 && text.p[0] == '[') {
         const char *end = memchr(text.p, ']', text.len);
         text = (struct slice){ text.p + 1, end ? (size_t)(end - text.p - 1) : 0 };
@@ -75,7 +67,7 @@ static struct slice for_of(struct slice element)
 {
     struct slice pair, found = { NULL, 0 };
     while (element.len > 0 && last_part(&element, ';', &pair)) {
-        pair = trim(pair);
+        pair = http_trim(pair);
         const char *equals = pair.len > 0 ? memchr(pair.p, '=', pair.len) : NULL;
         size_t n = equals ? (size_t)(equals - pair.p) : 0;
         struct slice v = { equals + (equals != NULL), equals ? pair.len - n - 1 : 0 };

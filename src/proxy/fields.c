@@ -1,5 +1,6 @@
 /* Header fields on their way through the gateway. */
 #include "proxy/fields.h"
+#include "wire/http_line.h"
 
 static bool same_name(struct slice a, struct slice b)
 {
@@ -36,17 +37,10 @@ bool field_alike(struct slice name, struct slice other)
 
 static bool names(struct slice list, struct slice name)
 {
-    for (const char *p = list.p, *end = p + list.len; p < end;) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        const char *last = comma ? comma : end, *next = comma ? comma + 1 : end;
-        while (p < last && (*p == ' ' || *p == '\t'))
-            p++;
-        while (last > p && (last[-1] == ' ' || last[-1] == '\t'))
-            last--;
-        if (same_name((struct slice){ p, (size_t)(last - p) }, name))
+    struct slice part;
+    while (http_part(&list, ',', &part))
+        if (same_name(part, name))
             return true;
-        p = next;
-    }
     return false;
 }
 

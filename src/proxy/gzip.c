@@ -4,27 +4,6 @@
 
 #include <strings.h>
 
-static struct slice trim(struct slice s)
-{
-    while (s.len > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = (struct slice){ s.p + 1, s.len - 1 };
-    while (s.len > 0 && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
-        s.len--;
-    return s;
-}
-
-/* Takes what stands before the next `c` off *rest; false at its end. */
-static bool cut(struct slice *rest, char c, struct slice *part)
-{
-    if (!rest->p)
-        return false;
-    const char *at = rest->len ? memchr(rest->p, c, rest->len) : NULL;
-    size_t n = at ? (size_t)(at - rest->p) : rest->len;
-    *part = trim((struct slice){ rest->p, n });
-    *rest = at ? (struct slice){ at + 1, rest->len - n - 1 } : (struct slice){ NULL, 0 };
-    return true;
-}
-
 /* A weight in thousandths: "0", "1", "0.5", "1.000". -1: none of these. */
 static int weight(struct slice v)
 {
@@ -44,10 +23,10 @@ bool gzip_accepted(struct slice list)
 {
     struct slice item, name, param;
     int gzip = -1, identity = -1, any = -1;
-    while (cut(&list, ',', &item)) {
+    while (http_part(&list, ',', &item)) {
         int q = 1000;
-        cut(&item, ';', &name);
-        while (cut(&item, ';', &param)) {
+        http_part(&item, ';', &name);
+        while (http_part(&item, ';', &param)) {
             if (param.len < 2 || (param.p[0] | 0x20) != 'q' || param.p[1] != '=')
                 continue;
             q = weight((struct slice){ param.p + 2, param.len - 2 });

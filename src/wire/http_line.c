@@ -69,19 +69,32 @@ bool http_same_word(const char *p, const char *word, size_t len)
     return true;
 }
 
+struct slice http_trim(struct slice s)
+{
+    while (s.len > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s = (struct slice){ s.p + 1, s.len - 1 };
+    while (s.len > 0 && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
+        s.len--;
+    return s;
+}
+
+bool http_part(struct slice *rest, char mark, struct slice *part)
+{
+    if (!rest->p)
+        return false;
+    const char *at = rest->len ? memchr(rest->p, mark, rest->len) : NULL;
+    size_t n = at ? (size_t)(at - rest->p) : rest->len;
+    *part = http_trim((struct slice){ rest->p, n });
+    *rest = at ? (struct slice){ at + 1, rest->len - n - 1 } : (struct slice){ NULL, 0 };
+    return true;
+}
+
 bool http_lists(struct slice list, const char *word)
 {
-    for (const char *p = list.p, *end = p + list.len; p < end;) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        const char *last = comma ? comma : end, *next = comma ? comma + 1 : end;
-        while (p < last && (*p == ' ' || *p == '\t'))
-            p++;
-        while (last > p && (last[-1] == ' ' || last[-1] == '\t'))
-            last--;
-        if (http_word_is((struct slice){ p, (size_t)(last - p) }, word))
+    struct slice part;
+    while (http_part(&list, ',', &part))
+        if (http_word_is(part, word))
             return true;
-        p = next;
-    }
     return false;
 }
 

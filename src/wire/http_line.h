@@ -106,6 +106,13 @@ static inline bool http_word_is(struct slice s, const char *word)
     return s.len == strlen(word) && http_same_word(s.p, word, s.len);
 }
 
+/* Without the spaces and tabs around it. */
+struct slice http_trim(struct slice s);
+
+/* Takes what stands before the next `mark` off *rest, without the space around it. False at the
+ * end, which is where rest->p is NULL: an empty text has one empty part. */
+bool http_part(struct slice *rest, char mark, struct slice *part);
+
 /* Whether a comma-separated list, as in Connection, has the lower-case word. */
 bool http_lists(struct slice list, const char *word);
 
