@@ -42,6 +42,51 @@ struct firn_client; /* opaque */
 FIRN_API FIRN_MUSTUSE int firn_client_open(const char *url, struct firn_client **out,
                                            struct firn_diag *diag);
 
+/* One attempt of a request, as the hooks below see it: what a trace shows as a span. A request has
+ * one attempt after the other, each on another server as long as there is one. Texts are borrowed
+ * for the time of the call, and "" where there is none. */
+struct firn_client_attempt {
+    uint32_t size;    /* sizeof as the library has it */
+    uint32_t number;  /* 1, 2 ... of the request, also of servers that cannot be reached */
+    void *user;       /* of the ask; NULL for requests of the client's own, such as blocks */
+    const char *what; /* "id", "block", or the path of another request: "/v1/leases" */
+    const char *host; /* the server's, as the URL has it */
+    uint32_t port;
+    uint32_t shard;
+    const char *request_id;      /* of the ask, also of one that a block is fetched for */
+    const char *parent;          /* its traceparent */
+    const char *traceparent;     /* the one that is sent to the server */
+    uint64_t began_ns, ended_ns; /* of CLOCK_MONOTONIC; ended_ns is 0 in attempt_begin() */
+    int error; /* 0: the server answered. Else FIRN_E..., and text says what happened */
+    const char *text;
+};
+#define FIRN_CLIENT_TRACEPARENT_BUF 56
+
+/* Start from FIRN_CLIENT_OPTS_INIT: a `size` that is not set is refused (FIRN_EINVAL). Zero means
+ * the default. */
+struct firn_client_opts {
+    uint32_t size;
+    void *user; /* for the hooks */
+    /* NULL, or called before and after each attempt, in the thread that goes on with the request,
+     * from several threads at once if several use the client. They return soon, and call no
+     * function of the client: its locks may be held. attempt_begin() may write another text to
+     * `traceparent`, FIRN_CLIENT_TRACEPARENT_BUF bytes with the ask's or "" in them: then the
+     * server's spans are children of the attempt's span. What is no traceparent is not sent. Each
+     * beginning has its end. */
+    void (*attempt_begin)(void *user, const struct firn_client_attempt *a, char *traceparent);
+    void (*attempt_end)(void *user, const struct firn_client_attempt *a);
+};
+#define FIRN_CLIENT_OPTS_INIT                             \
+    {                                                     \
+        sizeof(struct firn_client_opts), NULL, NULL, NULL \
+    }
+
+/* As firn_client_open(), with more options than fit into a URL; they are copied, and may be NULL.
+ * FIRN_EINVAL also: opts->size. FIRN_ENOTSUP: the options are newer than the library. */
+FIRN_API FIRN_MUSTUSE int firn_client_open_with(const char *url,
+                                                const struct firn_client_opts *opts,
+                                                struct firn_client **out, struct firn_diag *diag);
+
 /* Gives a lease back if a server answers within half a second. No other thread may be in a call.
  * NULL does nothing. */
 FIRN_API void firn_client_close(struct firn_client *c);
@@ -77,7 +122,7 @@ FIRN_API FIRN_MUSTUSE int firn_client_next_keyed(struct firn_client *c, const ch
 FIRN_API FIRN_MUSTUSE int firn_client_next_text(struct firn_client *c, const char *key, char *out,
                                                 size_t cap, struct firn_diag *diag);
 
-/* --- calls that do not wait, for event loops --- */
+/* --- calls that wait, with all that can be asked for --- */
 
 /* Start from FIRN_CLIENT_ASK_INIT: a `size` that is not set is refused (FIRN_EINVAL). */
 struct firn_client_ask {
@@ -86,14 +131,33 @@ struct firn_client_ask {
     const char *key; /* NULL, or as in firn_client_next_keyed(); copied */
     void *user;      /* comes back with the answer */
     /* NULL, or the request that the ID is for: X-Request-ID and the W3C traceparent, which the
-     * server's spans and log lines then have. For requests of their own (mode=remote or a key) over
-     * HTTP; others have no place for them. Copied. */
+     * server's spans and log lines then have. They go with a request of the ask's own (mode=remote
+     * or a key), and with that for a block which this ask finds missing; over HTTP, RESP has no
+     * place for them. Copied. */
     const char *request_id, *traceparent;
+    /* The shard that the ID carries, of Snowflake IDs whose layout has a field for it. Blocks in
+     * hand are kept for each shard, of at most 1,024 shards. */
+    uint32_t shard;
+    uint32_t deadline_ms; /* of the whole call, all attempts and pauses; 0: that of the URL */
 };
-#define FIRN_CLIENT_ASK_INIT                                      \
-    {                                                             \
-        sizeof(struct firn_client_ask), 0, NULL, NULL, NULL, NULL \
+#define FIRN_CLIENT_ASK_INIT                                            \
+    {                                                                   \
+        sizeof(struct firn_client_ask), 0, NULL, NULL, NULL, NULL, 0, 0 \
     }
+
+/* `n` IDs, all or none, as firn_client_next_n() gets them and with its errors; with a key one, as
+ * firn_client_next_keyed() does. ask->text must be 0. FIRN_ERANGE: the layout has no such shard.
+ * FIRN_EINVAL also: the ask; a shard for a kind that has none. FIRN_ENOTSUP: the ask is newer than
+ * the library. */
+FIRN_API FIRN_MUSTUSE int firn_client_mint(struct firn_client *c, const struct firn_client_ask *ask,
+                                           uint64_t *ids, size_t n, struct firn_diag *diag);
+
+/* One ID as text, as firn_client_next_text() does; ask->text may be 0. */
+FIRN_API FIRN_MUSTUSE int firn_client_mint_text(struct firn_client *c,
+                                                const struct firn_client_ask *ask, char *out,
+                                                size_t cap, struct firn_diag *diag);
+
+/* --- calls that do not wait, for event loops --- */
 
 struct firn_client_answer {
     uint32_t size; /* as in the ask; set it before firn_client_take() */

@@ -19,11 +19,12 @@
 
 enum { UNDER_WAY_MAX = 1024, TEND_MS = 1000 };
 
-struct pending {       /* one call under way */
-    struct trip *trip; /* NULL: it waits for a block or a window */
-    uint64_t deadline_ms;
-    uint64_t failures; /* of blocks or leases when the call was made */
+struct pending {         /* one call under way */
+    struct trip *trip;   /* NULL: it waits for a block or a window */
+    struct shelf *shelf; /* prefetch: of its shard; held until it is done */
+    uint64_t failures;   /* of blocks or leases when the call was made */
     bool text, done;
+    struct order order;
     struct firn_client_answer answer;
     struct pending *next;
 };
@@ -97,6 +98,9 @@ void async_watch(struct core *c, struct trip *t)
 static void conclude(struct pending *m, int error, const char *text)
 {
     m->done = true;
+    if (m->shelf)
+        m->shelf->users--;
+    m->shelf = NULL;
     m->answer.error = error;
     if (error)
         snprintf(m->answer.text, sizeof m->answer.text, "%.*s", (int)sizeof m->answer.text - 1,
@@ -106,19 +110,20 @@ static void conclude(struct pending *m, int error, const char *text)
 /* Serves the call from a block or from the generator, if there is a number at once. */
 static bool serve_here(struct core *c, struct pending *m)
 {
+    struct prefetch p = { 1, 0, &m->order.q };
     struct run run;
     uint64_t stale;
     size_t n;
     struct firn_diag d = { 0, "" };
-    int r = c->opts->mode == MODE_LEASED ? lending_fill(c, &m->answer.id, 1, 0, &n, &d)
-                                         : prefetch_take(c, 1, 0, &run, &stale, &d);
-    const struct failure *last = c->lending ? lending_failure(c) : &c->fetched;
+    int r = m->shelf ? prefetch_take(c, m->shelf, &p, &run, &stale, &d)
+                     : lending_fill(c, m->order.q.shard, &m->answer.id, 1, 0, &n, &d);
+    const struct failure *last = m->shelf ? &m->shelf->fetched : lending_failure(c);
     bool failed = r == FIRN_EAGAIN && last->count != m->failures; /* while it waited */
-    if (r == FIRN_EAGAIN && !failed && mono_ms() < m->deadline_ms)
+    if (r == FIRN_EAGAIN && !failed && mono_ms() < m->order.end_ms)
         return false;
     if (failed)
         r = firn__diag(&d, last->error, 0, "%s", last->why);
-    if (r == 0 && c->opts->mode == MODE_PREFETCH)
+    if (r == 0 && m->shelf)
         m->answer.id = run.first;
     if (r == 0 && m->text)
         snprintf(m->answer.text, sizeof m->answer.text, "%llu", (unsigned long long)m->answer.id);
@@ -151,23 +156,18 @@ static void set_timer(struct core *c)
     struct async *w = c->async;
     uint64_t at = mono_ms() + TEND_MS;
     bool lies = false;
-    struct trip *own[CORE_TRIPS];
-    size_t own_n = core_trips(c, own);
-    for (size_t i = 0; i < own_n; i++) {
-        int fd;
-        short events;
-        uint64_t until;
-        trip_wants(own[i], &fd, &events, &until);
-        at = until < at ? until : at;
-    }
+    uint64_t own_until;
+    struct trip *own = core_trip(c, &own_until);
+    if (own && own_until < at)
+        at = own_until;
     for (struct pending *m = w->first; m; m = m->next) {
         int fd;
         short events;
-        uint64_t until = m->deadline_ms;
+        uint64_t until = m->order.end_ms;
         lies |= m->done;
         if (m->trip)
             trip_wants(m->trip, &fd, &events, &until);
-        else if (!m->done && own_n == 0)
+        else if (!m->done && !own)
             until = mono_ms() + 1; /* the generator's next millisecond */
         at = until < at ? until : at;
     }
@@ -182,80 +182,76 @@ static int ready(struct core *c)
     return c->async ? 0 : async_new(c);
 }
 
-/* Takes over the names of the caller's own request; they become header lines. */
-static int name_request(const struct firn_client_ask *a, struct request *q, struct firn_diag *d)
+/* --- the public calls --- */
+
+/* What the call waits for: a block, the generator, or a trip of its own. */
+static int begin(struct core *c, struct pending *m, struct firn_diag *d)
 {
-    struct trace_parent parent;
-    struct slice id = { a->request_id, a->request_id ? strlen(a->request_id) : 0 };
-    struct slice trace = { a->traceparent, a->traceparent ? strlen(a->traceparent) : 0 };
-    if (id.p && !request_id_ok(id))
-        return firn__diag(d, FIRN_EINVAL, 0,
-                          "request_id is not 1 to 128 letters, digits and -._~:/+=@|");
-    if (trace.p && trace_parent_read(trace, &parent) != 0)
-        return firn__diag(d, FIRN_EINVAL, 0, "traceparent is not in the form of W3C Trace Context");
-    if (id.p)
-        memcpy(q->id, id.p, id.len + 1);
-    if (trace.p)
-        trace_parent_write(&parent, q->traceparent);
-    return 0;
+    const struct order *o = &m->order;
+    int r = 0;
+    if (o->here && c->opts->mode == MODE_PREFETCH) {
+        r = prefetch_shelf(c, o->q.shard, &m->shelf, d);
+        if (r)
+            return r;
+        m->shelf->users++;
+        m->failures = m->shelf->fetched.count;
+    } else if (o->here) {
+        m->failures = lending_failure(c)->count;
+    } else {
+        m->trip = malloc(sizeof *m->trip);
+        if (!m->trip)
+            return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+        trip_start(m->trip, c, &o->q);
+        m->trip->user = o->user;
+        m->trip->deadline_ms = o->end_ms;
+        /* A sequence of unknown mode is treated as gapless. */
+        m->trip->once = c->opts->seq[0] && !o->q.key[0] &&
+                        atomic_load(&c->sequence) != SEQUENCE_RANGE;
+    }
+    m->text = o->q.kind == REQUEST_TEXT;
+    m->answer.user = o->user;
+    return r;
 }
 
-/* --- the public calls --- */
+/* Locked. */
+static int submit(struct core *c, struct pending *m, struct firn_diag *d)
+{
+    int r = ready(c);
+    if (r)
+        return firn__diag(d, r, 0, "no descriptor, or no memory, to wait with");
+    if (c->async->n >= UNDER_WAY_MAX)
+        return firn__diag(d, FIRN_EAGAIN, 0, "%d calls are under way: take answers first",
+                          UNDER_WAY_MAX);
+    r = begin(c, m, d);
+    if (r)
+        return r;
+    m->next = c->async->first;
+    c->async->first = m;
+    c->async->n++;
+    step_pending(c, m);
+    set_timer(c);
+    return 0;
+}
 
 int firn_client_submit(struct firn_client *f, const struct firn_client_ask *ask,
                        struct firn_diag *d)
 {
-    struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
     struct core *c;
-    struct request q;
     if (!f || !ask)
         return firn__diag(d, FIRN_EINVAL, 0, "the client or the ask is NULL");
-    int r = firn__sized_copy(&a, sizeof a, ask, ask->size,
-                             SIZE_UP_TO(struct firn_client_ask, user));
-    if (r)
-        return firn__diag(d, r, 0,
-                          r == FIRN_EINVAL ? "ask.size is not set: start from FIRN_CLIENT_ASK_INIT"
-                                           : "the ask is newer than this library");
-    r = handle_core(f, &c, d);
+    struct pending *m = calloc(1, sizeof *m);
+    if (!m)
+        return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+    int r = order_take(f, ask, false, &m->order, d);
     if (r == 0)
-        r = handle_request(f, a.text ? REQUEST_TEXT : REQUEST_NUMBERS, 1, a.key, &q, d);
-    if (r == 0)
-        r = name_request(&a, &q, d);
-    if (r)
-        return r;
-    pthread_mutex_lock(&c->mutex);
-    r = ready(c);
-    if (r)
-        firn__diag(d, r, 0, "no descriptor, or no memory, to wait with");
-    else if (c->async->n >= UNDER_WAY_MAX)
-        r = firn__diag(d, FIRN_EAGAIN, 0, "%d calls are under way: take answers first",
-                       UNDER_WAY_MAX);
-    struct pending *m = r == 0 ? calloc(1, sizeof *m) : NULL;
-    bool here = c->opts->mode != MODE_REMOTE && !a.key;
-    if (m && !here && !(m->trip = malloc(sizeof *m->trip))) {
-        free(m);
-        m = NULL;
-    }
-    if (r == 0 && !m)
-        r = firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
+        r = handle_core(f, &c, d);
     if (r == 0) {
-        m->text = a.text != 0;
-        m->answer.user = a.user;
-        m->deadline_ms = mono_ms() + c->opts->deadline_ms;
-        m->failures = c->lending ? lending_failure(c)->count : c->fetched.count;
-        m->next = c->async->first;
-        c->async->first = m;
-        c->async->n++;
-        if (m->trip) {
-            trip_start(m->trip, c, &q);
-            /* A sequence of unknown mode is treated as gapless. */
-            m->trip->once = c->opts->seq[0] && !a.key &&
-                            atomic_load(&c->sequence) != SEQUENCE_RANGE;
-        }
-        step_pending(c, m);
-        set_timer(c);
+        pthread_mutex_lock(&c->mutex);
+        r = submit(c, m, d);
+        pthread_mutex_unlock(&c->mutex);
     }
-    pthread_mutex_unlock(&c->mutex);
+    if (r)
+        pending_free(m);
     return r;
 }
 

@@ -15,10 +15,9 @@ static void *look_after(void *arg)
     struct core *c = arg;
     pthread_mutex_lock(&c->mutex);
     while (!atomic_load(&c->stop)) {
-        struct trip *own[CORE_TRIPS];
+        uint64_t until;
         core_tend(c);
-        size_t n = core_trips(c, own);
-        await_trip(c, n ? own[0] : NULL, mono_ms() + LOOK_MS);
+        await_trip(c, core_trip(c, &until), mono_ms() + LOOK_MS);
     }
     pthread_mutex_unlock(&c->mutex);
     return NULL;

@@ -87,23 +87,18 @@ int firn_client_next(struct firn_client *f, uint64_t *out, struct firn_diag *d)
 
 /* --- the slow path --- */
 
-static uint64_t deadline(const struct core *c)
+/* One trip to the servers, for `n` numbers or a text. */
+static int ask(struct core *c, const struct order *o, uint64_t n, struct trip *t,
+               struct firn_diag *d)
 {
-    return mono_ms() + c->opts->deadline_ms;
-}
-
-/* One trip to the servers, for numbers or a text. */
-static int ask(struct firn_client *f, struct core *c, enum request_kind kind, uint64_t n,
-               const char *key, struct trip *t, struct firn_diag *d)
-{
-    struct request q;
-    int r = handle_request(f, kind, n, key, &q, d);
-    if (r == 0 && !key)
-        r = sequence_learn(c, d);
+    int r = o->q.key[0] ? 0 : sequence_learn(c, d);
     if (r)
         return r;
-    trip_start(t, c, &q);
-    t->once = c->opts->seq[0] && !key && atomic_load(&c->sequence) != SEQUENCE_RANGE;
+    trip_start(t, c, &o->q);
+    t->request.n = n;
+    t->user = o->user;
+    t->deadline_ms = o->end_ms;
+    t->once = c->opts->seq[0] && !o->q.key[0] && atomic_load(&c->sequence) != SEQUENCE_RANGE;
     r = trip_run(t);
     if (r) {
         firn__diag(d, r, 0, "%s", t->why);
@@ -125,7 +120,9 @@ static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out, s
     pthread_mutex_lock(&c->mutex);
     discover_tend(c);
     watch_tend(c);
-    int r = prefetch_take(c, block_pool_slice(&c->pool), deadline(c), &run, &stale, d);
+    struct prefetch p = { block_pool_slice(&c->shelf.pool), mono_ms() + c->opts->deadline_ms,
+                          NULL };
+    int r = prefetch_take(c, &c->shelf, &p, &run, &stale, d);
     pthread_mutex_unlock(&c->mutex);
     if (r)
         return r;
@@ -136,55 +133,29 @@ static int next_of_block(struct firn_client *f, struct core *c, uint64_t *out, s
     return 0;
 }
 
-__attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t *out,
-                                                 struct firn_diag *d)
+/* Takes the lane's numbers first, so that a thread's IDs of one block rise. Lanes are of shard
+ * 0. */
+static int fill_of_blocks(struct firn_client *f, struct core *c, const struct order *o,
+                          uint64_t *ids, size_t n, struct firn_diag *d)
 {
-    struct core *c;
-    struct trip t;
-    size_t n;
-    int r = handle_core(f, &c, d);
-    if (r)
-        return r;
-    switch ((enum client_mode)f->opts.mode) {
-    case MODE_PREFETCH:
-        return next_of_block(f, c, out, d);
-    case MODE_LEASED:
-        pthread_mutex_lock(&c->mutex);
-        discover_tend(c);
-        watch_tend(c);
-        r = lending_fill(c, out, 1, deadline(c), &n, d);
-        pthread_mutex_unlock(&c->mutex);
-        return r;
-    case MODE_REMOTE:
-        pthread_mutex_lock(&c->mutex);
-        watch_tend(c);
-        pthread_mutex_unlock(&c->mutex);
-        break;
-    }
-    r = ask(f, c, REQUEST_NUMBERS, 1, NULL, &t, d);
-    if (r)
-        return r;
-    *out = t.answer.numbers.v[0].first;
-    trip_done(&t);
-    return 0;
-}
-
-/* Takes the lane's numbers first, so that a thread's IDs of one block rise. */
-static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
-                          struct firn_diag *d)
-{
-    uint64_t end = deadline(c);
     size_t have = 0;
-    for (struct lane *l = lane_of(f); have < n && lane_has(l, f) && lane_fresh(l); have++) {
+    struct lane *l = lane_of(f);
+    for (; o->q.shard == 0 && have < n && lane_has(l, f) && lane_fresh(l); have++) {
         ids[have] = l->next;
         l->next += l->step;
     }
     pthread_mutex_lock(&c->mutex);
+    discover_tend(c);
+    watch_tend(c);
     int r = 0;
     while (have < n && r == 0) {
-        struct run run;
+        struct prefetch p = { n - have, o->end_ms, &o->q };
+        struct shelf *s;
+        struct run run = { .count = 0 };
         uint64_t stale;
-        r = prefetch_take(c, n - have, end, &run, &stale, d);
+        r = prefetch_shelf(c, o->q.shard, &s, d);
+        if (r == 0)
+            r = prefetch_take(c, s, &p, &run, &stale, d);
         firn_assert(r != 0 || run.count <= n - have);
         for (uint64_t i = 0; r == 0 && i < run.count; i++)
             ids[have++] = run.first + i * run.step;
@@ -193,16 +164,17 @@ static int fill_of_blocks(struct firn_client *f, struct core *c, uint64_t *ids, 
     return r;
 }
 
-static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
-                             struct firn_diag *d)
+static int fill_of_generator(struct firn_client *f, struct core *c, const struct order *o,
+                             uint64_t *ids, size_t n, struct firn_diag *d)
 {
-    uint64_t end = deadline(c);
     size_t have = 0, some;
     while (have < n) {
         struct firn_shared *g = atomic_load_explicit(&f->gen, memory_order_acquire);
-        if (!g || firn_shared_fill(g, ids + have, n - have, &some) != 0) {
+        if (o->q.shard || !g || firn_shared_fill(g, ids + have, n - have, &some) != 0) {
             pthread_mutex_lock(&c->mutex);
-            int r = lending_fill(c, ids + have, n - have, end, &some, d);
+            discover_tend(c);
+            watch_tend(c);
+            int r = lending_fill(c, o->q.shard, ids + have, n - have, o->end_ms, &some, d);
             pthread_mutex_unlock(&c->mutex);
             if (r)
                 return r;
@@ -213,13 +185,16 @@ static int fill_of_generator(struct firn_client *f, struct core *c, uint64_t *id
 }
 
 /* A server may return fewer than requested: its limit, or the end of a sequence. */
-static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, size_t n,
+static int fill_by_trips(struct core *c, const struct order *o, uint64_t *ids, size_t n,
                          struct firn_diag *d)
 {
     struct trip t;
+    pthread_mutex_lock(&c->mutex);
+    watch_tend(c);
+    pthread_mutex_unlock(&c->mutex);
     for (size_t have = 0; have < n;) {
-        size_t most = n - have < f->opts.block ? n - have : f->opts.block;
-        int r = ask(f, c, REQUEST_NUMBERS, most, NULL, &t, d);
+        size_t most = n - have < c->opts->block ? n - have : c->opts->block;
+        int r = ask(c, o, most, &t, d);
         if (r)
             return r;
         firn_assert(t.answer.numbers.numbers <= most, "got=%" PRIu64 " of %zu",
@@ -231,119 +206,160 @@ static int fill_by_trips(struct firn_client *f, struct core *c, uint64_t *ids, s
     return 0;
 }
 
-int firn_client_next_n(struct firn_client *f, uint64_t *ids, size_t n, struct firn_diag *d)
+static int fill(struct firn_client *f, const struct order *o, uint64_t *ids, size_t n,
+                struct firn_diag *d)
 {
     struct core *c;
-    if (!f || !ids || n == 0)
-        return firn__diag(d, FIRN_EINVAL, 0, "no client, or no room for an ID");
     int r = handle_core(f, &c, d);
     if (r)
         return r;
-    switch ((enum client_mode)f->opts.mode) {
-    case MODE_PREFETCH:
-        return fill_of_blocks(f, c, ids, n, d);
-    case MODE_LEASED:
-        return fill_of_generator(f, c, ids, n, d);
-    case MODE_REMOTE:
-        break;
-    }
-    return fill_by_trips(f, c, ids, n, d);
+    if (o->here && f->opts.mode == MODE_PREFETCH)
+        return fill_of_blocks(f, c, o, ids, n, d);
+    if (o->here)
+        return fill_of_generator(f, c, o, ids, n, d);
+    return fill_by_trips(c, o, ids, n, d);
+}
+
+__attribute__((noinline)) static int next_slowly(struct firn_client *f, uint64_t *out,
+                                                 struct firn_diag *d)
+{
+    struct core *c;
+    if (f->opts.mode != MODE_PREFETCH)
+        return firn_client_next_n(f, out, 1, d);
+    int r = handle_core(f, &c, d);
+    return r ? r : next_of_block(f, c, out, d);
+}
+
+int firn_client_next_n(struct firn_client *f, uint64_t *ids, size_t n, struct firn_diag *d)
+{
+    struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
+    struct order o;
+    if (!f || !ids || n == 0)
+        return firn__diag(d, FIRN_EINVAL, 0, "no client, or no room for an ID");
+    int r = order_read(f, &a, REQUEST_NUMBERS, &o, d);
+    return r ? r : fill(f, &o, ids, n, d);
 }
 
 int firn_client_next_keyed(struct firn_client *f, const char *key, uint64_t *out,
                            struct firn_diag *d)
 {
-    struct core *c;
-    struct trip t;
+    struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
+    struct order o;
     if (!f || !key || !out)
         return firn__diag(d, FIRN_EINVAL, 0, "no client, no key, or no room for an ID");
-    int r = handle_core(f, &c, d);
-    if (r == 0)
-        r = ask(f, c, REQUEST_NUMBERS, 1, key, &t, d);
-    if (r)
-        return r;
-    *out = t.answer.numbers.v[0].first;
-    trip_done(&t);
+    a.key = key;
+    int r = order_read(f, &a, REQUEST_NUMBERS, &o, d);
+    return r ? r : fill(f, &o, out, 1, d);
+}
+
+int firn_client_mint(struct firn_client *f, const struct firn_client_ask *given, uint64_t *ids,
+                     size_t n, struct firn_diag *d)
+{
+    struct order o;
+    if (!f || !given || !ids || n == 0)
+        return firn__diag(d, FIRN_EINVAL, 0, "no client, no ask, or no room for an ID");
+    int r = order_take(f, given, false, &o, d);
+    if (r == 0 && o.q.kind == REQUEST_TEXT)
+        return firn__diag(d, FIRN_EINVAL, 0, "ask.text is 1: use firn_client_mint_text()");
+    if (r == 0 && n > 1 && o.q.key[0])
+        return firn__diag(d, FIRN_EINVAL, 0, "a key stands for one ID: ask for one");
+    return r ? r : fill(f, &o, ids, n, d);
+}
+
+/* --- texts --- */
+
+#define SHORT_BUFFER "the buffer is too small: FIRN_CLIENT_TEXT_BUF bytes always suffice"
+
+static int put_text(const char *text, size_t len, char *out, size_t cap, struct firn_diag *d)
+{
+    if (len >= cap)
+        return firn__diag(d, FIRN_ENOSPC, 0, SHORT_BUFFER);
+    memcpy(out, text, len);
+    out[len] = '\0';
     return 0;
 }
 
-#define SHORT_BUFFER "the buffer is too small: FIRN_CLIENT_TEXT_BUF bytes always suffice"
+static int text_of_number(uint64_t id, char *out, size_t cap, struct firn_diag *d)
+{
+    char text[FIRN_U64_TEXT_BUF];
+    return put_text(text, firn_u64_format(id, text), out, cap, d);
+}
+
+static int mint_text(struct firn_client *f, struct order *o, char *out, size_t cap,
+                     struct firn_diag *d)
+{
+    struct core *c;
+    struct trip t;
+    uint64_t id;
+    int r;
+    if (o->here) {
+        o->q.kind = REQUEST_NUMBERS;
+        r = fill(f, o, &id, 1, d);
+        return r ? r : text_of_number(id, out, cap, d);
+    }
+    r = handle_core(f, &c, d);
+    if (r == 0)
+        r = ask(c, o, 1, &t, d);
+    if (r)
+        return r;
+    r = put_text(t.answer.text, strlen(t.answer.text), out, cap, d);
+    trip_done(&t);
+    return r;
+}
+
+int firn_client_mint_text(struct firn_client *f, const struct firn_client_ask *given, char *out,
+                          size_t cap, struct firn_diag *d)
+{
+    struct order o;
+    if (!f || !given || !out || cap == 0)
+        return firn__diag(d, FIRN_EINVAL, 0, "no client, no ask, or no room for an ID");
+    int r = order_take(f, given, true, &o, d);
+    return r ? r : mint_text(f, &o, out, cap, d);
+}
 
 int firn_client_next_text(struct firn_client *f, const char *key, char *out, size_t cap,
                           struct firn_diag *d)
 {
-    struct core *c;
-    struct trip t;
+    struct firn_client_ask a = FIRN_CLIENT_ASK_INIT;
+    struct order o;
+    uint64_t id;
     if (!f || !out || cap == 0)
         return firn__diag(d, FIRN_EINVAL, 0, "no client, or no room for an ID");
-    if (f->opts.mode != MODE_REMOTE && !key) {
-        uint64_t id;
-        char text[FIRN_U64_TEXT_BUF];
+    if (f->opts.mode != MODE_REMOTE && !key) { /* from the lane */
         int r = firn_client_next(f, &id, d);
-        if (r)
-            return r;
-        size_t len = firn_u64_format(id, text);
-        if (len >= cap)
-            return firn__diag(d, FIRN_ENOSPC, 0, SHORT_BUFFER);
-        memcpy(out, text, len);
-        out[len] = '\0';
-        return 0;
+        return r ? r : text_of_number(id, out, cap, d);
     }
-    int r = handle_core(f, &c, d);
-    if (r == 0)
-        r = ask(f, c, REQUEST_TEXT, 1, key, &t, d);
-    if (r)
-        return r;
-    size_t len = strlen(t.answer.text);
-    if (len < cap)
-        memcpy(out, t.answer.text, len + 1);
-    trip_done(&t);
-    return len < cap ? 0 : firn__diag(d, FIRN_ENOSPC, 0, SHORT_BUFFER);
-}
-
-/* --- requests --- */
-
-static bool is_number(const char *kind)
-{
-    return strcmp(kind, "snowflake") == 0 || strcmp(kind, "sonyflake") == 0 ||
-           strcmp(kind, "ticket") == 0;
-}
-
-int handle_request(const struct firn_client *f, enum request_kind kind, uint64_t n, const char *key,
-                   struct request *out, struct firn_diag *d)
-{
-    *out = (struct request){ .kind = kind, .n = n };
-    if (kind == REQUEST_NUMBERS && !is_number(f->opts.kind))
-        return firn__diag(d, FIRN_ENOTSUP, 0, "%s IDs are texts: use firn_client_next_text()",
-                          f->opts.kind);
-    if (!key)
-        return 0;
-    size_t len = strlen(key);
-    for (size_t i = 0; i < len && len <= KEY_MAX; i++)
-        if (key[i] <= ' ' || key[i] > '~')
-            len = KEY_MAX + 1;
-    if (len == 0 || len > KEY_MAX)
-        return firn__diag(d, FIRN_EINVAL, 0,
-                          "a key has 1 to 255 printable characters without spaces");
-    memcpy(out->key, key, len + 1);
-    return 0;
+    a.key = key;
+    int r = order_read(f, &a, REQUEST_TEXT, &o, d);
+    return r ? r : mint_text(f, &o, out, cap, d);
 }
 
 /* --- the core --- */
 
-size_t core_trips(struct core *c, struct trip *out[CORE_TRIPS])
+static void look_at(struct trip *t, struct trip **first, uint64_t *until_ms)
 {
-    size_t n = 0;
-    if (c->fetch)
-        out[n++] = c->fetch;
-    if (c->discovery)
-        out[n++] = c->discovery;
-    if (c->watching)
-        out[n++] = c->watching;
-    struct trip *lent = c->lending ? lending_trip(c) : NULL;
-    if (lent)
-        out[n++] = lent;
-    return n;
+    int fd;
+    short events;
+    uint64_t until;
+    if (!t)
+        return;
+    trip_wants(t, &fd, &events, &until);
+    if (*first && until >= *until_ms)
+        return;
+    *first = t;
+    *until_ms = until;
+}
+
+struct trip *core_trip(struct core *c, uint64_t *out_until_ms)
+{
+    struct trip *first = NULL;
+    look_at(c->shelf.fetch, &first, out_until_ms);
+    for (struct shelf *s = shelves_next(&c->shelves, NULL); s; s = shelves_next(&c->shelves, s))
+        look_at(s->fetch, &first, out_until_ms);
+    look_at(c->discovery, &first, out_until_ms);
+    look_at(c->watching, &first, out_until_ms);
+    look_at(c->lending ? lending_trip(c) : NULL, &first, out_until_ms);
+    return first;
 }
 
 void core_tend(struct core *c)
@@ -359,7 +375,7 @@ void core_tend(struct core *c)
 static int new_core(struct firn_client *f, struct core **out, struct firn_diag *d)
 {
     struct core *c;
-    int r = core_new(&f->opts, &c, d);
+    int r = core_new(&f->opts, &f->hooks, &c, d);
     if (r)
         return r;
     if (f->opts.mode == MODE_LEASED)
@@ -383,7 +399,7 @@ int handle_core(struct firn_client *f, struct core **out, struct firn_diag *d)
         return 0;
     }
     /* A child of fork(). The parent's core is left as it is: its locks may be held, and its
-     * connections belong to the parent. Only f->opts is used again. */
+     * connections belong to the parent. Only f->opts and f->hooks are used again. */
     struct core *fresh;
     int r = new_core(f, &fresh, d);
     if (r)
@@ -419,6 +435,26 @@ static int read_token(struct client_opts *o, struct firn_diag *d)
 
 int firn_client_open(const char *url, struct firn_client **out, struct firn_diag *d)
 {
+    return firn_client_open_with(url, NULL, out, d);
+}
+
+static int take_hooks(const struct firn_client_opts *opts, struct firn_client_opts *out,
+                      struct firn_diag *d)
+{
+    *out = (struct firn_client_opts)FIRN_CLIENT_OPTS_INIT;
+    int r = opts ? firn__sized_copy(out, sizeof *out, opts, opts->size,
+                                    SIZE_UP_TO(struct firn_client_opts, attempt_end))
+                 : 0;
+    if (r)
+        firn__diag(d, r, 0,
+                   r == FIRN_EINVAL ? "opts.size is not set: start from FIRN_CLIENT_OPTS_INIT"
+                                    : "the options are newer than this library");
+    return r;
+}
+
+int firn_client_open_with(const char *url, const struct firn_client_opts *opts,
+                          struct firn_client **out, struct firn_diag *d)
+{
     static _Atomic uint64_t serials;
     if (!url || !out)
         return firn__diag(d, FIRN_EINVAL, 0, "no URL, or no place for the client");
@@ -426,7 +462,9 @@ int firn_client_open(const char *url, struct firn_client **out, struct firn_diag
     if (!f)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     f->serial = atomic_fetch_add(&serials, 1) + 1;
-    int r = client_url_parse(url, &f->opts, d);
+    int r = take_hooks(opts, &f->hooks, d);
+    if (r == 0)
+        r = client_url_parse(url, &f->opts, d);
     if (r == 0)
         r = read_token(&f->opts, d);
     struct core *c = NULL;

@@ -155,12 +155,14 @@ void core_earn(struct core *c)
 
 /* --- life --- */
 
-int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d)
+int core_new(const struct client_opts *o, const struct firn_client_opts *hooks, struct core **out,
+             struct firn_diag *d)
 {
     struct core *c = era_ready() ? calloc(1, sizeof *c) : NULL;
     if (!c)
         return firn__diag(d, FIRN_ENOMEM, 0, "out of memory");
     c->opts = o;
+    c->hooks = hooks;
     c->era = fork_era();
     if (o->tls) {
         struct tls_files files = { o->cert[0] ? o->cert : NULL, o->key[0] ? o->key : NULL,
@@ -180,7 +182,7 @@ int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d
     budget_init(&c->budget);
     firn__entropy(&c->random, sizeof c->random);
     c->random |= 1;
-    block_pool_init(&c->pool, o->block, o->fresh_ms);
+    shelf_init(&c->shelf, o, 0, mono_ms());
     *out = c;
     return 0;
 }
@@ -197,7 +199,8 @@ void core_free(struct core *c)
     if (!c)
         return;
     async_free(c);
-    drop_trip(c->fetch);
+    shelf_done(&c->shelf);
+    shelves_done(&c->shelves);
     drop_trip(c->discovery);
     drop_trip(c->watching);
     free(c->watch);
@@ -209,7 +212,6 @@ void core_free(struct core *c)
                 c->server[i].idle[k] = ch->next;
                 channel_close(ch);
             }
-    block_pool_done(&c->pool);
     tls_context_free(c->tls);
     pthread_cond_destroy(&c->news);
     pthread_mutex_destroy(&c->server_mutex);

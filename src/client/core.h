@@ -14,9 +14,9 @@
 #include <stdatomic.h>
 
 #include "client/balance.h"
-#include "client/block.h"
 #include "client/budget.h"
 #include "client/channel.h"
+#include "client/shelf.h"
 #include "client/trip.h"
 
 struct server {
@@ -37,16 +37,11 @@ struct async;   /* async.c */
 /* Whether a number of the client's sequence may be lost unnoticed. */
 enum sequence { SEQUENCE_UNKNOWN, SEQUENCE_RANGE, SEQUENCE_GAPLESS };
 
-struct failure {
-    uint64_t count; /* rises with each failure */
-    int error;
-    char why[WHY_TEXT_BUF];
-};
-
 struct core {
     const struct client_opts *opts;
-    uint64_t era;            /* fork_era() of the process that it belongs to */
-    struct tls_context *tls; /* NULL: plain */
+    const struct firn_client_opts *hooks; /* those of the caller, see trip.c */
+    uint64_t era;                         /* fork_era() of the process that it belongs to */
+    struct tls_context *tls;              /* NULL: plain */
 
     pthread_mutex_t server_mutex;
     struct server server[SERVERS_MAX];
@@ -57,10 +52,9 @@ struct core {
     struct core_stats stats;
 
     pthread_mutex_t mutex;
-    pthread_cond_t news; /* a block came, a window was extended, or neither will */
-    struct block_pool pool;
-    struct trip *fetch;     /* the block under way, or NULL */
-    struct failure fetched; /* the last failure, for the threads that wait for a block */
+    pthread_cond_t news;    /* a block came, a window was extended, or neither will */
+    struct shelf shelf;     /* prefetch: of shard 0 */
+    struct shelves shelves; /* and of the others */
     struct lending *lending;
     struct async *async;
     struct trip *discovery;
@@ -74,7 +68,8 @@ struct core {
     bool has_thread;
 };
 
-FIRN_MUSTUSE int core_new(const struct client_opts *o, struct core **out, struct firn_diag *d);
+FIRN_MUSTUSE int core_new(const struct client_opts *o, const struct firn_client_opts *hooks,
+                          struct core **out, struct firn_diag *d);
 void core_free(struct core *c);
 
 /* The era of this process: a random number, another one in each child of fork(). It is on a page

@@ -27,6 +27,8 @@ static void put_mint(struct text *w, const struct client_opts *o, const struct r
         text_addf(w, "GET /v1/ids/%s", o->kind);
     if (many)
         text_addf(w, "?n=%llu", (unsigned long long)q->n);
+    if (q->shard)
+        text_addf(w, "%cshard=%u", many ? '&' : '?', q->shard);
     text_addf(w, " HTTP/1.1\r\nAccept: %s\r\n",
               many ? RUNS_TYPE ", text/plain;q=0.5" : "text/plain");
     if (ticket)
@@ -152,6 +154,8 @@ static void read_refusal(const struct http_response *h, struct response *out)
         out->error = FIRN_ENOSLOT;
         out->busy = false;
     }
+    if (h->status == 400 && memmem(h->body.p, h->body.len, SHARD_REFUSED, sizeof SHARD_REFUSED - 1))
+        out->error = FIRN_ERANGE;
     copy_detail(out, h->body, h->status);
 }
 

@@ -30,10 +30,19 @@ FIRN_MUSTUSE int sequence_learn(struct core *c, struct firn_diag *d);
 /* Locked. Does what needs no waiting: adds a block that arrived, requests the next. */
 void prefetch_tend(struct core *c);
 
-/* Locked. Up to `most` numbers in one run, usable until *out_stale_ms. Waits until `end_ms`; with 0
- * not at all: then FIRN_EAGAIN. */
-FIRN_MUSTUSE int prefetch_take(struct core *c, uint64_t most, uint64_t end_ms, struct run *out,
-                               uint64_t *out_stale_ms, struct firn_diag *d);
+/* Locked. The shelf of a shard, until the lock is released. FIRN_EAGAIN, FIRN_ENOMEM. */
+FIRN_MUSTUSE int prefetch_shelf(struct core *c, uint32_t shard, struct shelf **out,
+                                struct firn_diag *d);
+
+struct prefetch {
+    uint64_t most;               /* numbers */
+    uint64_t end_ms;             /* how long to wait; 0: not at all, then FIRN_EAGAIN */
+    const struct request *for_q; /* whose names a request for a block carries, or NULL */
+};
+
+/* Locked. Up to p->most numbers of the shelf in one run, usable until *out_stale_ms. */
+FIRN_MUSTUSE int prefetch_take(struct core *c, struct shelf *s, const struct prefetch *p,
+                               struct run *out, uint64_t *out_stale_ms, struct firn_diag *d);
 
 /* --- lending.c --- */
 
@@ -41,9 +50,10 @@ FIRN_MUSTUSE int prefetch_take(struct core *c, uint64_t most, uint64_t end_ms, s
 FIRN_MUSTUSE int lending_new(struct core *c, _Atomic(struct firn_shared *) *place);
 void lending_free(struct core *c);
 void lending_tend(struct core *c); /* locked; as prefetch_tend() */
-/* Locked. Up to `n` IDs of the generator; waits as prefetch_take() does. */
-FIRN_MUSTUSE int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms,
-                              size_t *out_n, struct firn_diag *d);
+/* Locked. Up to `n` IDs of the generator; waits as prefetch_take() does. FIRN_ERANGE: the layout
+ * has no such shard. */
+FIRN_MUSTUSE int lending_fill(struct core *c, uint32_t shard, uint64_t *ids, size_t n,
+                              uint64_t end_ms, size_t *out_n, struct firn_diag *d);
 struct trip *lending_trip(struct core *c);
 const struct failure *lending_failure(struct core *c); /* the last one */
 void lending_return(struct core *c); /* gives the slot back, if a server answers within 500 ms */
@@ -68,8 +78,7 @@ void async_watch(struct core *c, struct trip *t);
 /* Locked. Does everything above that is due. */
 void core_tend(struct core *c);
 
-/* The trips of the core itself that are under way. */
-enum { CORE_TRIPS = 4 };
-size_t core_trips(struct core *c, struct trip *out[CORE_TRIPS]);
+/* Of the core's own trips under way the one that waits least long, and until when; or NULL. */
+struct trip *core_trip(struct core *c, uint64_t *out_until_ms);
 
 #endif

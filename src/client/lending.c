@@ -351,8 +351,22 @@ void lending_tend(struct core *c)
     }
 }
 
-int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_t *out_n,
-                 struct firn_diag *d)
+/* Puts the shard into IDs of the generator, in which its bits are 0. */
+static int put_shard(const struct lending *l, uint32_t shard, uint64_t *ids, size_t n,
+                     struct firn_diag *d)
+{
+    const struct firn_bits *f = l->layout.field;
+    bool is_slot = f[FIRN_FIELD_DC].width + f[FIRN_FIELD_NODE].width == 0;
+    uint64_t max = is_slot ? 0 : (UINT64_C(1) << f[FIRN_FIELD_SHARD].width) - 1;
+    if (shard > max)
+        return firn__diag(d, FIRN_ERANGE, 0, SHARD_REFUSED ", or the layout has no shard field");
+    for (size_t i = 0; shard && i < n; i++)
+        ids[i] |= (uint64_t)shard << f[FIRN_FIELD_SHARD].shift;
+    return 0;
+}
+
+int lending_fill(struct core *c, uint32_t shard, uint64_t *ids, size_t n, uint64_t end_ms,
+                 size_t *out_n, struct firn_diag *d)
 {
     struct lending *l = c->lending;
     uint64_t failures = l->failure.count;
@@ -360,7 +374,7 @@ int lending_fill(struct core *c, uint64_t *ids, size_t n, uint64_t end_ms, size_
         lending_tend(c);
         int r = l->gen ? firn_shared_fill(l->gen, ids, n, out_n) : FIRN_EWINDOW;
         if (r == 0)
-            return 0;
+            return put_shard(l, shard, ids, *out_n, d);
         uint64_t now = mono_ms();
         if (l->failure.count != failures && r == FIRN_EWINDOW)
             return firn__diag(d, l->failure.error, 0, "%s", l->failure.why);

@@ -26,10 +26,14 @@ enum request_kind {
 struct request {
     enum request_kind kind;
     uint64_t n;
+    uint32_t shard;                                                   /* of snowflakes */
     char key[KEY_MAX + 1];                                            /* "": none */
     char path[PATH_BUF], body[BODY_BUF];                              /* REQUEST_GET and below */
     char id[REQUEST_ID_BYTES_MAX + 1], traceparent[TRACE_PARENT_BUF]; /* of the caller; "": none */
 };
+
+/* How firnd begins to say that a layout has no such shard. */
+#define SHARD_REFUSED "the shard does not fit"
 
 /* These go over HTTP even with proto=resp: every port of firnd speaks both. */
 static inline bool request_is_http(const struct request *q)

@@ -24,9 +24,9 @@ size_t resp2_write_auth(const struct client_opts *o, char *out, size_t cap)
 
 size_t resp2_write(const struct client_opts *o, const struct request *q, char *out, size_t cap)
 {
-    const char *words[8] = { "FIRN.NEXT", o->kind };
+    const char *words[10] = { "FIRN.NEXT", o->kind };
     size_t n = 2;
-    char count[24];
+    char count[24], shard[16];
     if (o->seq[0]) {
         words[n++] = "SEQ";
         words[n++] = o->seq;
@@ -35,6 +35,11 @@ size_t resp2_write(const struct client_opts *o, const struct request *q, char *o
         snprintf(count, sizeof count, "%llu", (unsigned long long)q->n);
         words[n++] = "COUNT";
         words[n++] = count;
+    }
+    if (q->shard) {
+        snprintf(shard, sizeof shard, "%u", q->shard);
+        words[n++] = "SHARD";
+        words[n++] = shard;
     }
     if (q->key[0]) {
         words[n++] = "KEY";
@@ -65,6 +70,7 @@ static void read_refusal(struct slice said, struct response *out)
         { "ERR there is no sequence", FIRN_ENOENT, false },
         { "ERR no kind", FIRN_ENOENT, false },
         { "ERR sequence", FIRN_EOVERFLOW, false },
+        { "ERR " SHARD_REFUSED, FIRN_ERANGE, false },
         { "ERR the key was used", FIRN_EREUSED, false },
     };
     out->error = FIRN_EINVAL;

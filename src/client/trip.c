@@ -11,11 +11,71 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- the caller's hooks --- */
+
+static void describe(const struct trip *t, struct firn_client_attempt *a)
+{
+    *a = (struct firn_client_attempt){
+        .size = sizeof *a,
+        .number = t->number,
+        .user = t->user,
+        .what = t->what,
+        .host = t->name.host,
+        .port = t->name.port,
+        .shard = t->request.shard,
+        .request_id = t->request.id,
+        .parent = t->parent,
+        .traceparent = t->request.traceparent,
+        .began_ns = t->began_us * 1000,
+    };
+}
+
+static void show_begin(struct trip *t)
+{
+    const struct firn_client_opts *h = t->core->hooks;
+    struct firn_client_attempt a;
+    struct trace_parent own;
+    char text[FIRN_CLIENT_TRACEPARENT_BUF];
+    t->number++;
+    memcpy(t->request.traceparent, t->parent, sizeof t->parent);
+    if (!h || (!h->attempt_begin && !h->attempt_end))
+        return;
+    t->shown = true;
+    if (!h->attempt_begin)
+        return;
+    describe(t, &a);
+    memcpy(text, t->parent, sizeof t->parent);
+    h->attempt_begin(h->user, &a, text);
+    text[sizeof text - 1] = '\0';
+    if (trace_parent_read((struct slice){ text, strlen(text) }, &own) == 0)
+        trace_parent_write(&own, t->request.traceparent);
+}
+
+static void show_end(struct trip *t, int error, const char *said)
+{
+    const struct firn_client_opts *h = t->core->hooks;
+    struct firn_client_attempt a;
+    if (!t->shown)
+        return;
+    t->shown = false;
+    if (!h->attempt_end)
+        return;
+    describe(t, &a);
+    a.ended_ns = mono_ns();
+    a.error = error;
+    a.text = error ? said : "";
+    h->attempt_end(h->user, &a);
+}
+
+/* --- trips --- */
+
 void trip_start(struct trip *t, struct core *c, const struct request *q)
 {
     memset(t, 0, offsetof(struct trip, out));
     t->core = c;
     t->request = *q;
+    t->what = request_is_http(q) ? t->request.path : "id";
+    memcpy(t->parent, q->traceparent, sizeof t->parent);
     t->pin = ANY_SERVER;
     t->deadline_ms = mono_ms() + c->opts->deadline_ms;
     core_earn(c);
@@ -23,6 +83,7 @@ void trip_start(struct trip *t, struct core *c, const struct request *q)
 
 void trip_done(struct trip *t)
 {
+    show_end(t, FIRN_ECLOSED, "the client gave up");
     if (t->channel)
         core_done(t->core, t->server, SERVER_SLIPPED, 0, NULL);
     channel_close(t->channel);
@@ -106,6 +167,7 @@ static int attempt_failed(struct trip *t, enum verdict v, const char *said)
     struct channel *ch = t->channel;
     bool stale = t->asked && ch && ch->used && ch->in_len == 0 && v == SERVER_SLIPPED;
     note_server(t, said);
+    show_end(t, FIRN_EIO, said);
     t->channel = NULL;
     channel_close(ch);
     core_done(t->core, t->server, v, 0, NULL);
@@ -140,11 +202,13 @@ static int pick(struct trip *t)
     t->answer = (struct response){ .numbers = t->answer.numbers };
     atomic_fetch_add_explicit(&c->stats.requests, 1, memory_order_relaxed);
     t->state = TRIP_OPENING;
+    show_begin(t);
     if (t->channel)
         return 0;
     int r = channel_open(&t->name, c->tls, &t->channel, why);
     if (r == FIRN_ENOMEM) {
         core_done(c, t->server, SERVER_SLIPPED, 0, NULL);
+        show_end(t, r, "out of memory");
         return finish(t, r);
     }
     if (r) {
@@ -175,6 +239,7 @@ static int opening(struct trip *t)
         core_done(t->core, t->server, SERVER_FINE, 0, t->channel);
         t->channel = NULL;
         note_end(t, "the request is too long: use a shorter key or token");
+        show_end(t, FIRN_ERANGE, "the request is too long");
         return finish(t, FIRN_ERANGE);
     }
     t->out_len += n;
@@ -223,6 +288,7 @@ static int answered(struct trip *t, long used)
         channel_close(ch);
     t->channel = NULL;
     core_done(t->core, t->server, a->busy ? SERVER_DOWN : SERVER_FINE, took, keep ? ch : NULL);
+    show_end(t, a->error, a->text);
     if (a->error == 0)
         return finish(t, 0);
     note_server(t, a->text);

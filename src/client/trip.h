@@ -27,8 +27,11 @@ enum { WHY_TEXT_BUF = sizeof(((struct firn_diag *)0)->text), ANY_SERVER = SERVER
 struct trip {
     struct core *core;
     struct request request;
-    size_t pin; /* the only server that is asked, or ANY_SERVER */
-    bool once;  /* see above */
+    const char *what;              /* for the caller's hooks: "id", "block", or a path of the API */
+    void *user;                    /* of the ask, for the same */
+    char parent[TRACE_PARENT_BUF]; /* the ask's traceparent; the request has the attempt's */
+    size_t pin;                    /* the only server that is asked, or ANY_SERVER */
+    bool once;                     /* see above */
     uint64_t deadline_ms;
 
     bool polled; /* a thread polls its descriptor and takes the next step (waiting.c) */
@@ -38,6 +41,8 @@ struct trip {
     size_t server;     /* the server of this attempt, or of the last one */
     uint64_t tried;    /* a bit per server */
     uint32_t attempts; /* without those on servers that could not be reached */
+    uint32_t number;   /* of this attempt: of all */
+    bool shown;        /* the attempt's beginning was shown to the hooks, its end was not */
     uint64_t began_us, attempt_end_ms, pause_end_ms;
     bool asked; /* in this attempt: the server may have understood the request */
     size_t out_len, sent;

@@ -374,6 +374,100 @@ def lenders_and_borrowers_die(t, cluster):
     unique(t, [x for c in ended + running for x in c.lines()], "all that leased clients made")
 
 
+AUDIT = "unused:1,time:41@1ms,shard:5,worker:5,seq:12;epoch=2021-01-01T00:00:00Z"
+MODES = ("mode=remote", "mode=remote&proto=resp", "mode=prefetch", "mode=prefetch&proto=resp", "mode=leased",
+         "mode=prefetch&background=1")
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def shards_of(lines):
+    return [int(line) >> 17 & 31 for line in lines]
+
+
+def shards_travel(t, cluster):
+    """Each ID carries the shard that was asked for, in every mode, from several threads and children; none comes twice."""
+    everything = []
+    for options in (f"{m}&retries=50&retry_delay=200ms" for m in MODES):  # slots of a new store begin ahead of the clock
+        n = 128 if "remote" in options else 3200
+        code, lines, err = run(t, cluster.url(options), "--count", n, "--shards", 32)
+        t.equal((code, shards_of(lines)), (0, [i % 32 for i in range(n)]), f"{options}: shard after shard: {err[:300]}")
+        everything += lines
+        code, lines, err = run(t, cluster.url(options), "--count", n, "--shards", 32, "--threads", 3, "--forks",
+                               may_fork(t, options, 1))
+        t.equal((code, set(shards_of(lines))), (0, set(range(32))), f"{options}: threads and a child: {err[:300]}")
+        everything += lines
+        code, lines, err = run(t, cluster.url(options), "--count", 3, "--batch", 2000, "--shard", 31)
+        t.equal((code, len(lines), set(shards_of(lines))), (0, 6000, {31}), f"{options}: by the thousand: {err[:300]}")
+        everything += lines
+        code, lines, err = run(t, cluster.url(options), "--count", n, "--shard", 3, "--shards", 8, "--poll")
+        t.equal((code, set(shards_of(lines))), (0, set(range(3, 11))), f"{options}: in an event loop: {err[:300]}")
+        everything += lines
+        code, lines, err = run(t, cluster.url(options), "--count", 20, "--shard", 9, "--text")
+        t.equal((code, set(shards_of(lines))), (0, {9}), f"{options}: as texts: {err[:300]}")
+        everything += lines
+        code, _, err = run(t, cluster.url(options), "--count", 1, "--shard", 32)
+        t.check(code == 1 and "FIRN_ERANGE" in err and "shard does not fit" in err, f"{options}: a sixth bit: {err[:300]}")
+        code, lines, err = run(t, cluster.url(options), "--count", 10, "--shard", 7, "--key", f"k-{len(everything)}")
+        again = run(t, cluster.url(options), "--count", 10, "--shard", 7, "--key", f"k-{len(everything)}")[1]
+        t.equal((code, set(shards_of(lines)), again), (0, {7}, lines), f"{options}: with keys: {err[:300]}")
+        everything += lines
+    unique(t, everything, "all shards together")
+    http = Http(cluster.server[0].home)
+    for n in ("", "n=3&"):
+        status, body = http.get(f"/v1/ids/snowflake?{n}shard=21")
+        t.equal((status, set(shards_of(re.findall(r"\d{15,}", str(body))))), (200, {21}), f"over HTTP: {body}")
+    http.close()
+
+
+def attempts_are_shown(t, cluster):
+    """The mission's retries: 2 s, 3 more a second apart, another server each time, under one deadline; each is shown."""
+    for s in cluster.server:
+        s.signal(signal.SIGSTOP)
+    hosts = ",".join(s.snowflake for s in cluster.server)
+    began = time.monotonic()
+    c = Client(t, f"firn://{hosts}/?deadline=60s", "--count", 1, "--shard", 4, "--trace", TRACE, "--attempts")
+    c.process.wait(LIMIT)
+    took = time.monotonic() - began
+    c.forget()
+    found = re.findall(r"attempt what=id number=(\d+) server=(\S+) shard=4 parent=(\S+) sent=(\S+) took_us=(\d+) "
+                       r"error=(\S+)", c.errors())
+    t.equal([f[0] for f in found], ["1", "2", "3", "4"], f"four attempts: {c.errors()}")
+    t.equal({f[1] for f in found[:3]}, {s.snowflake for s in cluster.server}, "each on another server")
+    t.check(found[3][1] != found[2][1], "the fourth not on that of the third")
+    t.equal([(f[2], f[3]) for f in found],
+            [(TRACE, f"{TRACE[:36]}{i:016x}-01") for i in range(1, 5)], "one span each, which the server is told")
+    t.equal({f[5] for f in found}, {"FIRN_EIO"}, "none was answered")
+    t.check(all(int(f[4]) >= 1990000 for f in found) and took >= 10.9, f"2 s each, a second between: {found} {took}")
+    for s in cluster.server:
+        s.signal(signal.SIGCONT)
+    for s in cluster.server:
+        s.wait_ready()
+    # A block is fetched for the call that finds it missing; the two servers that are away are seen to be asked.
+    cluster.server[0].kill()
+    cluster.server[1].kill()
+    c = Client(t, cluster.url("mode=prefetch&retry_delay=50ms"), "--count", 40, "--shards", 20, "--trace", TRACE,
+               "--attempts")
+    t.equal(c.process.wait(LIMIT), 0, f"it goes on: {c.errors()[:500]}")
+    c.forget()
+    blocks = re.findall(r"attempt what=block number=(\d+) server=(\S+) shard=(\d+) parent=(\S*) sent=(\S*) .* "
+                        r"error=(\S+)", c.errors())
+    fine = [b for b in blocks if b[5] == "0"]
+    t.equal({b[2] for b in fine}, {str(i) for i in range(20)}, "a block of each shard")
+    t.check({b[1] for b in fine} == {cluster.server[2].snowflake} and
+            any(b[5] == "FIRN_EIO" for b in blocks), f"the dead are tried, the living answers: {c.errors()[:500]}")
+    t.equal({b[3] for b in fine}, {TRACE}, "in the trace of the call that needed it")
+    cluster.restart(0)
+    cluster.restart(1)
+
+
+class Audit(Cluster):
+    """The same, with a layout that has a shard beside the node."""
+
+    def args(self, i):
+        state, args = super().args(i)
+        return state, (*args, "--layout", AUDIT)
+
+
 class Small(Cluster):
     """The same, with a layout of sixteen slots in all. Its slots are not shared with other firnds of this machine."""
 
@@ -429,6 +523,7 @@ def main():
             t.section(tls_and_tokens)
             t.section(two_on_one_slot)
             t.section(on(Small, slots_run_out))
+            t.section(on(Audit, shards_travel, attempts_are_shown))
             t.section(on(Cluster, lenders_and_borrowers_die))
         finally:
             for c in list(t.clients):

@@ -3,13 +3,15 @@
  * enough or its standard input ends, from several threads and forked children, and writes each as a
  * line.
  *
- *     client_firn URL [--count N] [--threads T] [--forks F] [--batch B] [--pace US] [--text] [--key
- *     PREFIX]
- *                     [--poll] [--stats]
+ *     client_firn URL [--count N] [--threads T] [--forks F] [--batch B] [--pace US] [--text]
+ *                     [--key PREFIX] [--poll] [--stats] [--shard S] [--shards N] [--trace PARENT]
+ *                     [--attempts]
  *
- * --count is for each thread of each process; 0: until standard input ends. --stats shows them at
- * the end, and with --count 0 for each byte of standard input. Errors go to standard error, a line
- * each, and make the exit status 1.
+ * --shard is carried by every ID; with --shards the first has shard S, the next S + 1, and after N
+ * of them S again. --attempts writes each attempt of a request to standard error. --count is for
+ * each thread of each process; 0: until standard input ends. --stats shows them at the end, and
+ * with --count 0 for each byte of standard input. Errors go to standard error, a line each, and
+ * make the exit status 1.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,9 +27,9 @@
 #include <firn/client.h>
 
 static struct {
-    const char *url, *key;
-    unsigned long count, threads, forks, batch, pace_us;
-    int text, poll, stats;
+    const char *url, *key, *trace;
+    unsigned long count, threads, forks, batch, pace_us, shard, shards;
+    int text, poll, stats, attempts;
 } o = { .count = 1, .threads = 1, .batch = 1 };
 
 static struct firn_client *client;
@@ -74,13 +76,48 @@ static void number(struct sheet *s, uint64_t id)
     line(s, text);
 }
 
+/* A span would get a random number; here one can be seen to be sent. */
+static void attempt_begin(void *user, const struct firn_client_attempt *a, char *traceparent)
+{
+    static atomic_uint spans;
+    (void)user;
+    if (a->parent[0])
+        snprintf(traceparent, FIRN_CLIENT_TRACEPARENT_BUF, "%.36s%016x-01", a->parent, ++spans);
+}
+
+static void attempt_end(void *user, const struct firn_client_attempt *a)
+{
+    (void)user;
+    fprintf(stderr,
+            "attempt what=%s number=%u server=%s:%u shard=%u parent=%s sent=%s took_us=%" PRIu64
+            " error=%s text=%s\n",
+            a->what, a->number, a->host, a->port, a->shard, a->parent, a->traceparent,
+            (a->ended_ns - a->began_ns) / 1000, a->error ? firn_error_name(a->error) : "0",
+            a->text);
+}
+
+static struct firn_client_ask ask_of(unsigned long i)
+{
+    struct firn_client_ask ask = FIRN_CLIENT_ASK_INIT;
+    ask.shard = (uint32_t)(o.shard + (o.shards ? i % o.shards : 0));
+    ask.text = (uint32_t)o.text;
+    ask.traceparent = o.trace;
+    return ask;
+}
+
 static int take_some(struct sheet *s, unsigned long i, struct firn_diag *d)
 {
     static _Thread_local uint64_t ids[100000];
     char text[FIRN_CLIENT_TEXT_BUF], key[128];
     int r;
-    if (o.key) {
+    struct firn_client_ask ask = ask_of(i);
+    if (o.key)
         snprintf(key, sizeof key, "%s-%lu", o.key, i);
+    if (o.shard || o.shards || o.trace) {
+        ask.key = o.key ? key : NULL;
+        r = o.text ? firn_client_mint_text(client, &ask, text, sizeof text, d)
+                   : firn_client_mint(client, &ask, ids, o.batch, d);
+    } else if (o.key) {
         r = firn_client_next_keyed(client, key, ids, d);
     } else if (o.text) {
         r = firn_client_next_text(client, NULL, text, sizeof text, d);
@@ -126,8 +163,7 @@ static void poll_work(void)
     unsigned long asked = 0, got = 0;
     while ((o.count == 0 || got < o.count) && !over) {
         while (asked - got < 16 && (o.count == 0 || asked < o.count)) {
-            struct firn_client_ask ask = FIRN_CLIENT_ASK_INIT;
-            ask.text = (uint32_t)o.text;
+            struct firn_client_ask ask = ask_of(asked);
             struct firn_diag d = { 0, "" };
             int r = firn_client_submit(client, &ask, &d);
             if (r) {
@@ -208,19 +244,22 @@ static void read_options(int argc, char **argv)
     static const struct {
         const char *name;
         unsigned long *to;
-    } numbers[] = { { "--count", &o.count },
-                    { "--threads", &o.threads },
-                    { "--forks", &o.forks },
-                    { "--batch", &o.batch },
-                    { "--pace", &o.pace_us } };
+    } numbers[] = { { "--count", &o.count },  { "--threads", &o.threads }, { "--forks", &o.forks },
+                    { "--batch", &o.batch },  { "--pace", &o.pace_us },    { "--shard", &o.shard },
+                    { "--shards", &o.shards } };
+    enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
     for (int i = 1; i < argc; i++) {
         size_t k = 0;
-        for (; k < 5 && strcmp(argv[i], numbers[k].name) != 0; k++)
+        for (; k < NUMBERS && strcmp(argv[i], numbers[k].name) != 0; k++)
             ;
-        if (k < 5 && i + 1 < argc)
+        if (k < NUMBERS && i + 1 < argc)
             *numbers[k].to = strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--key") == 0 && i + 1 < argc)
             o.key = argv[++i];
+        else if (strcmp(argv[i], "--trace") == 0 && i + 1 < argc)
+            o.trace = argv[++i];
+        else if (strcmp(argv[i], "--attempts") == 0)
+            o.attempts = 1;
         else if (strcmp(argv[i], "--text") == 0)
             o.text = 1;
         else if (strcmp(argv[i], "--poll") == 0)
@@ -242,7 +281,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: client_firn URL [OPTION...]\n");
         return 2;
     }
-    int r = firn_client_open(o.url, &client, &d);
+    struct firn_client_opts opts = FIRN_CLIENT_OPTS_INIT;
+    opts.attempt_begin = attempt_begin;
+    opts.attempt_end = attempt_end;
+    int r = o.attempts ? firn_client_open_with(o.url, &opts, &client, &d)
+                       : firn_client_open(o.url, &client, &d);
     if (r) {
         fprintf(stderr, "%s: %s\n", firn_error_name(r), d.text);
         return 1;

@@ -65,6 +65,46 @@ T_TEST(http_questions)
     T_STR(out + n - 4, "\r\n\r\n");
 }
 
+T_TEST(questions_with_a_shard)
+{
+    char out[REQUEST_BYTES_MAX];
+    struct client_opts o = opts("firn://a");
+    struct request q = one;
+    T_OK(http1_write(&o, &o.server[0], &q, out, sizeof out) > 0);
+    T_OK(!strstr(out, "shard"), "0 is no shard: %s", out);
+    T_OK(resp2_write(&o, &q, out, sizeof out) > 0);
+    T_OK(!strstr(out, "SHARD"), "%s", out);
+    q.shard = 31;
+    http1_write(&o, &o.server[0], &q, out, sizeof out);
+    T_OK(strstr(out, "GET /v1/ids/snowflake?shard=31 HTTP/1.1\r\n"), "%s", out);
+    q.n = 5;
+    http1_write(&o, &o.server[0], &q, out, sizeof out);
+    T_OK(strstr(out, "GET /v1/ids/snowflake?n=5&shard=31 HTTP/1.1\r\n"), "%s", out);
+    strcpy(q.key, "k");
+    T_EQ(resp2_write(&o, &q, out, sizeof out),
+         strlen("*8\r\n$9\r\nFIRN.NEXT\r\n$9\r\nsnowflake\r\n$5\r\nCOUNT\r\n$1\r\n5\r\n"
+                "$5\r\nSHARD\r\n$2\r\n31\r\n$3\r\nKEY\r\n$1\r\nk\r\n"));
+    T_OK(strstr(out, "$5\r\nSHARD\r\n$2\r\n31\r\n"), "%s", out);
+}
+
+T_TEST(a_shard_that_there_is_not)
+{
+    static const char body[] =
+        "{\"type\":\"urn:firn:problem:parameter\",\"detail\":"
+        "\"shard: the shard does not fit, or the layout has no shard field\"}";
+    struct response a = { 0 };
+    char all[400];
+    snprintf(all, sizeof all, "HTTP/1.1 400 X\r\nContent-Length: %zu\r\n\r\n%s", strlen(body),
+             body);
+    whole(false, false, &many, all, &a);
+    T_EQ(a.error, FIRN_ERANGE);
+    T_OK(!a.again);
+    whole(true, false, &many, "-ERR the shard does not fit, or the layout has no shard field\r\n",
+          &a);
+    T_EQ(a.error, FIRN_ERANGE);
+    T_OK(!a.again);
+}
+
 T_TEST(http_answers)
 {
     struct response a = { 0 };

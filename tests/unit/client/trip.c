@@ -19,6 +19,7 @@ struct stub { /* a server in a thread, one connection at a time */
     pthread_t thread;
     atomic_uint asked, accepted;
     atomic_bool stop;
+    char last[8192]; /* the last request */
 };
 
 static const char *const answers[] = {
@@ -44,7 +45,7 @@ static bool wait_readable(struct stub *s, int fd)
 
 static void serve_one(struct stub *s, int c)
 {
-    char buf[8192];
+    char buf[sizeof s->last - 1];
     for (size_t len = 0; wait_readable(s, c);) {
         ssize_t n = recv(c, buf + len, sizeof buf - len, 0);
         if (n <= 0)
@@ -52,6 +53,8 @@ static void serve_one(struct stub *s, int c)
         len += (size_t)n;
         if (!memmem(buf, len, "\r\n\r\n", 4))
             continue;
+        memcpy(s->last, buf, len);
+        s->last[len] = '\0';
         s->asked++;
         len = 0;
         if (s->how == SILENT)
@@ -108,7 +111,7 @@ static void begin(const char *options, size_t n, const enum behaviour *how)
     }
     snprintf(url + strlen(url), sizeof url - strlen(url), "/?%s", options);
     T_EQ(client_url_parse(url, &opts, &d), 0, "%s", d.text);
-    T_EQ(core_new(&opts, &core, &d), 0, "%s", d.text);
+    T_EQ(core_new(&opts, NULL, &core, &d), 0, "%s", d.text);
 }
 
 static int ask(bool once)
@@ -251,6 +254,132 @@ T_TEST(without_a_budget_there_are_no_retries)
     T_EQ(ask(false), FIRN_EIO);
     T_EQ(asked(), 1);
     T_OK(strstr(trip.why, "budget"), "%s", trip.why);
+    end();
+}
+
+/* --- attempts as the caller's hooks see them --- */
+
+static struct seen {
+    struct firn_client_attempt a;
+    char host[64], what[64], parent[64], sent[64], text[300], id[64];
+    bool ended;
+} seen[64];
+static size_t seen_n;
+static int a_user;
+
+static void seen_begin(void *user, const struct firn_client_attempt *a, char *traceparent)
+{
+    T_OK(user == &seen_n);
+    T_OK(seen_n < T_LEN(seen) && (seen_n == 0 || seen[seen_n - 1].ended), "one after the other");
+    T_EQ(a->ended_ns, 0);
+    T_STR(traceparent, a->parent);
+    if (a->parent[0])
+        snprintf(traceparent, FIRN_CLIENT_TRACEPARENT_BUF, "%.36s%016zx-01", a->parent, seen_n + 1);
+    else if (seen_n % 2)
+        snprintf(traceparent, FIRN_CLIENT_TRACEPARENT_BUF, "x\r\nX-Evil: 1"); /* is not sent */
+    seen[seen_n++] = (struct seen){ .ended = false };
+}
+
+static void seen_end(void *user, const struct firn_client_attempt *a)
+{
+    struct seen *s = &seen[seen_n - 1];
+    T_OK(user == &seen_n && seen_n > 0 && !s->ended);
+    s->a = *a;
+    s->ended = true;
+    snprintf(s->host, sizeof s->host, "%s", a->host);
+    snprintf(s->what, sizeof s->what, "%s", a->what);
+    snprintf(s->parent, sizeof s->parent, "%s", a->parent);
+    snprintf(s->sent, sizeof s->sent, "%s", a->traceparent);
+    snprintf(s->text, sizeof s->text, "%s", a->text);
+    snprintf(s->id, sizeof s->id, "%s", a->request_id);
+    T_OK(a->ended_ns >= a->began_ns && a->size == sizeof *a);
+}
+
+static const struct firn_client_opts hooks = { sizeof hooks, &seen_n, seen_begin, seen_end };
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-"
+
+T_TEST(each_attempt_is_shown)
+{
+    static const struct {
+        enum behaviour how;
+        const char *text;
+        int error;
+    } fails[] = { { CUTS, "closed without an answer", FIRN_EIO },
+                  { HALF, "closed without an answer", FIRN_EIO },
+                  { GARBAGE, "not an answer of firnd", FIRN_EIO },
+                  { NOT_READY, "503: no slot yet", FIRN_EAGAIN },
+                  { SILENT, "no answer within 1000 ms", FIRN_EIO } };
+    for (size_t i = 0; i < T_LEN(fails); i++) {
+        BEGIN(fails[i].how == SILENT ? impatient : quick, fails[i].how, FINE);
+        core->hooks = &hooks;
+        core->health[1].clash = true; /* the other one is asked first */
+        seen_n = 0;
+        struct request q = { .kind = REQUEST_NUMBERS, .n = 1, .shard = 5 };
+        strcpy(q.traceparent, TRACE "b7ad6b7169203331-01");
+        strcpy(q.id, "req-1");
+        trip_start(&trip, core, &q);
+        trip.user = &a_user;
+        T_EQ(trip_run(&trip), 0, "%s", trip.why);
+        trip_done(&trip);
+        T_EQ(seen_n, 2);
+        T_EQ(seen[0].a.error, fails[i].error);
+        T_STR(seen[0].text, fails[i].text);
+        T_EQ(seen[1].a.error, 0);
+        T_STR(seen[1].text, "");
+        for (size_t k = 0; k < 2; k++) {
+            T_OK(seen[k].ended && seen[k].a.user == &a_user);
+            T_EQ(seen[k].a.number, k + 1);
+            T_EQ(seen[k].a.port, stub[k].port);
+            T_EQ(seen[k].a.shard, 5);
+            T_STR(seen[k].host, "127.0.0.1");
+            T_STR(seen[k].what, "id");
+            T_STR(seen[k].id, "req-1");
+            T_STR(seen[k].parent, TRACE "b7ad6b7169203331-01");
+            T_STR(seen[k].sent, k ? TRACE "0000000000000002-01" : TRACE "0000000000000001-01");
+            T_EQ(stub[k].asked, 1); /* from here on the thread leaves `last` alone */
+            T_OK(strstr(stub[k].last, seen[k].sent), "%s", stub[k].last);
+            T_OK(strstr(stub[k].last, "?shard=5 "), "%s", stub[k].last);
+        }
+        T_OK(seen[1].a.began_ns >= seen[0].a.ended_ns / 1000 * 1000);
+        end();
+    }
+}
+
+T_TEST(attempts_without_a_trace_and_without_a_server)
+{
+    BEGIN(quick, FINE, FINE);
+    core->hooks = &hooks;
+    core->server[0].name.port = 1; /* no server is there */
+    seen_n = 0;
+    for (int i = 0; i < 6; i++) {
+        core->health[0] = (struct health){ 0 };
+        T_EQ(ask(false), 0, "%s", trip.why);
+    }
+    size_t refused = 0;
+    for (size_t i = 0; i < seen_n; i++) {
+        T_STR(seen[i].sent, "");
+        T_OK(seen[i].ended && seen[i].a.user == NULL);
+        refused += seen[i].a.error == FIRN_EIO && strstr(seen[i].text, "refused");
+    }
+    T_EQ(seen_n, 6 + refused);
+    T_EQ(stub[1].asked, 6);
+    T_OK(!strstr(stub[1].last, "Evil") && !strstr(stub[1].last, "traceparent"), "%s", stub[1].last);
+    end();
+}
+
+T_TEST(an_attempt_that_is_given_up_ends)
+{
+    BEGIN(quick, SILENT);
+    core->hooks = &hooks;
+    seen_n = 0;
+    struct request q = { .kind = REQUEST_GET, .path = "/v1/node" };
+    trip_start(&trip, core, &q);
+    T_OK(!trip_step(&trip));
+    trip_done(&trip);
+    T_EQ(seen_n, 1);
+    T_OK(seen[0].ended);
+    T_EQ(seen[0].a.error, FIRN_ECLOSED);
+    T_STR(seen[0].what, "/v1/node");
     end();
 }
 
