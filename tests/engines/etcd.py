@@ -19,7 +19,7 @@ import urllib.request
 
 from engines.ports import free_ports
 
-LIMIT = 90  # seconds in which a cluster serves, or never will
+LIMIT = 180  # seconds in which a cluster serves, or never will
 HEARTBEAT_MS, ELECTION_MS = 50, 1000  # the second is etcd's own: a busy machine must not make it look for another leader
 
 

@@ -21,7 +21,7 @@ import urllib.parse
 
 from engines.ports import free_ports
 
-LIMIT = 90  # seconds in which a cluster serves, or never will
+LIMIT = 180  # seconds in which a cluster serves, or never will
 HELLO, WELCOME, READ, CAS, SCAN, IDENTITY, STATUS, CHANGE, REPLY, RAFT = range(1, 11)
 JOIN, ADD, REMOVE, PROMOTE, TRANSFER = range(1, 6)
 

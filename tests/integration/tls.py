@@ -37,7 +37,7 @@ def sanitized():
 
 
 SANITIZED = sanitized()
-LIMIT = 100  # seconds that anything may take
+LIMIT = 180  # seconds that anything may take
 
 
 def openssl(*args, stdin=""):

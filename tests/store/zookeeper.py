@@ -23,7 +23,7 @@ from engines.zookeeper import Refused, ZooKeeper, znode  # noqa: E402  pylint: d
 from probe import Probe  # noqa: E402  pylint: disable=wrong-import-position
 from proxy import Proxy  # noqa: E402  pylint: disable=wrong-import-position
 
-LIMIT_S = 90
+LIMIT_S = 180
 NO_AUTH = -102
 UNKNOWN, CONFLICT, EIO, ESTORE = "FIRN_EUNKNOWN", "FIRN_ECONFLICT", "FIRN_EIO", "FIRN_ESTORE"
 
