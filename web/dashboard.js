@@ -25,6 +25,13 @@ function drawBits(r) {
 const VIEWS = { overview: { show: () => drawCharts() } };
 let shown = '', shownRest = '', timer = 0;
 
+/* A part of the address; one with a stray % stays as it is. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch { return part; }
+}
+
 function follow() {
   const [at, ...rest] = location.hash.slice(1).split('/'), name = VIEWS[at] ? at : 'overview', view = VIEWS[name];
   if (location.hash === '#main') return;
@@ -37,7 +44,7 @@ function follow() {
     $('main').focus({ preventScroll: true });
   }
   shown = name;
-  shownRest = rest.map(decodeURIComponent).join('/');
+  shownRest = rest.map(decoded).join('/');
   clearInterval(timer);
   if (view.every) timer = setInterval(() => { if (!document.hidden && !silent) view.show(); }, view.every);
   showNode();

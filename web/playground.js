@@ -198,7 +198,7 @@ function clockStep() {
 const GAUGED = 'dashboard-compare'; /* the sequence whose numbers the measurement takes */
 /* What is asked for; then: 64 bits, sorts by time, gapless, goes on without the store, does not show when it was made. */
 const WAYS = [['snowflake', 'Snowflake', '/v1/ids/snowflake', 1, 1, 0, 1, 0], [`${GAUGED}-gapless`, 'Ticket, gapless', `/v1/sequences/${GAUGED}-gapless/next`, 1, 1, 1, 0, 1],
-  [`${GAUGED}-range`, 'Ticket, range', `/v1/sequences/${GAUGED}-range/next`, 1, 0, 0, 0, 1], ['uuidv7', 'UUID v7', '/v1/ids/uuidv7', 0, 1, 0, 1, 0],
+  [`${GAUGED}-range`, 'Ticket, range', `/v1/sequences/${GAUGED}-range/next`, 1, 0, 0, 1, 1], ['uuidv7', 'UUID v7', '/v1/ids/uuidv7', 0, 1, 0, 1, 0],
   ['uuidv4', 'UUID v4', '/v1/ids/uuidv4', 0, 0, 0, 1, 1], ['ulid', 'ULID', '/v1/ids/ulid', 0, 1, 0, 1, 0]];
 const yes = (v) => h('span', { class: v ? 'good' : '' }, t(v ? 'yes' : 'no'));
 

@@ -111,6 +111,7 @@ const VIEWS = {
     const told = await p.locator('.sim').allTextContents();
     check(told[0].includes('duplicates: 1,200') && told[1].includes('duplicates: 0') && /refused: 1,19[89]/.test(told[1])
       && told[2].includes('duplicates: 0') && told[2].includes('refused: 0'), `the clock step: ${told.join('; ')}`);
+    if (first) await sameAsChoose(p);
     if (first) await p.click('#measure');
     await p.waitForFunction(() => !document.querySelector('#measure').disabled);
     if (first) check(!(await p.textContent('#side-by-side tbody')).includes('—'), 'kinds side by side are measured');
@@ -157,6 +158,31 @@ const VIEWS = {
   },
 };
 
+/* The playground's table says of each kind what `firn choose` says. */
+async function sameAsChoose(p) {
+  const kinds = JSON.parse(spawnSync(join(bin, 'firn'), ['choose', '--list', '--json'], { encoding: 'utf8' }).stdout);
+  const rows = await p.locator('#side-by-side tbody tr').evaluateAll((all) => all.map((tr) => [...tr.children].map((e) => e.textContent)));
+  check(rows.length >= 6, `kinds side by side: ${rows.length}`);
+  for (const [name, ...facts] of rows) {
+    const { has } = kinds.find((k) => k.name === name);
+    const said = ['64bit', 'sortable', 'gapless', 'available', 'hide-time'].map((wish) => (has.includes(wish) ? 'yes' : 'no'));
+    equal(facts.slice(0, 5).join(), said.join(), `what the page says of ${name}`);
+  }
+}
+
+/* An address with a stray % is shown as it is, and the page lives. */
+async function oddAddress(f) {
+  const p = await browser.newPage(), bad = [];
+  p.setDefaultTimeout(60000);
+  p.on('pageerror', (e) => bad.push(e.message));
+  await p.goto(`http://127.0.0.1:${f.home}/#playground/100%25%`);
+  await p.waitForFunction(() => document.querySelector('#pasted')?.value === '100%25%');
+  await p.click('nav a[href="#overview"]');
+  await p.waitForFunction(() => document.querySelectorAll('#tiles .tile').length >= 9 && /^\d+$/.test(document.getElementById('snowflake').textContent));
+  check(bad.length === 0, `an address with a stray %: ${bad.join('; ')}`);
+  await p.close();
+}
+
 /* Every command of the API view runs as it is copied, those that make something first and those that delete it last. */
 async function copiedCommands(p) {
   const commands = await p.locator('#api details > pre:not([hidden])').allTextContents(), made = /^curl -X POST \S+\/(v1\/sequences|v1\/leases) /;
@@ -191,6 +217,9 @@ async function documentation(f) {
     }).filter((text) => /\]\(|\*\*|`/.test(text)));
     check(raw.length === 0, `${page} shows Markdown: ${raw[0]}`);
   }
+  const alerts = await p.evaluate(async () => [...(await (await fetch('/web/alerts.md')).text()).matchAll(/^## (Firn\w+)$/gm)].map((m) => m[1]));
+  check(alerts.length > 15, `alerts: ${alerts.length}`); /* docs/alerts.md says how a rule's runbook_url leads here */
+  for (const name of alerts) check(ends.has(`#docs/alerts/${name.toLowerCase()}`), `the runbook of ${name}`);
   for (const page of ['kubernetes', 'bindings', 'gateway']) check(pages.includes(`#docs/${page}`), `the server has ${page}`);
   await p.goto(`http://127.0.0.1:${f.home}/#docs/protocol`); /* of the source tree only */
   await p.waitForFunction(() => document.querySelector('#docs-page [role=alert]')?.textContent === 'This server does not have the page protocol');
@@ -328,6 +357,40 @@ async function manyWindows(f) {
   await p.close();
 }
 
+/* Slots that no server can take: one whose window a wrong clock left far in the future, and one whose record is damaged. */
+const SPOIL = `import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+far, broken = ("slot/%05d" % int(n) for n in sys.argv[2:])
+value = db.execute("SELECT value FROM register WHERE key = ?", (far,)).fetchone()[0]
+value = b"\\n".join(b"until=4000000000000" if line.startswith(b"until=") else line for line in value.split(b"\\n"))
+db.execute("UPDATE register SET value = ? WHERE key = ?", (value, far))
+db.execute("UPDATE register SET value = x'0123' WHERE key = ?", (broken,))
+db.commit()`;
+
+async function spoiled() {
+  const first = await serve('spoiled'), { slot } = await (await fetch(`http://127.0.0.1:${first.home}/v1/node`)).json();
+  const [far, broken] = [5, 6, 7].filter((n) => n !== slot);
+  await first.end();
+  const said = spawnSync('python3', ['-c', SPOIL, join(folder, 'spoiled', 'firn.db'), far, broken], { encoding: 'utf8' });
+  equal(said.status, 0, `two slots are spoiled: ${said.stderr}`);
+  const f = await serve('spoiled'), p = await browser.newPage();
+  p.setDefaultTimeout(60000);
+  await p.goto(`http://127.0.0.1:${f.home}/#cluster`);
+  await p.waitForSelector('.slots i.mine');
+  for (const [state, n] of [['poisoned', far], ['broken', broken]]) {
+    const cells = p.locator(`.slots i.${state}`), key = await p.locator('#cluster .key li').allTextContents();
+    equal(await cells.count(), 1, `${state} slots`);
+    equal(await p.locator('.slots i').nth(n).getAttribute('class'), state, `the cell of slot ${n}`);
+    check((await cells.getAttribute('title')).startsWith(`${n} · ${state}`), `its name: ${await cells.getAttribute('title')}`);
+    check(key.includes(`${state} 1`), `${state} in the key: ${key.join('; ')}`);
+    check((await p.getAttribute('.slots', 'aria-label')).includes(`${state}: 1`), `${state} for those who do not see it`);
+  }
+  equal(await p.locator('.windows rect').count(), 1, 'windows beside a poisoned one');
+  if (shots) await p.screenshot({ path: join(shots, 'cluster-spoiled.png'), fullPage: true });
+  await p.close();
+  await f.end();
+}
+
 /* A server with a token: the page asks for it, and goes on with it. */
 async function guarded() {
   const file = join(folder, 'token.yaml');
@@ -394,6 +457,8 @@ try {
   await dashboard(f);
   await documentation(f);
   await manyWindows(f);
+  await oddAddress(f);
+  await spoiled();
   await guarded();
   await clustered();
   equal((await page.goto(`http://127.0.0.1:${f.snowflake}/generate`)).status(), 200, 'an address that its user types');
