@@ -19,8 +19,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,7 +80,8 @@ static const char *mutant_now(void)
     return mutants[mutant].name;
 }
 
-enum { MUTANT_SEEDS = 100000 };
+/* A world takes milliseconds; one that takes so much of the processor does not end. */
+enum { MUTANT_SEEDS = 100000, WORLD_CPU_S = 30 };
 
 static bool begins(const char *name, const char *with)
 {
@@ -87,6 +90,7 @@ static bool begins(const char *name, const char *with)
 
 static struct tally { /* of all mutations, each run by a child */
     uint64_t worlds, ids, tickets;
+    uint64_t seed; /* of the world that runs */
 } * tally;
 
 static void note_run(void)
@@ -94,6 +98,31 @@ static void note_run(void)
     tally->worlds += sometimes.seeds;
     tally->tickets += sometimes.ticket_numbers;
     tally->ids += sometimes.ids - sometimes.ticket_numbers;
+}
+
+/* A world that does not end is ended by the signal of this timer, which counts the time of the
+ * processor: a busy machine does not matter. */
+static void watch_world(uint64_t seed)
+{
+    struct itimerval limit = { .it_value.tv_sec = WORLD_CPU_S };
+    tally->seed = seed;
+    if (setitimer(ITIMER_VIRTUAL, &limit, NULL) != 0)
+        abort();
+}
+
+/* How the process of a mutation ended that did not report itself. A time-out kills the mutation:
+ * what no longer ends would be noticed. */
+static bool timed_out(int i, int status)
+{
+    bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM;
+    if (late)
+        printf("%-22s %9" PRIu64 " %-8s %9s  %s\n", mutants[i].name, tally->seed, "time-out", "-",
+               mutants[i].text);
+    else if (WIFSIGNALED(status))
+        printf("%-22s  SURVIVED until signal %d in seed %" PRIu64 ": %s\n", mutants[i].name,
+               WTERMSIG(status), tally->seed, mutants[i].text);
+    fflush(stdout);
+    return late;
 }
 
 /* One mutation in a process of its own, because an invariant of the code may notice it. */
@@ -113,6 +142,7 @@ static bool survives(int i, uint64_t from)
             make_plan(seed);
             if (tickets && !plan.config.tickets)
                 continue;
+            watch_world(seed);
             world_run(&world, &plan);
             ids += world.ids;
             killed = world.failed;
@@ -128,7 +158,9 @@ static bool survives(int i, uint64_t from)
         _exit(killed ? 0 : 1);
     }
     int status = 1;
-    return pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return true;
+    return status != 0 && !timed_out(i, status);
 }
 
 static bool set_mutant(const char *name)
