@@ -357,9 +357,10 @@ async function manyWindows(f) {
   await p.close();
 }
 
-/* Slots that no server can take: one whose window a wrong clock left far in the future, and one whose record is damaged. */
+/* Slots that no server can take: one whose window a wrong clock left far in the future, and one whose record is damaged, under a
+   server that runs (one that starts would halt). */
 const SPOIL = `import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
+db = sqlite3.connect(sys.argv[1], timeout=60)
 far, broken = ("slot/%05d" % int(n) for n in sys.argv[2:])
 value = db.execute("SELECT value FROM register WHERE key = ?", (far,)).fetchone()[0]
 value = b"\\n".join(b"until=4000000000000" if line.startswith(b"until=") else line for line in value.split(b"\\n"))
@@ -368,15 +369,13 @@ db.execute("UPDATE register SET value = x'0123' WHERE key = ?", (broken,))
 db.commit()`;
 
 async function spoiled() {
-  const first = await serve('spoiled'), { slot } = await (await fetch(`http://127.0.0.1:${first.home}/v1/node`)).json();
+  const f = await serve('spoiled'), { slot } = await (await fetch(`http://127.0.0.1:${f.home}/v1/node`)).json(), p = await browser.newPage();
   const [far, broken] = [5, 6, 7].filter((n) => n !== slot);
-  await first.end();
   const said = spawnSync('python3', ['-c', SPOIL, join(folder, 'spoiled', 'firn.db'), far, broken], { encoding: 'utf8' });
   equal(said.status, 0, `two slots are spoiled: ${said.stderr}`);
-  const f = await serve('spoiled'), p = await browser.newPage();
   p.setDefaultTimeout(60000);
   await p.goto(`http://127.0.0.1:${f.home}/#cluster`);
-  await p.waitForSelector('.slots i.mine');
+  await p.waitForSelector('.slots i.broken');
   for (const [state, n] of [['poisoned', far], ['broken', broken]]) {
     const cells = p.locator(`.slots i.${state}`), key = await p.locator('#cluster .key li').allTextContents();
     equal(await cells.count(), 1, `${state} slots`);
