@@ -9,6 +9,7 @@
  * part, until firnd is restarted.
  */
 #include "raft/member_in.h"
+#include "raft/mutant.h"
 #include "id/diag.h"
 
 #include <inttypes.h>
@@ -113,11 +114,14 @@ void member_drain(struct member *m)
     membership_watch(m);
 }
 
+/* None between the entry with the only member of a restored cluster and the one with its new name:
+ * a start from it would take the old name for its own. */
 static void take_snapshot(struct member *m)
 {
     uint64_t every = m->opts.snapshot_every ? m->opts.snapshot_every : SNAPSHOT_EVERY;
     uint64_t keep = m->opts.snapshot_keep ? m->opts.snapshot_keep : SNAPSHOT_KEEP;
-    if (m->health.stopped || m->health.stalled || core_snapshotting(m->core) ||
+    bool unnamed = m->opts.restore && !MEMBER_MUTANT(rm_restored_snapshot);
+    if (m->health.stopped || m->health.stalled || unnamed || core_snapshotting(m->core) ||
         core_applied(m->core) - core_snapshot_index(m->core) < every)
         return;
     size_t len = fsm_snapshot_size(&m->fsm);
@@ -144,7 +148,8 @@ static void watch_disk(struct member *m)
     else if (!stalled && m->health.stalled)
         member_say(m, NODE_INFO, "log_written", "the disk can be written again");
     m->health.stalled = stalled;
-    if (!stalled || !core_leads(m->core) || m->now_ms < m->health.hand_over_ms)
+    if (!stalled || !core_leads(m->core) || m->now_ms < m->health.hand_over_ms ||
+        MEMBER_MUTANT(rm_full_leads))
         return;
     m->health.hand_over_ms = m->now_ms + HAND_OVER_EVERY_MS;
     (void)membership_hand_over(m);

@@ -55,6 +55,7 @@ struct request {
 struct state_check {  /* comparison of register digests (state_check.c) */
     uint64_t term;    /* the last term in which its digest was compared by the members */
     uint64_t until;   /* the comparison is valid until this many requests are applied */
+    uint64_t index;   /* of that term's first entry with a digest */
     bool under_way;   /* the digest is in the log, and not yet applied */
     uint64_t differs; /* the last term whose leader has another digest; 0: none */
     uint64_t said_ms; /* of now_ms: when that was logged last */
@@ -353,8 +354,9 @@ void view_tick(struct member *m);
 
 bool check_passed(const struct member *m); /* as the leader: it may write */
 void check_propose(struct member *m);      /* append the digest, if nothing else is under way */
-void check_said(struct member *m, bool applied); /* that entry is applied, or lost */
-void check_applied(struct member *m);            /* a leader's digest was compared with this one */
-bool check_differs(const struct member *m);      /* from the leader of this term */
+bool check_proved(const struct member *m); /* a majority of the members has agreed */
+void check_said(struct member *m, uint64_t index, bool applied); /* that entry is over, or lost */
+void check_applied(struct member *m);       /* a leader's digest was compared with this one */
+bool check_differs(const struct member *m); /* from the leader of this term */
 
 #endif

@@ -76,10 +76,13 @@ void membership_committed(struct member *m, const struct core_config *c)
 }
 
 /* A process that replays the log of a restored cluster passes through names that the cluster no
- * longer has; the entry that makes it a member is behind the last one. */
+ * longer has; the entry that makes it a member is behind the last one. The member that restores the
+ * cluster has no name until it has given it a new one: who notes its new id with the old name goes
+ * on as the old cluster after a crash. */
 uint64_t membership_cluster(const struct member *m)
 {
-    return config_member(&m->history.last, m->self.id) ? m->fsm.incarnation : 0;
+    bool named = !m->opts.restore || MEMBER_MUTANT(rm_restored_old_name);
+    return named && config_member(&m->history.last, m->self.id) ? m->fsm.incarnation : 0;
 }
 
 void membership_begin(struct member *m)
@@ -87,8 +90,8 @@ void membership_begin(struct member *m)
     struct core_config c;
     struct core_entry e;
     for (uint64_t i = core_first(m->core); i <= core_snapshot_index(m->core); i++)
-        if (core_entry_at(m->core, i, &e) && e.type == ENTRY_CONFIG &&
-            config_read(e.bytes, e.len, &c) == 0)
+        if (!MEMBER_MUTANT(rm_gone_not_loaded) && core_entry_at(m->core, i, &e) &&
+            e.type == ENTRY_CONFIG && config_read(e.bytes, e.len, &c) == 0)
             membership_committed(m, &c);
 }
 
@@ -281,7 +284,8 @@ static void promote(struct member *m, struct request *q, uint64_t id)
     struct core_config next = *core_config(m->core);
     struct core_peer p;
     bool known = core_peer(m->core, id, &p);
-    if (!known || p.match + CAUGHT_UP < core_last(m->core) || !status_heard(m, id)) {
+    bool behind = !known || p.match + CAUGHT_UP < core_last(m->core) || !status_heard(m, id);
+    if (behind && !MEMBER_MUTANT(rm_promoted_early)) {
         wait_for(m, q,
                  "the member does not catch up: see whether the leader reaches its peer port");
         return;

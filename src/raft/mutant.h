@@ -21,7 +21,16 @@
     X(rm_found_anyway, "begins a cluster although another one is known")             \
     X(rm_not_forwarded, "a member that does not lead forwards nothing")              \
     X(rm_transfer_unended, "a handover that is over blocks all later changes")       \
-    X(rm_join_once, "a process that was not admitted does not ask again")
+    X(rm_join_once, "a process that was not admitted does not ask again")            \
+    X(rm_foreign_let_in, "lets members of another cluster in")                       \
+    X(rm_restored_old_name, "has its old name until it is restored")                 \
+    X(rm_restored_snapshot, "makes a snapshot before it has its new name")           \
+    X(rm_restored_unnamed, "goes on alone as the same cluster")                      \
+    X(rm_unproved, "reads and changes members before they agree with its registers") \
+    X(rm_differs_answers, "a member with other registers answers its leader")        \
+    X(rm_full_leads, "keeps the lead with a full disk")                              \
+    X(rm_promoted_early, "makes a member a voter that has not caught up")            \
+    X(rm_gone_not_loaded, "does not read from its log whom the cluster removed")
 
 enum member_mutant {
     MEMBER_MUTANT_none,

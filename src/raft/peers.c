@@ -8,6 +8,7 @@
  * without TLS the port is for this machine alone or for a network that was declared trusted.
  */
 #include "raft/member_in.h"
+#include "raft/mutant.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,7 +123,7 @@ static void renamed(struct member *m)
     for (unsigned i = 0; i < PEERS_MAX; i++) {
         struct peer *p = &m->peer[i];
         out_close(p);
-        if (p->in && foreign(m, p->cluster)) {
+        if (p->in && foreign(m, p->cluster) && !MEMBER_MUTANT(rm_foreign_let_in)) {
             wire_close(p->in);
             p->in = NULL;
         }
@@ -201,7 +202,7 @@ bool peers_greet(struct member *m, struct wire *w, const struct frame_greeting *
 {
     const char *name = strchr(g->address, ' ');
     uint64_t id = g->member, cluster = name ? strtoull(name + 1, NULL, 16) : 0;
-    if (foreign(m, cluster)) {
+    if (foreign(m, cluster) && !MEMBER_MUTANT(rm_foreign_let_in)) {
         refuse_foreign(m, g, cluster);
         return false;
     }
@@ -229,7 +230,8 @@ void peers_send(struct member *m, const struct core_message *msg)
     const struct peer *p = find(m, msg->to);
     struct wire *w = !p ? NULL : p->up ? p->out : p->in;
     bool answers = msg->type == MESSAGE_APPEND_RESULT || msg->type == MESSAGE_SNAPSHOT_RESULT;
-    if (!w || wire_unsent(w) > UNSENT_BYTES_MAX || (answers && check_differs(m)))
+    if (!w || wire_unsent(w) > UNSENT_BYTES_MAX ||
+        (answers && check_differs(m) && !MEMBER_MUTANT(rm_differs_answers)))
         return;
     struct frame_out o = { .p = m->requests.room, .cap = FRAME_RAFT_MAX };
     frame_begin(&o, FRAME_RAFT, 0, 0, 0);

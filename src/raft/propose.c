@@ -229,6 +229,8 @@ void member_name_cluster(struct member *m)
     struct proposal *p = calloc(1, sizeof *p);
     char room[FSM_NAME_BYTES];
     uint64_t fresh = fnv_word(fnv_word(FNV_BEGIN, m->opts.random), m->fsm.incarnation);
+    if (MEMBER_MUTANT(rm_restored_unnamed) && m->fsm.incarnation)
+        fresh = m->fsm.incarnation;
     size_t len = fsm_entry_incarnation(room, sizeof room, m->fsm.incarnation, fresh ? fresh : 1);
     firn_assert(len == sizeof room, "len=%zu", len);
     if (!p)
@@ -284,7 +286,7 @@ static void end_first(struct member *m, bool applied)
         named(m, applied);
         break;
     case PROPOSAL_CHECK:
-        check_said(m, applied);
+        check_said(m, p->index, applied);
         break;
     case PROPOSAL_CHANGE:
         membership_stepped(m, p, applied);

@@ -431,13 +431,20 @@ static const char *leader_address(const struct member *m)
 /* The first change that may begin. */
 static void change_members(struct member *m)
 {
-    for (struct request *q = m->requests.first; q && !m->change.under_way; q = q->next)
-        if (request_due(m, q) && q->frame.type == FRAME_CHANGE &&
-            ((check_passed(m) && !m->opts.restore) || q->frame.body[0] == CHANGE_TRANSFER)) {
-            membership_change(m, q);
-            m->dirty = true; /* the list may have changed: the next one in another pass */
+    for (struct request *q = m->requests.first; q && !m->change.under_way; q = q->next) {
+        bool transfers = q->frame.type == FRAME_CHANGE && q->frame.body[0] == CHANGE_TRANSFER;
+        if (q->frame.type != FRAME_CHANGE || !request_due(m, q) ||
+            (!transfers && (!check_passed(m) || m->opts.restore)))
+            continue;
+        if (!transfers && !check_proved(m)) {
+            q->waiting = "no majority of the members has confirmed the leader's registers yet";
+            check_propose(m);
             return;
         }
+        membership_change(m, q);
+        m->dirty = true; /* the list may have changed: the next one in another pass */
+        return;
+    }
 }
 
 void member_pump(struct member *m)
@@ -467,8 +474,12 @@ void member_pump(struct member *m)
     }
     /* A restored cluster answers nobody under its old name. */
     bool named = !m->opts.restore && !m->proposals.naming;
-    if (named && !m->reads.under_way && leads(m) && check_passed(m) && any_needs_lead(m))
-        read_current(m);
+    if (named && !m->reads.under_way && leads(m) && check_passed(m) && any_needs_lead(m)) {
+        if (check_proved(m))
+            read_current(m);
+        else
+            check_propose(m);
+    }
     if (leads(m))
         change_members(m);
 }

@@ -7,12 +7,17 @@
  * when that entry is applied; it repeats this every few thousand requests. A member whose digest
  * differs no longer answers that leader in this term. member_drain() applies a committed entry
  * before it answers for a later one. So if two of three members agree, no write of the third is
- * acknowledged: it loses the lead, and one of the two gets it. If only two members are up and they
+ * acknowledged: it loses the lead, and one of the two gets it. The digest itself is committed by
+ * members that have not compared it yet, so the first one of a term is proved by the commit of an
+ * entry behind it. A write is such an entry. Current reads and changes of the members wait for one:
+ * a read is answered by any majority, also by members that lack the digest, and a leader of two
+ * that removes the other one needs no answer but its own. If only two members are up and they
  * differ, neither can tell which one is right, and no write is acknowledged. Not detected:
  * registers that change on the leader, until its next digest; and a member that received its
  * registers from the wrong leader, as a snapshot.
  */
 #include "raft/member_in.h"
+#include "raft/mutant.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,12 +36,20 @@ bool check_passed(const struct member *m)
     return m->check.term == core_term(m->core) && m->fsm.requests < m->check.until;
 }
 
-void check_said(struct member *m, bool applied)
+bool check_proved(const struct member *m)
+{
+    return check_passed(m) &&
+           (core_committed(m->core) > m->check.index || MEMBER_MUTANT(rm_unproved));
+}
+
+void check_said(struct member *m, uint64_t index, bool applied)
 {
     firn_assert(m->check.under_way);
     m->check.under_way = false;
     if (!applied || core_state(m->core) != CORE_LEADER)
         return;
+    if (m->check.term != core_term(m->core)) /* else this entry proves the one before */
+        m->check.index = index;
     uint64_t every = (uint64_t)m->fsm.map.count * CHECK_PER_REGISTER;
     m->check.term = core_term(m->core);
     m->check.until = m->fsm.requests + (every > CHECK_EVERY ? every : CHECK_EVERY);

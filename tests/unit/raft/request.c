@@ -122,6 +122,12 @@ bool check_passed(const struct member *m)
     return true;
 }
 
+bool check_proved(const struct member *m)
+{
+    (void)m;
+    return true;
+}
+
 bool check_differs(const struct member *m)
 {
     (void)m;
@@ -133,9 +139,9 @@ void check_propose(struct member *m)
     (void)m;
 }
 
-void check_said(struct member *m, bool applied)
+void check_said(struct member *m, uint64_t index, bool applied)
 {
-    (void)m, (void)applied;
+    (void)m, (void)index, (void)applied;
 }
 
 struct wire *wire_connect(struct wire_host *h, const char *to, const struct wire_events *e,

@@ -7,7 +7,7 @@ static struct {
     char entry[FSM_CHECK_BYTES];
     unsigned applies, errors;
     bool refuses, unsettled;
-    uint64_t term, last;
+    uint64_t term, last, committed;
 } world;
 
 bool proposal_append(struct member *m, struct proposal *p, char *entry, size_t len)
@@ -50,6 +50,12 @@ uint64_t core_last(const struct core *c)
 {
     (void)c;
     return world.last;
+}
+
+uint64_t core_committed(const struct core *c)
+{
+    (void)c;
+    return world.committed;
 }
 
 uint64_t core_leader(const struct core *c)
@@ -97,7 +103,7 @@ static void done(bool applied)
 {
     free(node.proposals.first);
     node.proposals.first = NULL;
-    check_said(&node, applied);
+    check_said(&node, 101, applied);
 }
 
 /* As that member does when the entry is committed. */
@@ -149,6 +155,24 @@ T_TEST(it_is_said_again_after_a_while)
     done(true);
     T_OK(check_passed(&node));
     T_EQ(world.applies, 2);
+}
+
+/* Members that differ commit the digest, too: they have not compared it yet. */
+T_TEST(an_entry_behind_it_proves_it)
+{
+    begin();
+    world.committed = 101;
+    check_propose(&node);
+    T_OK(!check_proved(&node));
+    done(true);
+    T_OK(check_passed(&node) && !check_proved(&node));
+    check_propose(&node); /* such an entry, where no write comes */
+    world.committed = 102;
+    done(true);
+    T_OK(check_proved(&node));
+    world.term = 8;
+    world.committed = 103;
+    T_OK(!check_proved(&node));
 }
 
 T_TEST(one_that_is_lost_is_said_again)
