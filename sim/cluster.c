@@ -215,6 +215,7 @@ static void until(int64_t us)
 static void end_faults(void)
 {
     k.healing = true;
+    k.healing_since = k_now();
     memset(k.lose, 0, sizeof k.lose);
     memset(k.late_us, 0, sizeof k.late_us);
     memset(k.repeat_us, 0, sizeof k.repeat_us);
@@ -223,8 +224,12 @@ static void end_faults(void)
         struct kmember *m = &k.member[i];
         m->full_until = m->slow_until = m->paused_until = m->dies_in = 0;
         k_clock(m, rand_between(&k.rng, 970, 1030));
-        k_boot(m);
+        m->wall_us %= 3000000;
+        if (m != k.disaster.returns || k.disaster.over)
+            k_boot(m);
     }
+    if (k.c.whole)
+        lost_begin_healing();
     k.errands = 0;
     k.ops_max = k.ops + HEAL_OPS < OPS_MAX ? k.ops + HEAL_OPS : OPS_MAX;
     for (unsigned i = 0; i < CLIENTS && !k.c.whole; i++)
@@ -236,25 +241,27 @@ static void end_faults(void)
 static void remove_dead(const struct kmember *leader)
 {
     const struct core_config *c = core_config(leader->core);
-    for (unsigned i = 0; i < c->count && k.errands == 0; i++)
-        if (k.id[c->member[i].id].dead)
-            k_errand(ERRAND_REMOVE, c->member[i].id);
+    for (unsigned i = 0; i < c->count && k.errands == 0; i++) {
+        const struct kmember *m = k_member(c->member[i].id);
+        if (k.id[c->member[i].id].dead || (m && m->side != leader->side))
+            k_errand(leader->side, ERRAND_REMOVE, c->member[i].id);
+    }
 }
 
-static const struct kmember *healed_leader(void)
+static const struct kmember *healed_leader(const struct side *of)
 {
     const struct kmember *leader = NULL;
     for (unsigned i = 0; i < MACHINES; i++) {
         const struct kmember *m = &k.member[i];
-        if (m->up && core_settled(m->core) && (!leader || m->term > leader->term))
+        if (m->side == of && m->up && core_settled(m->core) && (!leader || m->term > leader->term))
             leader = m;
     }
     return leader;
 }
 
-static const char *not_healed(void)
+static const char *not_healed_of(struct side *of)
 {
-    const struct kmember *leader = healed_leader();
+    const struct kmember *leader = healed_leader(of);
     if (!leader)
         return "no member leads";
     if (k.healed_writes == 0)
@@ -262,18 +269,25 @@ static const char *not_healed(void)
     const struct core_config *c = core_config(leader->core);
     if (core_changing(leader->core))
         return "a change of the members is not committed";
-    if (k.healed_index == 0)
-        k.healed_index = core_committed(leader->core);
+    if (of->healed_index == 0)
+        of->healed_index = core_committed(leader->core);
     for (unsigned i = 0; i < c->count; i++) {
         const struct kmember *m = k_member(c->member[i].id);
-        if (k.id[c->member[i].id].dead) {
+        if (k.id[c->member[i].id].dead || (m && m->side != of)) {
             remove_dead(leader);
-            return "a member whose machine is lost is not removed";
+            return "a member whose machine is lost, or of another cluster, is not removed";
         }
-        if (!m || !m->up || m->applied < k.healed_index)
+        if (!m || !m->up || m->applied < of->healed_index)
             return "a member has not caught up";
     }
-    return k.c.whole ? whole_not_healed(c) : NULL;
+    return k.c.whole ? whole_not_healed(of, c) : NULL;
+}
+
+static const char *not_healed(void)
+{
+    const char *why = k.c.whole ? lost_not_healed() : NULL;
+    why = why ? why : not_healed_of(&k.main);
+    return why || !k.c.meets ? why : not_healed_of(&k.other);
 }
 
 static void heal(void)
@@ -287,7 +301,7 @@ static void heal(void)
     } while (why && k_now() < end && !k.w->failed);
     if (!why)
         return;
-    if (k_survives(0))
+    if (k_survives(0) || (k.disaster.survivor && !k.disaster.over))
         violate(k.w, "liveness", "%s", why);
     k.stuck = true;
     sometimes.rc_majority_lost++;
@@ -300,15 +314,16 @@ static void begin(void)
     if (k.c.whole)
         firnds_reset();
     k.first = k.c.alone || k.c.whole ? 1 : k.c.members;
-    k.config.count = k.first;
+    k.main.config.count = k.first;
     for (unsigned i = 0; i < k.c.members; i++) {
-        struct core_member *m = &k.config.member[i];
+        struct core_member *m = &k.main.config.member[i];
         *m = (struct core_member){ .id = ++k.next_id, .role = CORE_VOTER };
         snprintf(m->address, sizeof m->address, "m%" PRIu64, m->id);
     }
-    k.begun = k.config;
+    k.main.begun = k.main.config;
     for (unsigned i = 0; i < MACHINES; i++) {
         k.member[i].clock_pm = 1000;
+        k.member[i].side = i < MACHINES - k.c.others ? &k.main : &k.other;
         k.member[i].disk.first = 1;
         if (k.c.files)
             k_folder_new(&k.member[i]);
@@ -318,9 +333,14 @@ static void begin(void)
         k.member[i].founder = i == 0;
         k_boot(&k.member[i]);
         if (i >= k.first && !k.c.whole) {
-            k_errand(ERRAND_ADD, i + 1);
-            k_errand(ERRAND_PROMOTE, i + 1);
+            k_errand(&k.main, ERRAND_ADD, i + 1);
+            k_errand(&k.main, ERRAND_PROMOTE, i + 1);
         }
+    }
+    for (unsigned i = MACHINES - k.c.others; i < MACHINES; i++) {
+        k.member[i].id = ++k.next_id;
+        k.member[i].founder = i == MACHINES - k.c.others;
+        k_boot(&k.member[i]);
     }
     for (unsigned i = 0; k.c.whole && i < CLIENTS; i++)
         whole_client_begin(i);
@@ -362,6 +382,7 @@ void cluster_world_run(struct world *w, struct plan *plan)
     k_oracle_reset();
     cluster_configure(&k.c, &plan->config);
     k.rng = rand_split(k.c.seed, 22);
+    k.again = rand_split(k.c.seed, 26);
     k.ops_max = OPS_MAX - HEAL_OPS - CLIENTS;
     sometimes.rc_five += k.c.members == 5;
     begin();
@@ -371,7 +392,7 @@ void cluster_world_run(struct world *w, struct plan *plan)
     if (!w->failed && k.c.whole)
         whole_clients_stop();
     if (!w->failed)
-        k_check_history();
+        k_check_history(true);
     end();
     sometimes.seeds++;
     sometimes.rc_calls += k.ops;

@@ -208,7 +208,7 @@ void k_reply(const struct letter *l)
 
 /* ---- at the end ---- */
 
-void k_check_history(void)
+void k_check_history(bool whole)
 {
     static struct lin_op op[OPS_MAX];
     const struct kmember *at = NULL;
@@ -218,11 +218,12 @@ void k_check_history(void)
             give_up(i);
         }
     for (unsigned i = 0; i < MACHINES; i++)
-        if (k.member[i].up && (!at || k.member[i].applied > at->applied))
+        if (k.member[i].up && k.member[i].side == &k.main && !k.member[i].corrupt &&
+            (!at || k.member[i].applied > at->applied))
             at = &k.member[i];
     for (unsigned reg = 0; reg < REGISTERS && at; reg++) {
         uint32_t last = k_value(k_fsm(at), reg);
-        for (uint32_t t = 1; t < TICKETS_MAX; t++) {
+        for (uint32_t t = k.value[reg] + 1; t < TICKETS_MAX && whole; t++) {
             if (k.given[reg][t] && t > last && !k.stuck)
                 violate(k.w, "lost", "ticket %u of register %u was given, the last is %u", t, reg,
                         last);
@@ -234,7 +235,7 @@ void k_check_history(void)
             if (k.history[i].user == reg + 1)
                 op[n++] = k.history[i];
         struct lin_found found;
-        enum lin_verdict v = lin_check(op, n, 0, STATES_MAX, &found);
+        enum lin_verdict v = lin_check(op, n, k.value[reg], STATES_MAX, &found);
         if (v == LIN_NO)
             violate(k.w, "linear", "%zu calls have no order that explains the answer of call %zu",
                     n, found.stuck);

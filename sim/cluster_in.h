@@ -72,8 +72,9 @@ struct waiting { /* a client's call at a leader */
 };
 
 struct kmember {
-    uint64_t id;   /* 0: the machine has no member */
-    uint32_t life; /* counts starts and ends */
+    uint64_t id;       /* 0: the machine has no member */
+    struct side *side; /* the cluster that it belongs to, or asks to join */
+    uint32_t life;     /* counts starts and ends */
     bool up, retired, dying;
     struct core *core;
     struct fsm fsm;
@@ -107,6 +108,11 @@ struct kmember {
     uint64_t saved, name; /* saved: what the disk has reported; name: of the cluster, as noted */
     bool full, founder, standby, settles;
     bool was_in;     /* it was told that it is a member */
+    bool restores;   /* it goes on alone, and has not noted that yet: */
+    bool restored;   /* it could */
+    bool id_noted;   /* its new id will outlive it */
+    bool restarts;   /* the member, and not its process */
+    bool corrupt;    /* its registers are not what its log says */
     int64_t wall_us; /* the wall clock is so far ahead */
 };
 
@@ -174,6 +180,7 @@ struct errand {
     enum errand_kind kind;
     uint64_t id;
     int64_t until;
+    struct side *at; /* the cluster whose members are asked */
 };
 
 /* ---- ground truth (cluster_oracle.c) ---- */
@@ -186,15 +193,36 @@ struct truth { /* of an index */
 
 struct entry_truth { /* of an index and a term */
     uint32_t epoch;
+    const struct side *side;
     uint64_t index, term, sum, before; /* before: the term of the entry before it */
 };
 
 struct id_truth {            /* of a member */
     bool dead;               /* its folder is lost */
-    bool joined;             /* it was a member, as was committed; */
-    unsigned removed;        /* and was removed so often */
     uint64_t term;           /* the highest that it ever told */
     uint8_t voted[TERM_MAX]; /* ids are below 256 */
+};
+
+struct side { /* a cluster: there may be two in a world (`meets`) */
+    struct truth truth[INDEX_MAX];
+    uint64_t committed;               /* highest index that ever was */
+    struct core_config begun, config; /* the first one, the newest committed one */
+    uint64_t config_index;
+    uint64_t leader[TERM_MAX];
+    uint64_t name;             /* its incarnation; 0: none yet */
+    bool joined[IDS_MAX];      /* was a member, as was committed; */
+    unsigned removed[IDS_MAX]; /* and was removed so often */
+    uint64_t healed_index;
+};
+
+/* A majority is lost for good, and one member goes on alone (firn cluster remove --force). */
+struct disaster {
+    struct kmember *survivor; /* NULL: there was none */
+    struct kmember *returns;  /* comes back with its old folder; NULL: none does */
+    const struct fsm *fsm;    /* the survivor's, as it gets its new name */
+    bool over;                /* the cluster has its new name, and the survivor has noted it */
+    uint64_t old_id, old_name;
+    unsigned tries;
 };
 
 struct cluster_config {
@@ -203,6 +231,12 @@ struct cluster_config {
     bool files;        /* the log store as shipped, on a folder in memory */
     bool whole, lazy;  /* whole members; which settle once for several inputs */
     bool firnds;       /* with leases and tickets */
+    bool meets;        /* another cluster, and an operator who mistakes its members for his own */
+    bool disaster;     /* see struct disaster */
+    bool corrupts;     /* registers change in the memory of a follower */
+    bool repeats;      /* removals are asked for again, and all members start again */
+    bool full_end;     /* the leader's disk is full when the other faults are over */
+    unsigned others;   /* meets: machines of the other cluster, the last ones */
     int64_t latency_us, sync_us, election_ms, call_us, think_us, end_us;
     uint64_t snapshot_every, snapshot_keep;
     uint64_t seed;
@@ -212,8 +246,10 @@ struct cluster_world {
     struct world *w;
     struct cluster_config c;
     uint64_t rng, order, next_id;
+    uint64_t again;      /* a stream of its own, for requests that change nothing */
     bool healing, stuck; /* stuck: a majority of the machines is lost for good */
-    unsigned first;      /* so many members begin the cluster */
+    int64_t healing_since;
+    unsigned first; /* so many members begin the cluster */
     struct kmember member[MACHINES];
     struct kevent *event; /* a heap */
     size_t events, events_room;
@@ -224,17 +260,16 @@ struct cluster_world {
     struct client client[CLIENTS];
     struct lin_op history[OPS_MAX];
     size_t ops, ops_max;
+    uint32_t value[REGISTERS]; /* before the history */
     uint8_t given[REGISTERS][TICKETS_MAX], maybe[REGISTERS][TICKETS_MAX];
-    uint64_t healed_writes, healed_index;
+    uint64_t healed_writes;
 
     struct errand errand[ERRANDS_MAX];
     size_t errands;
 
-    struct truth truth[INDEX_MAX];
-    uint64_t committed;               /* highest index that ever was */
-    struct core_config begun, config; /* the first one, the newest committed one */
-    uint64_t config_index;
-    uint64_t leader[TERM_MAX];
+    struct side main, other; /* other: of another cluster */
+    struct disaster disaster;
+    struct kmember *full; /* of full_end; NULL: none (any more) */
     struct entry_truth entry[ENTRIES_MAX];
     uint32_t epoch;
     struct id_truth id[IDS_MAX];
@@ -294,7 +329,7 @@ bool k_running(const struct kmember *m);
 void k_begin(unsigned client);
 void k_retry(unsigned client);
 void k_reply(const struct letter *l);
-void k_check_history(void);
+void k_check_history(bool whole); /* not whole: acknowledged calls may be lost */
 void k_answer(struct kmember *m, const struct waiting *x, int result);
 uint32_t k_value(const struct fsm *f, unsigned reg);
 struct firn_slice k_key(unsigned reg);
@@ -302,10 +337,18 @@ const struct fsm *k_fsm(const struct kmember *m);
 
 /* cluster_operator.c */
 void k_operate(void);
-void k_errand(enum errand_kind kind, uint64_t id);
+void k_errand(struct side *at, enum errand_kind kind, uint64_t id);
 void k_operator_fault(const struct fault *f);
 bool k_errand_done(const struct errand *e);
 bool k_survives(uint64_t without); /* every configuration keeps a majority without this member */
+
+/* member_lost.c: worlds in which more goes wrong than a cluster is made for */
+void lost_fault(const struct fault *f);
+void lost_operate(void);
+void lost_begin_healing(void);
+void lost_named(struct kmember *m);
+void lost_noted(struct kmember *m);
+const char *lost_not_healed(void);
 
 /* cluster_oracle.c */
 void k_oracle_reset(void);

@@ -69,8 +69,10 @@ void k_boot(struct kmember *m)
         return;
     }
     m->up = true;
-    m->clock_was = (int64_t)rand_below(&k.rng, 1000000000);
-    m->clock_at = k_now();
+    if (!m->restarts) {
+        m->clock_was = (int64_t)rand_below(&k.rng, 1000000000);
+        m->clock_at = k_now();
+    }
     m->applied = m->looked = m->check_term = 0;
     m->waits = 0;
     m->state = CORE_FOLLOWER;
@@ -94,7 +96,7 @@ void k_boot(struct kmember *m)
     k_look_started(m);
     /* A first member begins the cluster, and again if nothing of that reached its disk. */
     if (m->id <= k.first && m->disk.term == 0 && m->disk.entries == 0 &&
-        core_bootstrap(m->core, &k.begun) != 0)
+        core_bootstrap(m->core, &k.main.begun) != 0)
         violate(k.w, "bootstrap", "member %" PRIu64 " cannot begin a cluster", m->id);
     k_at(k_now() + (int64_t)rand_below(&k.rng, TICK_US), K_TICK, k_machine(m), m->life, NULL);
     k_after(m);
@@ -104,10 +106,15 @@ static void stop(struct kmember *m, bool power)
 {
     if (m->whole)
         whole_end(m, power);
-    m->up = m->dying = false;
+    m->up = m->dying = m->corrupt = false;
     m->life++;
     m->dies_in = 0;
     m->waits = 0;
+    if (m->restores && !m->id_noted) { /* the folder's identity is the old one */
+        m->id = k.disaster.old_id;
+        m->name = k.disaster.old_name;
+    }
+    m->restores = m->restored = false;
     if (!k.c.whole)
         core_free(m->core);
     m->core = NULL;
@@ -136,7 +143,7 @@ void k_forget(struct kmember *m)
     k_disk_clear(m);
     m->life++;
     m->id = m->name = 0;
-    m->retired = m->founder = m->was_in = false;
+    m->retired = m->founder = m->was_in = m->restores = m->restarts = false;
 }
 
 bool k_io(struct kmember *m)

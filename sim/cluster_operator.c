@@ -28,12 +28,13 @@ static bool newest_in(const struct kmember *m, struct core_config *out)
 {
     struct core_entry e;
     if (m->up) {
-        for (uint64_t i = core_last(m->core); i > k.config_index && i >= core_first(m->core); i--)
+        for (uint64_t i = core_last(m->core); i > k.main.config_index && i >= core_first(m->core);
+             i--)
             if (core_entry_at(m->core, i, &e) && e.type == ENTRY_CONFIG)
                 return config_read(e.bytes, e.len, out) == 0;
         return false;
     }
-    for (size_t n = m->disk.entries; n > 0 && m->disk.entry[n - 1].index > k.config_index; n--)
+    for (size_t n = m->disk.entries; n > 0 && m->disk.entry[n - 1].index > k.main.config_index; n--)
         if (m->disk.entry[n - 1].type == ENTRY_CONFIG)
             return config_read(m->disk.entry[n - 1].bytes, m->disk.entry[n - 1].len, out) == 0;
     return false;
@@ -42,17 +43,17 @@ static bool newest_in(const struct kmember *m, struct core_config *out)
 bool k_survives(uint64_t without)
 {
     static struct core_config c;
-    bool all = keeps(&k.config, without);
+    bool all = keeps(&k.main.config, without);
     for (unsigned i = 0; i < MACHINES; i++)
-        if (k.member[i].id && newest_in(&k.member[i], &c))
+        if (k.member[i].id && k.member[i].side == &k.main && newest_in(&k.member[i], &c))
             all = all && keeps(&c, without);
     return all;
 }
 
-void k_errand(enum errand_kind kind, uint64_t id)
+void k_errand(struct side *at, enum errand_kind kind, uint64_t id)
 {
     if (k.errands < ERRANDS_MAX && id != 0)
-        k.errand[k.errands++] = (struct errand){ kind, id, k_now() + 3000000 };
+        k.errand[k.errands++] = (struct errand){ kind, id, k_now() + 3000000, at };
 }
 
 /* The configuration after the errand; false: there is nothing to change. */
@@ -105,7 +106,7 @@ static void request(struct kmember *m, const struct errand *e)
                 "leader %" PRIu64 " changes the members before its last change is "
                 "committed",
                 m->id);
-    if (r == 0 && k.truth[core_committed(m->core)].term != core_term(m->core))
+    if (r == 0 && k.main.truth[core_committed(m->core)].term != core_term(m->core))
         violate(k.w, "change",
                 "leader %" PRIu64 " changes the members before it has committed in "
                 "term %" PRIu64,
@@ -119,7 +120,7 @@ static void request(struct kmember *m, const struct errand *e)
 
 bool k_errand_done(const struct errand *e)
 {
-    const struct core_member *c = config_member(&k.config, e->id);
+    const struct core_member *c = config_member(&e->at->config, e->id);
     switch (e->kind) {
     case ERRAND_ADD:
         return c != NULL;
@@ -140,8 +141,8 @@ static void retire(void)
 {
     for (unsigned i = 0; i < MACHINES; i++) {
         struct kmember *m = &k.member[i];
-        if (!m->id || config_member(&k.config, m->id) || !m->retired || k.healing ||
-            (k.c.whole && k.id[m->id].removed == 0) || !rand_chance(&k.rng, 5))
+        if (!m->id || config_member(&m->side->config, m->id) || !m->retired || k.healing ||
+            (k.c.whole && m->side->removed[m->id] == 0) || !rand_chance(&k.rng, 5))
             continue;
         bool wanted = false;
         for (size_t j = 0; j < k.errands; j++)
@@ -160,7 +161,7 @@ void k_operate(void)
         struct errand e = k.errand[i];
         if (k_errand_done(&e) || (k_now() > e.until && !k.healing)) {
             struct kmember *m = k_member(e.id);
-            if (m && e.kind == ERRAND_REMOVE && k_errand_done(&e))
+            if (m && e.at == m->side && e.kind == ERRAND_REMOVE && k_errand_done(&e))
                 m->retired = true;
             memmove(&k.errand[i], &k.errand[i + 1], (--k.errands - i) * sizeof e);
             continue;
@@ -168,6 +169,8 @@ void k_operate(void)
         unsigned from = (unsigned)rand_below(&k.rng, MACHINES);
         for (unsigned n = 0; n < MACHINES; n++) {
             struct kmember *m = &k.member[(from + n) % MACHINES];
+            if (m->side != e.at)
+                continue;
             if (k.c.whole ? !m->up : !k_running(m) || core_state(m->core) != CORE_LEADER)
                 continue;
             if (k.c.whole)
@@ -180,6 +183,8 @@ void k_operate(void)
         i++;
     }
     retire();
+    if (k.c.whole)
+        lost_operate();
 }
 
 static struct kmember *any_leader(void)
@@ -187,7 +192,7 @@ static struct kmember *any_leader(void)
     unsigned from = (unsigned)rand_below(&k.rng, MACHINES);
     for (unsigned n = 0; n < MACHINES; n++) {
         struct kmember *m = &k.member[(from + n) % MACHINES];
-        if (k_running(m) && core_leads(m->core))
+        if (m->side == &k.main && k_running(m) && core_leads(m->core))
             return m;
     }
     return NULL;
@@ -197,10 +202,11 @@ static struct kmember *any_leader(void)
 static void wipe(struct kmember *m)
 {
     uint64_t old = m->id;
-    if (old == 0 || k.next_id + 1 >= IDS_MAX || !k_survives(old))
+    if (old == 0 || m->side != &k.main || k.next_id + 1 >= IDS_MAX || !k_survives(old))
         return;
     bool founder = m->founder && !k.c.alone;
-    bool voter = config_member(&k.config, old) && config_member(&k.config, old)->role == CORE_VOTER;
+    bool voter = config_member(&k.main.config, old) &&
+                 config_member(&k.main.config, old)->role == CORE_VOTER;
     sometimes.rc_wiped++;
     k_forget(m);
     m->id = old;
@@ -211,10 +217,10 @@ static void wipe(struct kmember *m)
             m->standby = !voter;
             m->founder = founder; /* cluster.init is still set */
         } else {
-            k_errand(ERRAND_REMOVE, old);
-            k_errand(ERRAND_ADD, m->id);
+            k_errand(m->side, ERRAND_REMOVE, old);
+            k_errand(m->side, ERRAND_ADD, m->id);
             if (voter)
-                k_errand(ERRAND_PROMOTE, m->id);
+                k_errand(m->side, ERRAND_PROMOTE, m->id);
         }
     }
     k_at(k_now() + (int64_t)rand_below(&k.rng, 300000), K_BOOT, k_machine(m), m->id, NULL);
@@ -231,29 +237,30 @@ void k_operator_fault(const struct fault *f)
             k_boot(m);
             if (k.c.whole) /* it asks by itself */
                 break;
-            k_errand(ERRAND_ADD, m->id);
+            k_errand(m->side, ERRAND_ADD, m->id);
             if (f->arg)
-                k_errand(ERRAND_PROMOTE, m->id);
+                k_errand(m->side, ERRAND_PROMOTE, m->id);
         } else {
-            k_errand(ERRAND_ADD, m->id); /* one that was removed, and is still there */
+            k_errand(m->side, ERRAND_ADD, m->id); /* one that was removed, and is still there */
         }
         break;
     case FAULT_rc_promote:
-        k_errand(ERRAND_PROMOTE, m->id);
+        k_errand(m->side, ERRAND_PROMOTE, m->id);
         break;
     case FAULT_rc_demote:
-        k_errand(k.c.whole ? ERRAND_PROMOTE : ERRAND_DEMOTE, m->id); /* no request demotes */
+        k_errand(m->side, k.c.whole ? ERRAND_PROMOTE : ERRAND_DEMOTE,
+                 m->id); /* no request demotes */
         break;
     case FAULT_rc_remove:
-        k_errand(ERRAND_REMOVE, m->id);
+        k_errand(m->side, ERRAND_REMOVE, m->id);
         break;
     case FAULT_rc_remove_lead:
         if (leader)
-            k_errand(ERRAND_REMOVE, leader->id);
+            k_errand(leader->side, ERRAND_REMOVE, leader->id);
         break;
     case FAULT_rc_transfer:
         if (k.c.whole) {
-            k_errand(ERRAND_TRANSFER, m->id);
+            k_errand(m->side, ERRAND_TRANSFER, m->id);
         } else if (leader) {
             int r = core_transfer(leader->core, f->arg ? m->id : 0);
             trace(k.w, "operator: transfer from %" PRIu64 ": %d", leader->id, r);
@@ -263,6 +270,11 @@ void k_operator_fault(const struct fault *f)
         break;
     case FAULT_rc_wipe:
         wipe(m);
+        break;
+    case FAULT_rc_mistake:
+    case FAULT_rc_disaster:
+    case FAULT_rc_corrupt:
+        lost_fault(f);
         break;
     default:
         break;

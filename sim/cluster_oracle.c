@@ -5,7 +5,8 @@
 #include "cluster_in.h"
 #include "id/fnv.h"
 
-enum { SUM_EVERY = 4 }; /* the state is compared after each so many entries: a digest is long */
+enum { VOTER_LACKS = 64 }; /* at most, of a whole member: raft/membership.c */
+enum { SUM_EVERY = 4 };    /* the state is compared after each so many entries: a digest is long */
 
 void k_oracle_reset(void)
 {
@@ -29,12 +30,12 @@ static bool same_config(const struct core_config *a, const struct core_config *b
 
 /* ---- log matching: an index and a term name one entry, and one before it ---- */
 
-static struct entry_truth *entry_truth(uint64_t index, uint64_t term)
+static struct entry_truth *entry_truth(const struct side *side, uint64_t index, uint64_t term)
 {
     size_t at = (size_t)rand_mix(index << 20 ^ term) % ENTRIES_MAX;
     for (size_t i = 0; i < ENTRIES_MAX; i++, at = (at + 1) % ENTRIES_MAX) {
         struct entry_truth *e = &k.entry[at];
-        if (e->epoch != k.epoch || (e->index == index && e->term == term))
+        if (e->epoch != k.epoch || (e->index == index && e->term == term && e->side == side))
             return e;
     }
     abort(); /* far more than a run can make */
@@ -42,10 +43,10 @@ static struct entry_truth *entry_truth(uint64_t index, uint64_t term)
 
 static void match(struct kmember *m, const struct core_entry *e, uint64_t before)
 {
-    struct entry_truth *t = entry_truth(e->index, e->term);
+    struct entry_truth *t = entry_truth(m->side, e->index, e->term);
     uint64_t sum = k_entry_sum(e);
     if (t->epoch != k.epoch)
-        *t = (struct entry_truth){ k.epoch, e->index, e->term, sum, before };
+        *t = (struct entry_truth){ k.epoch, m->side, e->index, e->term, sum, before };
     if (t->sum != sum || t->before != before)
         violate(k.w, "log",
                 "member %" PRIu64 ": entry %" PRIu64 " of term %" PRIu64
@@ -61,8 +62,9 @@ static bool term_at(const struct kmember *m, uint64_t index, uint64_t *term)
         return true;
     if (core_entry_at(m->core, index, &e))
         *term = e.term;
-    else if (index < INDEX_MAX && k.truth[index].set && index <= core_snapshot_index(m->core))
-        *term = k.truth[index].term;
+    else if (index < INDEX_MAX && m->side->truth[index].set &&
+             index <= core_snapshot_index(m->core))
+        *term = m->side->truth[index].term;
     else
         return false;
     return true;
@@ -87,8 +89,8 @@ static void look_config(struct kmember *m)
 /* ---- truncation ---- */
 
 /* Voters that have the entry on their disk; one whose disk is lost may have had it. */
-static unsigned holders(uint64_t index, uint64_t term, const struct core_config *c,
-                        unsigned *voters)
+static unsigned holders(const struct side *side, uint64_t index, uint64_t term,
+                        const struct core_config *c, unsigned *voters)
 {
     unsigned n = 0;
     *voters = 0;
@@ -96,7 +98,7 @@ static unsigned holders(uint64_t index, uint64_t term, const struct core_config 
         const struct kmember *m = k_member(c->member[i].id);
         *voters += c->member[i].role == CORE_VOTER;
         n += c->member[i].role == CORE_VOTER &&
-             (m ? k_disk_has(m, index, term) : k.id[c->member[i].id].dead);
+             (m ? m->side == side && k_disk_has(m, index, term) : k.id[c->member[i].id].dead);
     }
     return n;
 }
@@ -106,15 +108,33 @@ static void look_truncation(struct kmember *m, uint64_t from)
     const struct image_of_disk *d = &m->disk;
     for (uint64_t i = from > d->first ? from : d->first; i < d->first + d->entries; i++) {
         const struct stored *e = &d->entry[i - d->first];
-        unsigned voters, n = holders(e->index, e->term, &k.config, &voters);
+        unsigned voters, n = holders(m->side, e->index, e->term, &m->side->config, &voters);
         sometimes.rc_truncated++;
         sometimes.rc_figure_8 += n > voters / 2;
         sometimes.rc_config_undone += e->type == ENTRY_CONFIG;
-        if (i < INDEX_MAX && k.truth[i].set && k.truth[i].term == e->term)
+        if (i < INDEX_MAX && m->side->truth[i].set && m->side->truth[i].term == e->term)
             violate(k.w, "undone",
                     "member %" PRIu64 " truncates entry %" PRIu64 " of term %" PRIu64
                     ", which is committed",
                     m->id, e->index, e->term);
+    }
+}
+
+/* Who becomes a voter has nearly all of the log: until it has, a majority may have to wait. */
+static void look_promotion(const struct kmember *m, const struct core_entry *e)
+{
+    static struct core_config c;
+    if (e->type != ENTRY_CONFIG || e->term != core_term(m->core) || e->index <= VOTER_LACKS ||
+        config_read(e->bytes, e->len, &c) != 0)
+        return;
+    for (unsigned i = 0; i < c.count; i++) {
+        const struct core_member *was = config_member(&m->side->config, c.member[i].id);
+        const struct kmember *of = k_member(c.member[i].id);
+        if (was && was->role == CORE_STANDBY && c.member[i].role == CORE_VOTER && of &&
+            k_disk_last(of) + VOTER_LACKS + 1 < e->index)
+            violate(k.w, "promote",
+                    "member %" PRIu64 " becomes a voter at %" PRIu64 " with a log to %" PRIu64,
+                    of->id, e->index, k_disk_last(of));
     }
 }
 
@@ -131,9 +151,14 @@ void k_look_save(struct kmember *m, const struct core_save *s)
         trace(k.w,
               "member %" PRIu64 " saves the snapshot of %" PRIu64 ", its log begins with %" PRIu64,
               m->id, s->snapshot->index, s->log_first);
-    for (uint64_t i = 0; i < s->entries; i++)
-        if (core_entry_at(m->core, s->first + i, &e) && term_at(m, e.index - 1, &before))
+    for (uint64_t i = 0; i < s->entries; i++) {
+        if (!core_entry_at(m->core, s->first + i, &e))
+            continue;
+        if (term_at(m, e.index - 1, &before))
             match(m, &e, before);
+        if (m->whole && core_state(m->core) == CORE_LEADER)
+            look_promotion(m, &e);
+    }
 }
 
 /* ---- promises: what is told is on the disk ---- */
@@ -199,7 +224,7 @@ static void commit(struct kmember *m, const struct core_entry *e)
         violate(k.w, "entries", "index %" PRIu64 " is reached", e->index);
         return;
     }
-    struct truth *t = &k.truth[e->index];
+    struct truth *t = &m->side->truth[e->index];
     uint64_t sum = k_entry_sum(e);
     if (t->set && (t->term != e->term || t->sum != sum))
         violate(k.w, "committed",
@@ -211,18 +236,19 @@ static void commit(struct kmember *m, const struct core_entry *e)
     *t = (struct truth){
         .set = true, .type = e->type, .term = e->term, .sum = sum, .leader_term = core_term(m->core)
     };
-    if (e->index > k.committed)
-        k.committed = e->index;
-    if (e->type == ENTRY_CONFIG && e->index > k.config_index) {
-        if (config_read(e->bytes, e->len, &k.config) != 0)
+    if (e->index > m->side->committed)
+        m->side->committed = e->index;
+    if (e->type == ENTRY_CONFIG && e->index > m->side->config_index) {
+        if (config_read(e->bytes, e->len, &m->side->config) != 0)
             violate(k.w, "config", "the configuration of %" PRIu64 " cannot be read", e->index);
-        k.config_index = e->index;
+        m->side->config_index = e->index;
         for (uint64_t id = 1; id < IDS_MAX; id++) {
-            bool in = config_member(&k.config, id) != NULL;
-            k.id[id].removed += k.id[id].joined && !in;
-            k.id[id].joined = in;
+            bool in = config_member(&m->side->config, id) != NULL;
+            m->side->removed[id] += m->side->joined[id] && !in;
+            m->side->joined[id] = in;
         }
-        trace(k.w, "configuration %" PRIu64 " is committed: %u members", e->index, k.config.count);
+        trace(k.w, "configuration %" PRIu64 " is committed: %u members", e->index,
+              m->side->config.count);
     }
 }
 
@@ -233,7 +259,7 @@ static void look_majority(struct kmember *m, uint64_t index)
     unsigned voters;
     if (!core_entry_at(m->core, index, &e))
         return;
-    unsigned n = holders(index, e.term, core_config(m->core), &voters);
+    unsigned n = holders(m->side, index, e.term, core_config(m->core), &voters);
     if (n <= voters / 2)
         violate(k.w, "majority",
                 "leader %" PRIu64 " commits %" PRIu64 ", which %u of %u voters have", m->id, index,
@@ -256,21 +282,22 @@ static void look_leader(struct kmember *m)
                 "member %" PRIu64 " leads in term %" PRIu64 " before its own vote is on "
                 "its disk",
                 m->id, term);
-    if (term < TERM_MAX && k.leader[term] && k.leader[term] != m->id)
+    if (term < TERM_MAX && m->side->leader[term] && m->side->leader[term] != m->id)
         violate(k.w, "leaders", "members %" PRIu64 " and %" PRIu64 " lead in term %" PRIu64,
-                k.leader[term], m->id, term);
+                m->side->leader[term], m->id, term);
     if (term < TERM_MAX)
-        k.leader[term] = m->id;
-    for (uint64_t i = core_first(m->core); i <= k.committed; i++)
-        if (k.truth[i].set && k.truth[i].leader_term < term &&
-            (!core_entry_at(m->core, i, &e) || e.term != k.truth[i].term))
+        m->side->leader[term] = m->id;
+    for (uint64_t i = core_first(m->core); i <= m->side->committed; i++)
+        if (m->side->truth[i].set && m->side->truth[i].leader_term < term &&
+            (!core_entry_at(m->core, i, &e) || e.term != m->side->truth[i].term))
             violate(k.w, "complete",
                     "member %" PRIu64 " leads in term %" PRIu64 " without entry %" PRIu64
                     " of term %" PRIu64,
-                    m->id, term, i, k.truth[i].term);
+                    m->id, term, i, m->side->truth[i].term);
     for (unsigned i = 0; i < MACHINES; i++) {
         const struct kmember *o = &k.member[i];
-        sometimes.rc_two_leaders += o != m && o->up && core_state(o->core) == CORE_LEADER;
+        sometimes.rc_two_leaders += o != m && o->side == m->side && o->up &&
+                                    core_state(o->core) == CORE_LEADER;
     }
 }
 
@@ -310,8 +337,8 @@ void k_look(struct kmember *m)
 
 static void look_state(struct kmember *m, bool must)
 {
-    struct truth *t = m->applied < INDEX_MAX ? &k.truth[m->applied] : NULL;
-    if (!t || !t->set || !(must || t->summed || m->applied % SUM_EVERY == 0))
+    struct truth *t = m->applied < INDEX_MAX ? &m->side->truth[m->applied] : NULL;
+    if (!t || !t->set || m->corrupt || !(must || t->summed || m->applied % SUM_EVERY == 0))
         return;
     uint64_t sum = fsm_sum(k_fsm(m));
     if (!t->summed)
@@ -324,7 +351,7 @@ static void look_state(struct kmember *m, bool must)
 
 void k_look_applied(struct kmember *m, const struct core_entry *e)
 {
-    const struct truth *t = e->index < INDEX_MAX ? &k.truth[e->index] : NULL;
+    const struct truth *t = e->index < INDEX_MAX ? &m->side->truth[e->index] : NULL;
     if (!t || !t->set || t->term != e->term || t->sum != k_entry_sum(e))
         violate(k.w, "apply",
                 "member %" PRIu64 " applies entry %" PRIu64 " of term %" PRIu64
@@ -346,15 +373,16 @@ void k_look_state(struct kmember *m)
 /* The configuration of a snapshot is the newest one up to its index. */
 void k_look_snapshot(struct kmember *m, const struct core_snapshot *s)
 {
-    if (s->index >= INDEX_MAX || !k.truth[s->index].set || k.truth[s->index].term != s->term)
+    if (s->index >= INDEX_MAX || !m->side->truth[s->index].set ||
+        m->side->truth[s->index].term != s->term)
         violate(k.w, "snapshot",
                 "member %" PRIu64 ": the snapshot of %" PRIu64 " is not of a committed entry",
                 m->id, s->index);
-    if (s->index >= k.config_index && !same_config(&s->config, &k.config))
+    if (s->index >= m->side->config_index && !same_config(&s->config, &m->side->config))
         violate(k.w, "snapshot",
                 "member %" PRIu64 ": the snapshot of %" PRIu64
                 " has another configuration than %" PRIu64,
-                m->id, s->index, k.config_index);
+                m->id, s->index, m->side->config_index);
 }
 
 void k_look_restored(struct kmember *m, const struct core_snapshot *s)

@@ -16,6 +16,28 @@ static uint64_t base_of(uint64_t seed)
     return swept(seed) ? UINT64_C(1) << 60 | seed / SWEEP / SWEEP_STEPS : seed;
 }
 
+/* See member_lost.c. */
+static void configure_lost(struct cluster_config *c, uint64_t seed)
+{
+    uint64_t r = rand_split(seed, 24);
+    uint64_t which = rand_below(&r, 100);
+    if (c->sweep)
+        return;
+    c->meets = which < 15;
+    c->disaster = which >= 15 && which < 30;
+    c->corrupts = which >= 30 && which < 42;
+    c->repeats = which >= 42 && which < 52;
+    c->full_end = rand_chance(&r, 25) && !c->disaster && !c->corrupts;
+    if (c->meets)
+        c->others = c->members == 3 && rand_chance(&r, 60) ? 3 : 1;
+    if (c->repeats) { /* the log has the removal, behind a snapshot */
+        c->snapshot_every = 10;
+        c->snapshot_keep = 60;
+    }
+    if (c->corrupts) /* a snapshot of the wrong leader would make its registers another's */
+        c->snapshot_every = INDEX_MAX;
+}
+
 void cluster_configure(struct cluster_config *c, const struct config *of)
 {
     uint64_t seed = of->seed;
@@ -40,6 +62,7 @@ void cluster_configure(struct cluster_config *c, const struct config *of)
         c->lazy = rand_chance(&other, 50);
         c->firnds = rand_chance(&other, 50);
         c->end_us += 2500000;
+        configure_lost(c, base_of(seed));
     }
 }
 
@@ -91,6 +114,36 @@ static int by_time(const void *x, const void *y)
     return a->kind != b->kind ? (int)a->kind - (int)b->kind : (int)a->node - (int)b->node;
 }
 
+/* From a stream of their own. */
+static void plan_lost(struct plan *p, const struct cluster_config *c)
+{
+    uint64_t r = rand_split(c->seed, 25);
+    int64_t n = c->meets      ? rand_between(&r, 2, 6)
+                : c->corrupts ? rand_between(&r, 2, 8)
+                : c->disaster ? 1
+                : c->repeats  ? 2
+                              : 0;
+    for (; n > 0; n--) {
+        struct fault *f = &p->fault[p->count++];
+        *f = (struct fault){ .at_ms = (uint32_t)rand_between(&r, 1000, c->end_us / 1000),
+                             .kind = c->meets      ? FAULT_rc_mistake
+                                     : c->corrupts ? FAULT_rc_corrupt
+                                     : c->repeats  ? FAULT_rc_remove
+                                                   : FAULT_rc_disaster,
+                             .node = (uint16_t)rand_below(&r, MACHINES),
+                             .arg = rand_between(&r, 0, 3) };
+        if (c->repeats)
+            p->fault[p->count++] = (struct fault){ .at_ms = f->at_ms +
+                                                            (uint32_t)rand_between(&r, 100, 800),
+                                                   .kind = FAULT_rc_all_power,
+                                                   .arg = rand_between(&r, 1, 300) };
+        if (c->corrupts && rand_chance(&r, 50)) /* and the member may lead */
+            p->fault[p->count++] = (struct fault){ .at_ms = f->at_ms + 1,
+                                                   .kind = FAULT_rc_remove_lead,
+                                                   .node = f->node };
+    }
+}
+
 void plan_configure_cluster(struct config *c, uint64_t seed, bool member)
 {
     *c = (struct config){ .seed = seed, .cluster = true, .member = member, .nodes = MACHINES };
@@ -137,5 +190,6 @@ void plan_of_cluster(struct plan *p, uint64_t seed, bool member)
                                                .node = (uint16_t)rand_below(&r, c.members),
                                                .arg = 1 + (int64_t)step / 2 };
     }
+    plan_lost(p, &c);
     qsort(p->fault, p->count, sizeof p->fault[0], by_time);
 }

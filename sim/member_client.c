@@ -26,6 +26,7 @@ struct co_client {
     struct link *link; /* open; one at a time */
     size_t op;         /* of the history, if `busy` */
     bool busy, stops, failed, healed, knows[REGISTERS];
+    bool stale, foreign; /* stale: its call is of an earlier history; foreign: to be opened again */
     uint32_t last[REGISTERS];
 
     /* A call through the member of its machine. */
@@ -42,7 +43,8 @@ static struct co_client client[COS];
 static struct { /* the operator's requests under way */
     bool open;
     struct errand e;
-    unsigned removed; /* of that member, so far */
+    unsigned removed;      /* of that member, so far */
+    uint64_t leader, term; /* then */
     bool in;
     uint64_t index; /* of the configuration */
 } calls[CALLS];
@@ -312,10 +314,10 @@ static int open_store(struct co_client *c)
     if (c->local) {
         c->channel = (struct raft_channel){ local_call, local_close };
     } else {
-        u.host_n = MACHINES;
-        for (unsigned i = 0; i < MACHINES; i++) {
+        u.host_n = MACHINES - k.c.others;
+        for (unsigned i = 0; i < u.host_n; i++) {
             snprintf(u.host[i].name, sizeof u.host[i].name, "127.0.0.1");
-            u.host[i].port = (uint16_t)(10001 + (i + c->n) % MACHINES);
+            u.host[i].port = (uint16_t)(10001 + (i + c->n) % u.host_n);
         }
         int r = raft_link_new(&u, &channel, NULL);
         if (r != 0)
@@ -356,9 +358,10 @@ static uint32_t number_in(const struct firn_record *rec)
     return (uint32_t)strtoul(text, NULL, 10);
 }
 
-static void lost_all(const struct co_client *c, int r)
+static void lost_all(struct co_client *c, int r)
 {
-    if (r == FIRN_ESTORE)
+    c->foreign |= r == FIRN_ESTORE;
+    if (r == FIRN_ESTORE && !k.disaster.survivor)
         violate(k.w, "store", "client %u is told that the cluster is another one", c->n);
 }
 
@@ -372,6 +375,8 @@ static void read_one(struct co_client *c, unsigned reg, bool fresh)
     trace(k.w, "client %u: reads register %u%s: %d, has %u", c->n, reg, fresh ? "" : ", stale", r,
           got);
     lost_all(c, r);
+    if (c->stale)
+        return;
     if (r == FIRN_EUNKNOWN)
         violate(k.w, "unknown", "client %u: a read changes nothing, and is unknown", c->n);
     bool told = r == 0 || r == FIRN_ENOENT;
@@ -384,7 +389,7 @@ static void read_one(struct co_client *c, unsigned reg, bool fresh)
     sometimes.rc_read += told && fresh;
     sometimes.rm_stale += told && !fresh;
     /* Whatever the member, nothing that this handle has seen is missing. */
-    if (told && got < c->last[reg])
+    if (told && got < c->last[reg] && !k.c.corrupts && !k.disaster.survivor)
         violate(k.w, "back", "client %u read %u of register %u, and has seen %u", c->n, got, reg,
                 c->last[reg]);
     if (told) {
@@ -406,6 +411,8 @@ static void change_one(struct co_client *c, unsigned reg)
     int r = firn_store_cas(c->store, &want, NULL);
     trace(k.w, "client %u: changes register %u to %u: %d", c->n, reg, op->new, r);
     lost_all(c, r);
+    if (c->stale)
+        return;
     switch (r) {
     case 0:
         if (k.given[reg][op->new])
@@ -432,7 +439,8 @@ static void change_one(struct co_client *c, unsigned reg)
         sometimes.rc_unknown++;
         c->knows[reg] = false;
         break;
-    case FIRN_EIO: /* nothing was done, and nothing will be */
+    case FIRN_ESTORE: /* see lost_all() */
+    case FIRN_EIO:    /* nothing was done, and nothing will be */
         op->user = 0;
         c->failed = true;
         sometimes.rm_nothing++;
@@ -441,6 +449,16 @@ static void change_one(struct co_client *c, unsigned reg)
         violate(k.w, "answer", "client %u: %s", c->n, firn_error_name(r));
     }
     ends_op(c);
+}
+
+/* The program is started again, as an operator would. */
+static void forget_store(struct co_client *c)
+{
+    firn_store_close(c->store);
+    c->store = NULL;
+    memset(c->knows, 0, sizeof c->knows);
+    memset(c->last, 0, sizeof c->last);
+    sometimes.rm_foreign++;
 }
 
 static void client_main(unsigned n)
@@ -454,7 +472,11 @@ static void client_main(unsigned n)
             continue;
         if (c->failed) /* so that there are calls left for the time after the faults */
             k_client_sleep(rand_between(&k.rng, 50, k.healing ? 1000 : 200));
-        c->failed = false;
+        if (c->foreign)
+            forget_store(c);
+        c->failed = c->stale = c->foreign = false;
+        if (!c->store)
+            continue;
         unsigned reg = (unsigned)rand_below(&k.rng, REGISTERS);
         if (c->knows[reg] && !rand_chance(&k.rng, 30))
             change_one(c, reg);
@@ -522,6 +544,17 @@ bool client_healed(unsigned machine)
     return true;
 }
 
+void whole_clients_era(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        struct co_client *c = &client[i];
+        if (c->busy && k.history[c->op].kind == LIN_READ)
+            k.history[c->op].user = 0;
+        c->stale |= c->busy;
+        c->busy = c->healed = false;
+    }
+}
+
 void whole_clients_stop(void)
 {
     for (unsigned i = 0; i < CLIENTS; i++) {
@@ -562,13 +595,27 @@ static const enum frame_change what_of[] = { [ERRAND_ADD] = CHANGE_ADD,
                                              [ERRAND_REMOVE] = CHANGE_REMOVE,
                                              [ERRAND_TRANSFER] = CHANGE_TRANSFER };
 
+/* NULL: none leads, or not one alone. */
+static const struct kmember *only_leader(const struct side *of)
+{
+    const struct kmember *leader = NULL;
+    unsigned n = 0;
+    for (unsigned i = 0; i < MACHINES; i++) {
+        const struct kmember *m = &k.member[i];
+        if (m->side == of && m->up && core_state(m->core) == CORE_LEADER)
+            leader = m, n++;
+    }
+    return n == 1 ? leader : NULL;
+}
+
 void whole_change(struct kmember *m, const struct errand *e)
 {
     char room[400], address[32] = "";
     struct frame_out o = { .p = room, .cap = sizeof room };
     unsigned i = 0, under_way = 0;
     for (unsigned j = 0; j < CALLS; j++)
-        under_way += calls[j].open && calls[j].e.id == e->id && calls[j].e.kind == e->kind;
+        under_way += calls[j].open && calls[j].e.id == e->id && calls[j].e.kind == e->kind &&
+                     calls[j].e.at == e->at;
     while (i < CALLS && calls[i].open)
         i++;
     if (i == CALLS || under_way > (rand_chance(&k.rng, 10) ? 1 : 0) || e->id >= IDS_MAX)
@@ -580,9 +627,12 @@ void whole_change(struct kmember *m, const struct errand *e)
         whole_address(k_machine(at), address);
     calls[i].open = true;
     calls[i].e = *e;
-    calls[i].removed = k.id[e->id].removed;
-    calls[i].in = config_member(&k.config, e->id) != NULL;
-    calls[i].index = k.config_index;
+    calls[i].removed = e->at->removed[e->id];
+    const struct kmember *leader = only_leader(e->at);
+    calls[i].leader = leader ? leader->id : 0;
+    calls[i].term = leader ? leader->term : 0;
+    calls[i].in = config_member(&e->at->config, e->id) != NULL;
+    calls[i].index = e->at->config_index;
     frame_begin(&o, FRAME_CHANGE, 0, (uint32_t)rand_between(&k.rng, 100, 3000), 1);
     frame_u8(&o, (uint8_t)what_of[e->kind]);
     frame_u64(&o, e->id);
@@ -594,7 +644,7 @@ void whole_change(struct kmember *m, const struct errand *e)
 static void end_errand(const struct errand *e)
 {
     for (size_t i = 0; i < k.errands; i++)
-        if (k.errand[i].kind == e->kind && k.errand[i].id == e->id) {
+        if (k.errand[i].kind == e->kind && k.errand[i].id == e->id && k.errand[i].at == e->at) {
             memmove(&k.errand[i], &k.errand[i + 1], (--k.errands - i) * sizeof *e);
             return;
         }
@@ -604,17 +654,32 @@ static void end_errand(const struct errand *e)
 static void change_done(unsigned i)
 {
     const struct errand *e = &calls[i].e;
-    bool in = config_member(&k.config, e->id) != NULL;
-    bool out = !in || !calls[i].in || k.id[e->id].removed > calls[i].removed;
+    bool in = config_member(&e->at->config, e->id) != NULL;
+    bool out = !in || !calls[i].in || e->at->removed[e->id] > calls[i].removed;
     if (e->kind == ERRAND_REMOVE && !out)
         violate(k.w, "answer", "member %" PRIu64 " is said to be removed, and is not", e->id);
-    if (e->kind == ERRAND_ADD && !in && !calls[i].in && k.id[e->id].removed == calls[i].removed)
+    if (e->kind == ERRAND_ADD && !in && !calls[i].in && e->at->removed[e->id] == calls[i].removed)
         violate(k.w, "answer", "member %" PRIu64 " is said to be added, and is not", e->id);
-    if (e->kind == ERRAND_PROMOTE && in && k.config_index == calls[i].index &&
-        config_member(&k.config, e->id)->role != CORE_VOTER)
+    if (e->kind == ERRAND_PROMOTE && in && e->at->config_index == calls[i].index &&
+        config_member(&e->at->config, e->id)->role != CORE_VOTER)
         violate(k.w, "answer", "member %" PRIu64 " is said to be a voter, and is none", e->id);
     sometimes.rm_change_done++;
     end_errand(e);
+}
+
+/* Whether the leader that was asked has an entry in its log in which this one is a member. */
+static bool leader_knows(unsigned call)
+{
+    static struct core_config c;
+    struct core_entry at;
+    const struct kmember *m = only_leader(calls[call].e.at);
+    if (!m || m->id != calls[call].leader || m->term != calls[call].term)
+        return false;
+    for (uint64_t x = core_first(m->core); x <= core_applied(m->core); x++)
+        if (core_entry_at(m->core, x, &at) && at.type == ENTRY_CONFIG &&
+            config_read(at.bytes, at.len, &c) == 0 && config_member(&c, calls[call].e.id))
+            return true;
+    return false;
 }
 
 static void change_answered(const struct letter *l)
@@ -632,6 +697,9 @@ static void change_answered(const struct letter *l)
             violate(k.w, "answer", "the answer to the operator is none");
     }
     trace(k.w, "operator: errand %d for %" PRIu64 " is answered: %d", e.kind, e.id, a.result);
+    if (a.result == FIRN_ENOENT && e.kind == ERRAND_REMOVE && calls[i].removed > 0 &&
+        leader_knows(i))
+        violate(k.w, "answer", "member %" PRIu64 " was removed, and is said to be unknown", e.id);
     if (a.result == 0) {
         change_done(i);
     } else if (a.result == FIRN_EUNKNOWN) {

@@ -11,7 +11,7 @@
 #include "drive/setup.h"
 #include "member_clock.h"
 
-enum { SEQS = 2, NUMBERS = 1 << 13, STAMPS = 1 << 15, EPOCH_S = 1600000000 };
+enum { KEYS = 24, SEQS = 2, NUMBERS = 1 << 13, STAMPS = 1 << 15, EPOCH_S = 1600000000 };
 
 struct firnd {
     unsigned machine;
@@ -23,6 +23,10 @@ struct firnd {
     struct seq_table *table;
     struct job job;
     bool opened, busy, made, healed;
+    bool stale; /* the job is of an earlier history */
+    int key;    /* of the job; -1: none */
+    struct keyed keyed;
+    bool stamped; /* since the history began */
     unsigned seq;
     uint64_t floor;     /* answered before the request was made */
     uint64_t gen, last; /* of what it has stamped */
@@ -32,6 +36,10 @@ static struct firnd firnd[FIRNDS];
 static const char *const seq_name[SEQS] = { "orders", "blocks" };
 static uint8_t given[SEQS][NUMBERS];
 static uint64_t highest; /* of the gapless one */
+static struct {
+    unsigned tries;
+    struct seq_range range; /* count 0: not known */
+} key[KEYS]; /* of all firnds together: a request that is sent again may reach another one */
 static uint64_t stamped[STAMPS];
 static size_t stamps;
 
@@ -79,6 +87,7 @@ static void stamp_one(struct firnd *f, uint64_t tick)
     stamps++;
     k.w->ids++;
     sometimes.rm_stamped++;
+    f->stamped = true;
     f->last = tick;
 }
 
@@ -117,10 +126,28 @@ static void now_of(void *user, struct group_now *out)
     serve_now(&((struct firnd *)user)->lease, c.mono, out);
 }
 
+/* Whether the key had these numbers already. */
+static bool answered_again(const struct firnd *f, const struct seq_range *r)
+{
+    struct seq_range *of = &key[f->key].range;
+    if (of->count == 0) {
+        *of = *r;
+        return false;
+    }
+    if (of->first != r->first || of->count != r->count)
+        violate(k.w, "key", "key %d stands for %" PRIu64 " and for %" PRIu64, f->key, of->first,
+                r->first);
+    sometimes.rm_replayed++;
+    return true;
+}
+
 static void answered(struct firnd *f, const struct seq_range *r)
 {
     uint64_t last = seq_range_last(r);
-    if (f->seq == 0 && r->first <= f->floor)
+    f->healed |= k.healing;
+    if (f->key >= 0 && answered_again(f, r))
+        return;
+    if (f->seq == 0 && (f->key < 0 || key[f->key].tries == 1) && r->first <= f->floor)
         violate(k.w, "order", "ticket %" PRIu64 " is given after %" PRIu64, r->first, f->floor);
     for (uint64_t i = r->first; i <= last && i < NUMBERS; i++) {
         if (given[f->seq][i])
@@ -131,7 +158,6 @@ static void answered(struct firnd *f, const struct seq_range *r)
         highest = last;
     k.w->ids += r->count;
     sometimes.rm_tickets += r->count;
-    f->healed |= k.healing;
 }
 
 static void done(void *user, struct job *j)
@@ -142,7 +168,7 @@ static void done(void *user, struct job *j)
     f->busy = false;
     trace(k.w, "firnd %u: %s: %d, %" PRIu64, f->machine, seq_name[f->seq], j->result,
           j->result ? 0 : j->range.first);
-    if (j->result == 0)
+    if (j->result == 0 && !f->stale)
         answered(f, &j->range);
 }
 
@@ -171,16 +197,31 @@ static bool make_sequences(struct firnd *f)
     return true;
 }
 
+/* A key stands for one request. */
+static void add_key(struct firnd *f, struct job *j)
+{
+    key[f->key].tries++;
+    j->want = (uint64_t)f->key % 3 + 1;
+    j->keyed = &f->keyed;
+    f->keyed = (struct keyed){ .ask = { .args = j->want, .want = j->want } };
+    f->keyed.ask.key.b[0] = (uint8_t)f->key;
+    f->keyed.ask.key.b[15] = 1;
+}
+
 static struct job *next_job(struct firnd *f)
 {
     struct job *j = &f->job;
     if (f->busy || !f->made)
         return NULL;
-    f->seq = rand_chance(&k.rng, 70) ? 0 : 1;
+    f->key = rand_chance(&k.rng, 25) ? (int)rand_below(&k.rng, KEYS) : -1;
+    f->seq = f->key >= 0 ? (unsigned)f->key % SEQS : rand_chance(&k.rng, 70) ? 0 : 1;
     f->floor = highest;
+    f->stale = false;
     *j = (struct job){ .what = JOB_TAKE, .name_len = strlen(seq_name[f->seq]) };
     memcpy(j->name, seq_name[f->seq], j->name_len + 1);
     j->want = rand_below(&k.rng, 3) + 1;
+    if (f->key >= 0)
+        add_key(f, j);
     j->deadline_ms = UINT64_MAX;
     f->busy = true;
     return j;
@@ -200,6 +241,7 @@ static bool open_firnd(struct firnd *f)
                                .slots = 8,
                                .name = "n",
                                .window_ms = 1000,
+                               .skew_max_ms = 3000,
                                .init = true,
                                .fresh = true };
     struct group_rules rules = { .wait_ms = UINT64_MAX / 2, .retention_s = 86400 };
@@ -244,13 +286,14 @@ void firnd_main(unsigned n)
             f->made = make_sequences(f);
         stamp(f);
         k_client_sleep(rand_between(&k.rng, 1, k.c.think_us / 500));
-        if (k.committed > INDEX_MAX / 2) /* a world has so many entries */
-            k_client_sleep(f->healed || k.committed > INDEX_MAX / 4 * 3 ? 20000 : 1000);
+        if (k.main.committed > INDEX_MAX / 2) /* a world has so many entries */
+            k_client_sleep(f->healed || k.main.committed > INDEX_MAX / 4 * 3 ? 20000 : 1000);
     }
 }
 
 void firnd_died(unsigned n)
 {
+    sometimes.rm_fenced += firnd[n].lease.view.fences;
     firn_store_close(firnd[n].store);
     free(firnd[n].table);
     bool healed = firnd[n].healed;
@@ -262,13 +305,29 @@ void firnd_died(unsigned n)
 void firnds_reset(void)
 {
     memset(given, 0, sizeof given);
+    memset(key, 0, sizeof key);
     memset(stamped, 0, sizeof stamped);
     highest = stamps = 0;
     for (unsigned n = 0; n < FIRNDS; n++)
         firnd_died(n), firnd[n].healed = false;
 }
 
+void firnds_era(void)
+{
+    memset(given, 0, sizeof given);
+    for (unsigned n = 0; n < KEYS; n++) /* the cluster may know them, and what they stand for */
+        key[n].range.count = 0;
+    highest = 0;
+    for (unsigned n = 0; n < FIRNDS; n++) {
+        firnd[n].stale |= firnd[n].busy;
+        firnd[n].floor = 0;
+        firnd[n].healed = firnd[n].stamped = false;
+    }
+}
+
 bool firnd_healed(unsigned machine)
 {
-    return machine >= FIRNDS || firnd[machine].healed;
+    const struct firnd *f = &firnd[machine < FIRNDS ? machine : 0];
+    bool fenced = k.disaster.over; /* then its slot has to be above all that was stamped */
+    return machine >= FIRNDS || (f->healed && (f->stamped || !fenced));
 }

@@ -17,7 +17,7 @@ void whole_saved(struct kmember *m, uint64_t number);
 bool whole_happen(struct kevent *e); /* false: it happens later */
 void whole_enter(struct kmember *m); /* before an input to the member, and after it: */
 void whole_left(struct kmember *m);
-const char *whole_not_healed(const struct core_config *c);
+const char *whole_not_healed(const struct side *of, const struct core_config *c);
 void whole_address(unsigned machine, char out[32]);
 enum core_apply_kind k_core_apply(struct core *c, struct core_applying *out);
 
@@ -36,6 +36,7 @@ enum { FIRNDS = 3 }; /* on the first machines; their coroutines are behind those
 void firnd_main(unsigned n);
 void firnd_died(unsigned n);
 void firnds_reset(void);
+void firnds_era(void);
 bool firnd_healed(unsigned machine);
 
 /* member_client.c */
@@ -45,6 +46,7 @@ void whole_firnd_end(unsigned n);
 void whole_client_begin(unsigned n);
 void whole_clients_stop(void); /* no call is under way any more */
 void whole_clients_end(void);
+void whole_clients_era(void); /* the history begins again: what is under way is no part of it */
 void whole_take(struct kmember *m, const struct letter *l);
 void whole_answered(const struct letter *l);
 bool client_healed(unsigned machine); /* those of that machine's own process */

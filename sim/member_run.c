@@ -71,7 +71,7 @@ enum core_apply_kind k_core_apply(struct core *c, struct core_applying *out)
         k_look_state(m);
     enum core_apply_kind kind = core_apply(c, out);
     if (kind == APPLY_ENTRY && out->entry.index < INDEX_MAX) {
-        const struct truth *t = &k.truth[out->entry.index];
+        const struct truth *t = &m->side->truth[out->entry.index];
         if (!m->dying && (!t->set || t->term != out->entry.term))
             violate(k.w, "apply", "member %" PRIu64 " applies entry %" PRIu64 " too early", m->id,
                     out->entry.index);
@@ -83,8 +83,10 @@ enum core_apply_kind k_core_apply(struct core *c, struct core_applying *out)
 
 void whole_enter(struct kmember *m)
 {
+    /* What is fenced with a clock that is minutes ahead is not stamped for minutes. */
+    int64_t wrong = k.c.disaster ? m->wall_us % 3000000 : m->wall_us;
     member_time(m->whole, k_local_ms(m),
-                (uint64_t)(INT64_C(1700000000000000) + k_now() + m->wall_us) / 1000);
+                (uint64_t)(INT64_C(1700000000000000) + k_now() + wrong) / 1000);
 }
 
 static void looks(struct kmember *m)
@@ -93,8 +95,14 @@ static void looks(struct kmember *m)
     if (k.w->failed || m->dying)
         return;
     k_look(m);
-    m->was_in |= member_cluster(m->whole) != 0;
-    if (v->differs)
+    uint64_t name = member_cluster(m->whole);
+    m->was_in |= name != 0;
+    if (!m->restores && !m->side->name)
+        m->side->name = name;
+    if (!m->restores && name && name != m->side->name)
+        violate(k.w, "name", "member %" PRIu64 " belongs to another cluster", m->id);
+    sometimes.rm_differs += v->differs;
+    if (v->differs && !k.c.corrupts)
         violate(k.w, "digest", "member %" PRIu64 ": the leader has other registers", m->id);
     sometimes.rm_stalled += v->stalled;
     sometimes.rm_told_removed += v->removed;
@@ -124,8 +132,14 @@ void whole_tick(struct kmember *m)
     whole_enter(m);
     member_tick(m->whole);
     looks(m);
-    if (member_cluster(m->whole) && !m->full) /* else at the next tick again */
+    if (member_cluster(m->whole) && !m->full) { /* else at the next tick again */
+        if (m->restores && !m->id_noted && rand_chance(&k.rng, 50))
+            m->dies_in = 1; /* at its next step of I/O */
         m->name = member_cluster(m->whole);
+        m->id_noted = true; /* in the same file */
+    }
+    if (m->restored && !m->full && !m->dying)
+        lost_noted(m);
 }
 
 void whole_saved(struct kmember *m, uint64_t number)
@@ -174,8 +188,16 @@ static void say(void *user, enum node_level level, const char *event, const char
     struct kmember *m = user;
     (void)level;
     sometimes.rm_replaced += strcmp(event, "member_replaced") == 0;
+    sometimes.rm_met += strcmp(event, "foreign_member") == 0;
     sometimes.rm_joined += strcmp(event, "members_changed") == 0 && strstr(text, "voter") != NULL;
     trace(k.w, "member %" PRIu64 " says %s: %s", m->id, event, text);
+}
+
+static void restored(void *user)
+{
+    struct kmember *m = user;
+    k.disaster.fsm = member_fsm(m->whole);
+    lost_named(m);
 }
 
 void whole_start(struct kmember *m, const struct core_saved_state *s, struct disk_loaded *loaded)
@@ -186,7 +208,7 @@ void whole_start(struct kmember *m, const struct core_saved_state *s, struct dis
     unsigned self = k_machine(m), n = 0;
     for (unsigned i = 0; i < MACHINES; i++) {
         whole_address(i, address[i]);
-        if (i != self && (i < k.c.members || !m->founder))
+        if (i != self && k.member[i].side == m->side && (i < k.c.members || !m->founder))
             join[n++] = address[i];
     }
     if (!m->twin)
@@ -198,7 +220,7 @@ void whole_start(struct kmember *m, const struct core_saved_state *s, struct dis
     m->twin->m = m->wires->m = m;
     loaded->state = *s;
     loaded->any = s->term > 0 || s->entries > 0 || s->snapshot;
-    bool founds = m->founder;
+    bool founds = m->founder && !m->restores;
     struct member_opts o = { .id = m->id,
                              .random = rand_next(&k.rng) | 1,
                              .cluster = m->name,
@@ -207,7 +229,8 @@ void whole_start(struct kmember *m, const struct core_saved_state *s, struct dis
                              .init = founds,
                              .fresh = true,
                              .join = join,
-                             .join_n = founds && k.c.alone ? 0 : n,
+                             .restore = m->restores,
+                             .join_n = m->restores || (founds && k.c.alone) ? 0 : n,
                              .standby = m->standby,
                              .election_ms = (uint32_t)k.c.election_ms,
                              .snapshot_every = (uint32_t)k.c.snapshot_every,
@@ -216,6 +239,7 @@ void whole_start(struct kmember *m, const struct core_saved_state *s, struct dis
                              .disk = m->twin,
                              .loaded = loaded,
                              .say = say,
+                             .restored = restored,
                              .user = m };
     m->saved = m->term = 0;
     m->full = m->settles = false;
@@ -237,8 +261,9 @@ void whole_start(struct kmember *m, const struct core_saved_state *s, struct dis
           m->id, self, core_term(m->core), core_last(m->core));
     k_look_started(m);
     k_at(k_now() + (int64_t)rand_below(&k.rng, TICK_US), K_TICK, self, m->life, NULL);
-    if (self < FIRNDS && k.c.firnds)
+    if (self < FIRNDS && k.c.firnds && !m->restarts)
         whole_firnd_begin(self);
+    m->restarts = false;
 }
 
 void whole_end(struct kmember *m, bool power)
@@ -246,7 +271,7 @@ void whole_end(struct kmember *m, bool power)
     sometimes.rm_forwarded += member_view(m->whole)->forwarded[0] +
                               member_view(m->whole)->forwarded[1];
     sometimes.rc_snapshot += member_view(m->whole)->snapshots;
-    if (k_machine(m) < FIRNDS)
+    if (k_machine(m) < FIRNDS && !m->restarts)
         whole_firnd_end(k_machine(m));
     m->dying = true; /* nothing goes out any more */
     wires_crash(m, power);
@@ -258,12 +283,12 @@ void whole_end(struct kmember *m, bool power)
 /* ---- at the end ---- */
 
 /* Who never was removed is a member, with a vote if it wants one. */
-const char *whole_not_healed(const struct core_config *c)
+const char *whole_not_healed(const struct side *of, const struct core_config *c)
 {
     for (unsigned i = 0; i < MACHINES; i++) {
         const struct kmember *m = &k.member[i];
         const struct core_member *in = config_member(c, m->id);
-        if (m->id == 0 || !m->up || (!in && k.id[m->id].removed > 0))
+        if (m->id == 0 || m->side != of || !m->up || (!in && m->side->removed[m->id] > 0))
             continue;
         if (!in)
             return "a process has not joined";
@@ -271,7 +296,7 @@ const char *whole_not_healed(const struct core_config *c)
             return "a client gets no ticket";
         if (k.c.firnds && !firnd_healed(i))
             return "a firnd gives no ticket";
-        if (in->role != CORE_VOTER && !m->standby && k.id[m->id].removed == 0)
+        if (in->role != CORE_VOTER && !m->standby && m->side->removed[m->id] == 0)
             return "a member has no vote yet";
     }
     return NULL;

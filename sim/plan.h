@@ -81,7 +81,10 @@ enum { FAULTS_MAX = 256, NODES_MAX = 12 };
     X(rc_remove, "cluster: it is removed")                                      \
     X(rc_remove_lead, "cluster: the leader is removed")                         \
     X(rc_transfer, "cluster: the lead goes to it (arg 0: to any)")              \
-    X(rc_wipe, "cluster: its disk is lost, another member replaces it")
+    X(rc_wipe, "cluster: its disk is lost, another member replaces it")         \
+    X(rc_mistake, "cluster: it is added to the other cluster of the world")     \
+    X(rc_disaster, "cluster: a majority is lost for good, one goes on")         \
+    X(rc_corrupt, "cluster: a register changes in a follower's memory")
 
 enum fault_kind {
 #define X(name, text) FAULT_##name,

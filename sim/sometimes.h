@@ -165,7 +165,18 @@
     X(rm_tickets, "a ticket of a firnd's sequence")                             \
     X(rm_stamped, "a tick of a firnd's slot was stamped")                       \
     X(rm_broken, "a connection broke, and not by a crash")                      \
-    X(rm_told_removed, "a member found out that it was removed")
+    X(rm_told_removed, "a member found out that it was removed")                \
+    X(rm_mistaken, "a member of another cluster was to be added")               \
+    X(rm_met, "and was refused, or refused itself")                             \
+    X(rm_disaster, "a majority was lost for good")                              \
+    X(rm_alone, "one member went on alone")                                     \
+    X(rm_foreign, "a client of the old cluster was refused")                    \
+    X(rm_fenced, "a firnd fenced")                                              \
+    X(rm_corrupted, "a register changed in memory")                             \
+    X(rm_replayed, "a key was used again, and had the same numbers")            \
+    X(rm_removed_again, "a removal that was done was asked for again")          \
+    X(rm_full_leads, "a leader's disk stayed full")                             \
+    X(rm_differs, "a member found out that registers differ")
 
 struct counters {
 #define X(name, text) uint64_t name;
