@@ -68,7 +68,7 @@ struct redis {
     const char *path; /* in `address`; NULL: TCP */
     redis_state_fn *on_state;
     void *state_user;
-    bool told; /* on_state was called */
+    char told[WHY_BUF]; /* what on_state was told last: a reason, "" for ready or not yet */
     enum state state;
     struct link *link;
     struct buf out; /* of this turn; what does not fit is refused before it is written */
@@ -204,9 +204,9 @@ static void lose(struct redis *r, const char *why)
     finish_all(r, REDIS_LOST);
     if (r->state == CLOSING)
         return;
-    if (r->on_state && (was_ready || !r->told)) { /* not at each attempt */
-        r->told = true;
-        r->on_state(r->state_user, false, why);
+    if (r->on_state && (was_ready || strncmp(why, r->told, sizeof r->told - 1) != 0)) {
+        snprintf(r->told, sizeof r->told, "%s", why); /* not the same at each attempt */
+        r->on_state(r->state_user, false, r->told);
     }
     schedule(r);
 }
@@ -310,7 +310,7 @@ static void now_ready(struct redis *r)
     r->state = READY;
     r->pause_ms = r->o.pause_ms;
     latency__more(&r->stats->connects, 1);
-    r->told = true;
+    r->told[0] = '\0';
     if (r->on_state)
         r->on_state(r->state_user, true, "connected");
 }

@@ -64,8 +64,8 @@ struct redis_reply {
  * NULL unless REDIS_OK. May call anything here. */
 typedef void redis_done_fn(void *user, enum redis_result result, const struct redis_reply *reply);
 
-/* Told when it becomes ready, and when it stops being so with the reason: for log and metrics. May
- * be NULL. */
+/* Told when it becomes ready, when it stops being so with the reason, and when there is another
+ * reason why it is not: for log and metrics. May be NULL. */
 typedef void redis_state_fn(void *user, bool ready, const char *why);
 
 struct redis;

@@ -24,6 +24,8 @@ int redis_address_check(const char *value, struct firn_diag *why)
     struct host_port h;
     bool ok = is_unix(value) ? strlen(value) - strlen("unix:") <= REDIS_NAME_MAX
                              : host_port_full(value, &h);
+    for (const char *p = h.host; ok && !is_unix(value) && *p; p++)
+        ok = isalnum((unsigned char)*p) || strchr(":.%_-", *p); /* no redis://host:port */
     return ok ? 0
               : firn__diag(
                     why, FIRN_EINVAL, 0,

@@ -182,6 +182,15 @@ def password(server, gateway):
         assert "WRONGPASS" in bad.wait("away")
         assert "NOAUTH" in none.wait("away")
         assert good.one("get a") == "null"
+        # It restarts and wants a password from now on: that is the reason, not the end of the connection before.
+        admin.do("AUTH", "secret")
+        admin.do("CONFIG", "SET", "requirepass", "")
+        late = gateway()
+        late.wait("ready")
+        admin.do("CONFIG", "SET", "requirepass", "secret")
+        admin.do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        late.wait("away", 2)
+        assert any("NOAUTH" in s for s in late.states), late.states
     finally:
         admin.do("AUTH", "secret")
         admin.do("CONFIG", "SET", "requirepass", "")

@@ -117,6 +117,7 @@ T_TEST(config_guards_say_where)
         { RATE ", count: 1, away: open }\n", "'open' is none of local|closed" },
         { RATE ", count: 1, ipv6_bits: 129 }\n", "is no number from 16 to 128" },
         { "redis: { address: here }\n", "'here' is no address of a Redis" },
+        { "redis: { address: 'redis://127.0.0.1:6379' }\n", "is no address of a Redis" },
         { "redis: { address: '127.0.0.1:1', prefix: 'a*' }\n", "'a*' is no prefix" },
     };
     for (size_t i = 0; i < T_LEN(bad); i++) {
