@@ -151,6 +151,15 @@ void capture_answer(struct call *c, struct answer *a)
 
 /* --- the log --- */
 
+/* Whether it looks like JSON, whatever its type says: curl -d sends a form. */
+static bool is_json(const struct part *p)
+{
+    size_t i = 0;
+    while (i < p->text.len && memchr(" \t\r\n", p->text.p[i], 4))
+        i++;
+    return p->json || (i < p->text.len && (p->text.p[i] == '{' || p->text.p[i] == '['));
+}
+
 static void write_part(const struct call *c, struct buf *b, const char *key, const char *key_cut,
                        const struct part *p)
 {
@@ -160,7 +169,7 @@ static void write_part(const struct call *c, struct buf *b, const char *key, con
     if (p->len == 0 || !p->readable || p->text.failed)
         return;
     buf_init(&clean, TEXT_FACTOR * (size_t)CAPTURE_BODY_MAX);
-    if (p->json)
+    if (is_json(p))
         redact_json(&r, text, &clean);
     else if (p->form)
         redact_query(&r, text, &clean);
