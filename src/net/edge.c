@@ -192,7 +192,7 @@ static void client_linger(struct client *c)
 }
 
 /* An answer of the edge's own, and the end. */
-static void client_refuse(struct client *c, unsigned status, const char *why)
+static void client_answer(struct client *c, unsigned status, const char *why)
 {
     struct edge *e = c->edge;
     char text[512], body[256];
@@ -206,9 +206,15 @@ static void client_refuse(struct client *c, unsigned status, const char *why)
     firn_assert(n > 0 && (size_t)n < sizeof text && (size_t)len < sizeof body, "%d", n);
     stream_write(c->stream, text, (size_t)n);
     stat_add(&e->stats.errors, 1);
-    if (e->calls->refused)
-        e->calls->refused(e->ctx, c->address, status, why);
     client_linger(c);
+}
+
+/* The same to what never became a request of the owner's. */
+static void client_refuse(struct client *c, unsigned status, const char *why)
+{
+    if (c->edge->calls->refused)
+        c->edge->calls->refused(c->edge->ctx, c->address, status, why);
+    client_answer(c, status, why);
 }
 
 /* The request in hand will not become whole. The owner forgets it; if it has not answered, the edge
@@ -219,7 +225,7 @@ static void request_broken(struct client *c, unsigned status, const char *why)
     bool answered = q->answered, told = c->state == IN_HAND;
     if (told) {
         c->state = PASSING; /* gone() may not act on it any more */
-        c->edge->calls->gone(c->edge->ctx, &q->pub, why);
+        c->edge->calls->gone(c->edge->ctx, &q->pub, answered ? 0 : status, why);
     }
     if (answered && !told) { /* the answer is complete; it must not be lost with the rest */
         client_linger(c);
@@ -229,7 +235,7 @@ static void request_broken(struct client *c, unsigned status, const char *why)
     if (answered || !status)
         client_close(c, answered);
     else
-        client_refuse(c, status, why);
+        client_answer(c, status, why);
 }
 
 /* --- requests --- */
@@ -409,6 +415,11 @@ static void on_ended(void *user, enum stream_end how, const char *why)
     struct client *c = user;
     c->eof = true;
     stat_add(&c->edge->stats.unproxied, c->unproxied);
+    if (stream_tls_failed(c->stream)) {
+        stat_add(&c->edge->stats.tls_errors, 1);
+        if (c->state == READING && c->edge->calls->refused)
+            c->edge->calls->refused(c->edge->ctx, c->address, 0, why);
+    }
     if (c->state == IN_HAND && how != STREAM_BROKEN && c->q->pub.body_done && !c->q->tunnel)
         return; /* it may still be reading: what it asked for is answered, then see linger */
     if (c->state == IN_HAND && c->q->tunnel && how != STREAM_BROKEN) {

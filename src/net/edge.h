@@ -49,10 +49,13 @@ struct edge_calls {
     bool (*body)(void *ctx, struct edge_request *q, const char *p, size_t len);
     void (*body_end)(void *ctx, struct edge_request *q);
     void (*writable)(void *ctx, struct edge_request *q); /* after edge_body() returned false */
-    void (*gone)(void *ctx, struct edge_request *q, const char *why);
+    /* `status`: what the edge tells the client itself, whose request did not become whole; 0: it is
+     * told nothing more. */
+    void (*gone)(void *ctx, struct edge_request *q, unsigned status, const char *why);
     /* With proxy_protocol: whether this peer may tell for whom it connects; others are closed. */
     bool (*trusts)(void *ctx, const struct sockaddr *peer);
-    /* Optional. A request that is no HTTP was answered with `status`, without request(). */
+    /* Optional. A request that is no HTTP was answered with `status`, without request(). 0: it came
+     * to none, because TLS failed. */
     void (*refused)(void *ctx, const char *address, unsigned status, const char *why);
 };
 
@@ -61,6 +64,7 @@ struct edge_stats {
     uint64_t conns; /* now open */
     uint64_t accepted, refused, requests, errors, timeouts, aborted;
     uint64_t unproxied; /* without a PROXY header, or from a peer that is not trusted */
+    uint64_t tls_errors;
 };
 
 FIRN_MUSTUSE int edge_new(struct loop *l, const struct edge_opts *opts,

@@ -57,6 +57,7 @@ struct stream {
     bool local;     /* a Unix socket that this side has connected */
     bool to_server; /* made by stream_connect() */
     bool own_fault;
+    bool tls_failed;
     const char *deaf;            /* why the server takes nothing more; what it said is still read */
     bool proxy_due;              /* a PROXY header comes first; `in` has its begin */
     struct proxy_header *proxy;  /* what it told, or NULL */
@@ -248,6 +249,7 @@ static void unseal(struct stream *s, const char *p, size_t len)
     todo(s);
     if (r == FIRN_EFORMAT) {
         stat_add(&s->loop->stats.tls_errors, 1);
+        s->tls_failed = true;
         fail(s, tls_why(s->tls));
         return;
     }
@@ -275,6 +277,7 @@ static bool begin_tls(struct stream *s, const char *p)
         buf_add(&s->out, text, sizeof text - 1);
         s->shut_asked = true;
         stat_add(&s->loop->stats.tls_errors, 1);
+        s->tls_failed = true;
         fail(s, "plaintext on a port for TLS");
         return false;
     }
@@ -791,6 +794,11 @@ bool stream_gone(const struct stream *s)
         return true;
     ssize_t n = recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || (n > 0 && !s->tls);
+}
+
+bool stream_tls_failed(const struct stream *s)
+{
+    return s->tls_failed;
 }
 
 bool stream_is_tls(const struct stream *s)

@@ -105,6 +105,8 @@ bool stream_own_fault(const struct stream *s);
 bool stream_gone(const struct stream *s);
 
 bool stream_is_tls(const struct stream *s);
+/* It is broken because the peer does not speak TLS as it must. */
+bool stream_tls_failed(const struct stream *s);
 const char *stream_peer_name(const struct stream *s); /* as tls_peer_name() */
 /* "127.0.0.1:51234", "unix" or "?"; `sa` may be NULL. */
 void stream_address(const struct stream *s, char out[PEER_ADDRESS_BUF],

@@ -1,14 +1,16 @@
 /*
- * The access log: one line of JSON on stdout for each request. Lines are collected per loop and
- * written together, under a lock, so that those of several loops do not mix. A reader of stdout
- * that stops reading does not stop the gateway: what does not fit is kept up to KEEP_BYTES per
- * loop, further lines are dropped and counted. stdout is not made non-blocking, because whoever
- * shares it would be, too: poll() is asked before each piece, and a piece of PIPE_BUF fits where
- * poll() says so. Tested in tests/integration/gateway.py and gateway_net.py.
+ * The access log: one line of JSON on stdout for each request, also for what was none. Lines are
+ * collected per loop and written together, under a lock, so that those of several loops do not mix.
+ * A reader of stdout that stops reading does not stop the gateway: what does not fit is kept up to
+ * KEEP_BYTES per loop, further lines are dropped and counted. stdout is not made non-blocking,
+ * because whoever shares it would be, too: poll() is asked before each piece, and a piece of
+ * PIPE_BUF fits where poll() says so. Tested in tests/integration/gateway.py, gateway_net.py and
+ * gateway_watch.py.
  */
 #include "platform/mono.h"
 #include "proxy/admin.h"
 #include "proxy/capture.h"
+#include "proxy/client.h"
 #include "proxy/links.h"
 #include "proxy/tracing.h"
 #include "wire/json_write.h"
@@ -122,22 +124,59 @@ static void ms(struct buf *b, const char *key, uint64_t ns)
     buf_add(b, rest, sizeof rest);
 }
 
+static bool begin_line(struct service_ctx *w)
+{
+    if (w->log.len >= KEEP_BYTES) {
+        latency__more(&w->log_lost, 1);
+        return false;
+    }
+    w->log.failed = false;
+    json_begin(&w->log, NULL, '{');
+    json_time(&w->log, "time", (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000));
+    return true;
+}
+
+/* Of the line that began at `begin`. */
+static void end_line(struct service_ctx *w, size_t begin)
+{
+    struct buf *b = &w->log;
+    json_end(b, '}');
+    buf_add(b, "\n", 1);
+    if (b->failed) { /* too long for what is left: no part of it, which would run into the next */
+        b->len = begin;
+        b->failed = false;
+        latency__more(&w->log_lost, 1);
+        return;
+    }
+    if (begin == 0 && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)
+        flush(w, 0);
+    else if (b->len >= WRITE_BYTES && !w->log_blocked)
+        flush(w, 0);
+}
+
+void access_log_refused(struct service_ctx *w, const char *peer, unsigned status, const char *why)
+{
+    struct buf *b = &w->log;
+    const size_t begin = b->len;
+    if (!w->view->plan->config.log.access || !begin_line(w))
+        return;
+    struct slice client = client_host(peer);
+    json_bytes(b, "client", client.p, client.len);
+    if (status)
+        json_count(b, "status", status);
+    json_text(b, "error", why);
+    end_line(w, begin);
+}
+
 void access_log(struct call *c)
 {
     struct service_ctx *w = c->worker;
     const struct http_head *h = c->head;
     struct buf *b = &w->log;
-    uint64_t now = mono_ns();
-    if (!c->view->plan->config.log.access)
-        return;
-    if (b->len >= KEEP_BYTES) {
-        latency__more(&w->log_lost, 1);
-        return;
-    }
     const size_t begin = b->len;
-    b->failed = false;
-    json_begin(b, NULL, '{');
-    json_time(b, "time", (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000));
+    uint64_t now = mono_ns();
+    if (!c->view->plan->config.log.access || !begin_line(w))
+        return;
     json_text(b, "id", c->id);
     json_text(b, "client", c->client);
     json_bytes(b, "method", h->method.p, h->method.len);
@@ -171,18 +210,7 @@ void access_log(struct call *c)
         json_text(b, "error", c->why);
     if (c->capture)
         capture_write(c, b);
-    json_end(b, '}');
-    buf_add(b, "\n", 1);
-    if (b->failed) { /* too long for what is left: no part of it, which would run into the next */
-        b->len = begin;
-        b->failed = false;
-        latency__more(&w->log_lost, 1);
-        return;
-    }
-    if (begin == 0 && alarm_set(w->loop, &w->log_alarm, WRITE_MS, on_alarm) != 0)
-        flush(w, 0);
-    else if (b->len >= WRITE_BYTES && !w->log_blocked)
-        flush(w, 0);
+    end_line(w, begin);
 }
 
 void log_metrics(struct app *a, const struct plan *p, struct metrics *m)

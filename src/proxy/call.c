@@ -410,14 +410,14 @@ static void on_writable(void *ctx, struct edge_request *q)
         forward_writable(q->user);
 }
 
-static void on_gone(void *ctx, struct edge_request *q, const char *why)
+static void on_gone(void *ctx, struct edge_request *q, unsigned status, const char *why)
 {
     struct call *c = q->user;
     (void)ctx;
     if (!c)
         return;
     if (!c->status)
-        c->status = 499;
+        c->status = status ? status : 499;
     char *text = call_text(c, strlen(why));
     call_end(c, text ? strcpy(text, why) : "the client went away");
 }
@@ -425,9 +425,10 @@ static void on_gone(void *ctx, struct edge_request *q, const char *why)
 static void on_refused(void *ctx, const char *address, unsigned status, const char *why)
 {
     struct service_ctx *w = ctx;
-    (void)address;
-    (void)why;
-    latency__more(&w->status[status / 100], 1);
+    /* 501 and 505 are what scanners get: mistakes of clients, that must wake nobody. */
+    if (status)
+        latency__more(&w->status[status == 503 ? 5 : 4], 1);
+    access_log_refused(w, address, status, why);
 }
 
 static bool on_trusts(void *ctx, const struct sockaddr *peer)

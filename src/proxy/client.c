@@ -98,13 +98,12 @@ bool client_hop(struct slice *list, bool forwarded, struct slice *out)
     return out->p != NULL;
 }
 
-/* The peer's address without its port: "10.0.0.1", "::1"; or all that is known. */
-static struct slice host_of(const struct call *c)
+struct slice client_host(const char *peer)
 {
-    const char *colon = strrchr(c->peer, ':');
-    size_t len = colon ? (size_t)(colon - c->peer) : strlen(c->peer);
-    bool v6 = len > 1 && c->peer[0] == '[' && c->peer[len - 1] == ']';
-    return (struct slice){ c->peer + v6, len - (v6 ? 2 : 0) };
+    const char *colon = strrchr(peer, ':');
+    size_t len = colon ? (size_t)(colon - peer) : strlen(peer);
+    bool v6 = len > 1 && peer[0] == '[' && peer[len - 1] == ']';
+    return (struct slice){ peer + v6, len - (v6 ? 2 : 0) };
 }
 
 void client_find(struct call *c)
@@ -114,7 +113,7 @@ void client_find(struct call *c)
     struct sockaddr_storage sa;
     char text[PEER_ADDRESS_BUF];
     edge_address(c->q, c->peer, &sa);
-    struct slice host = host_of(c), hop;
+    struct slice host = client_host(c->peer), hop;
     memcpy(c->client, host.p, host.len);
     c->client[host.len] = '\0';
     c->trusted = plan_trusts(plan, (struct sockaddr *)&sa);
@@ -185,7 +184,7 @@ void client_tell(struct call *c)
     struct fields *f = &c->request;
     const struct http_head *h = c->head;
     bool none = c->peer[0] == '?' || c->peer[0] == 'u'; /* "unix" */
-    struct slice host = none ? slice_of("unknown") : host_of(c);
+    struct slice host = none ? slice_of("unknown") : client_host(c->peer);
     if (fields_get(f, "x-forwarded-for").p)
         join(c, "X-Forwarded-For", "x-forwarded-for", host);
     else

@@ -18,6 +18,9 @@ void client_tell(struct call *c);
  * before it are not to be believed. `forwarded`: the list is one of RFC 7239. Pure. */
 bool client_hop(struct slice *list, bool forwarded, struct slice *out);
 
+/* A peer's address without its port: "10.0.0.1", "::1"; or all that is known. Borrowed. Pure. */
+struct slice client_host(const char *peer);
+
 /* "10.0.0.1", "::1" or "[::1]:443", as proxies write it. Pure. */
 bool client_address(struct slice text, struct sockaddr_storage *sa, char out[PEER_ADDRESS_BUF]);
 

@@ -35,6 +35,9 @@ static void write_process(struct app *a, const struct plan *p, struct metrics *m
            (double)s.edge.refused);
     metric(m, "firn_proxy_malformed_total", "Requests that were refused by the parser.",
            (double)s.edge.errors);
+    metric(m, "firn_proxy_tls_errors_total",
+           "Connections of clients with a TLS error, or with plaintext on a port for TLS.",
+           (double)s.edge.tls_errors);
     metric(m, "firn_proxy_client_timeouts_total", "Clients that were too slow.",
            (double)s.edge.timeouts);
     metric(m, "firn_proxy_aborted_total", "Requests whose client or answer broke off.",

@@ -25,6 +25,7 @@ void sums_read(struct app *a, struct sums *s)
         s->edge.timeouts += e.timeouts;
         s->edge.aborted += e.aborted;
         s->edge.unproxied += e.unproxied;
+        s->edge.tls_errors += e.tls_errors;
         for (size_t k = 0; k < 6; k++)
             s->status[k] += __atomic_load_n(&w->status[k], __ATOMIC_RELAXED);
         s->calls += __atomic_load_n(&w->calls, __ATOMIC_RELAXED);

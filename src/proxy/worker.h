@@ -134,6 +134,8 @@ void worker_redis_status(struct app *a, const struct plan *p, struct buf *b);
 
 /* access_log.c */
 void access_log(struct call *c);
+/* Of what never became a request; `peer`: its address with the port. Without a status: 0. */
+void access_log_refused(struct service_ctx *w, const char *peer, unsigned status, const char *why);
 void access_log_end(struct service_ctx *w); /* writes what is left */
 
 /* health.c: the checks of a plan, from now on. None: NULL. */

@@ -1074,6 +1074,12 @@ routes: [{{ path: /, service: a }}, {{ path: /bad, service: b }}]
     plain.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     t.check(b"use https" in plain.answer()[2], "plaintext on a TLS port")
     plain.close()
+    old = subprocess.run(["curl", "-sS", "--tls-max", "1.1", "-k", f"https://{inner.https}/"], capture_output=True, check=False, timeout=f.LIMIT)
+    t.check(old.returncode != 0, "an old TLS")
+    lines = f.wait_for("what refused clients leave", lambda: len(inner.refusals()) == 4 and inner.refusals())
+    t.equal([(x["client"], "status" in x) for x in lines], [("127.0.0.1", False)] * 4, f"a line for each: /bad twice, plaintext, an old TLS: {lines}")
+    t.check(any("plaintext" in x["error"] for x in lines) and all(x["error"] for x in lines), f"which say why: {lines}")
+    t.check("firn_proxy_tls_errors_total 4\n" in f.get(inner.admin, "/metrics")[1], "and are counted")
     outer.stop()
     inner.stop()
 
@@ -1103,6 +1109,7 @@ def client_certificates(t):
     t.equal([x.get("cert") for x in f.wait_for("its line", inner.lines)], ["billing"], "the log names it")
     for certificate in ((), ("--cert", p["other.pem"], "--key", p["other.key"])):
         t.equal(curl(*certificate), (False, "000"), f"no certificate of the authority: {certificate}")
+    t.check(all("certificate" in x["error"] for x in f.wait_for("their lines", lambda: len(inner.refusals()) == 2 and inner.refusals())), f"and why: {inner.refusals()}")
     t.equal([r.target for r in up.requests], ["/curl"], "only that request reached the server")
     more = f"tls: true, tls_ca: '{p['ca.pem']}', retries: 0, breaker_failures: 0, eject_after: 0"
     outer = g.Gateway(t, f"""services:

@@ -237,6 +237,9 @@ def logged(t):
     t.equal((line["query"], line["request_body"]), ("%70in=[redacted]&a=b;pin=[redacted]", "a=1&%70in=[redacted]"), "other ways to write it")
     low = ask(gate, "/api/x", "Content-Type: Application/JSON\r\n", "POST", json.dumps({"pin": secret}).encode())[1]
     t.equal(gate.line(low["x-request-id"])["request_body"], '{"pin": "[redacted]"}', "a type in upper case")
+    for kind in ("application/x-www-form-urlencoded", "text/plain"):
+        low = ask(gate, "/api/x", f"Content-Type: {kind}\r\n", "POST", f' {{"pin":"{secret}"}}'.encode())[1]
+        t.equal(gate.line(low["x-request-id"])["request_body"], ' {"pin":"[redacted]"}', f"JSON that is said to be {kind}")
     low = ask(gate, "/api/x", "Content-Type: application/octet-stream\r\n", "POST", bytes(range(256)))[1]
     t.equal("request_body" in gate.line(low["x-request-id"]), False, "bytes that are no text")
     low = ask(gate, "/api/status/404")[1]
@@ -251,7 +254,49 @@ def logged(t):
         t.check(secret not in log.read(), "no secret in any line")
 
 
+def malformed(t):
+    """What never became a request, or not a whole one, has a line that says what the client was told and why."""
+    up = g.Upstream(tell)
+    gate = g.Gateway(t, config([up], more="limits: { header_ms: 2000, body_ms: 2000 }\n"))
+    post = "POST /api/x HTTP/1.1\r\nHost: a\r\n"
+    none = (("no HTTP at all\r\n\r\n", 400, "begins neither with"), (f"GET / HTTP/1.1\r\nHost: a\r\nX: {'y' * 20000}\r\n\r\n", 431, "longer than 16 KiB"),
+            ("GET / HTTP/2.0\r\n\r\n", 505, "only HTTP/1.0 and HTTP/1.1"), ("GET / HTTP/1.1\r\nHost:", 408, "in time"))
+    broken = ((f"{post}Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "hexadecimal"), (f"{post}Content-Length: 10\r\n\r\nhalf", 408, "in time"))
+    for text, want, _ in none + broken:
+        c = g.Client(gate.http)
+        c.ask(text)
+        t.equal((c.answer()[0], c.ended()), (want, True), f"the answer to {text[:40]!r}")
+        c.close()
+    lines = f.wait_for("their lines", lambda: len(gate.access()) == len(none + broken) and gate.access())
+    t.equal([(x["client"], x["status"]) for x in gate.refusals()], [("127.0.0.1", s) for _, s, _ in none], "no requests")
+    t.equal([(x["path"], x["status"]) for x in gate.lines()], [("/api/x", s) for _, s, _ in broken], "half requests")
+    for line, (text, _, why) in zip(lines, none + broken):
+        t.check(why in line["error"], f"the reason for {text[:40]!r}: {line}")
+    s = gate.status()
+    t.equal((s["malformed"], s["answers"]["4xx"], s["answers"]["5xx"], s["answers"]["gone"]), (6, 6, 0, 0), f"each is counted once, as a client's mistake: {s['answers']}")
+    gate.stop()
+
+
 # --- /status, /metrics, actions ---
+
+
+def full(t):
+    """When clients hold all places for connections, the admin address still shows why, and acts."""
+    one, two = g.Upstream(tell), g.Upstream(tell)
+    gate = g.Gateway(t, config([one, two], more="limits: { connections: 8 }\n"))
+    crowd = [g.Client(gate.http) for _ in range(8)]
+    for c in crowd:
+        c.ask("GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n")
+        t.equal(c.answer()[0], 200, "a client")
+    more = g.Client(gate.http)
+    t.check(more.ended(), "one more is refused")
+    status, told = send(gate.admin, "GET", "/status")
+    t.equal((status, told["connections"]), (200, 8), "/status")
+    t.equal([send(gate.admin, "GET", path)[0] for path in ("/", "/web/gateway.js", "/metrics")], [200] * 3, "the page")
+    t.equal(send(gate.admin, "POST", f"/servers/a/{one.address}/drain")[0], 200, "an action")
+    for c in crowd:
+        c.close()
+    gate.stop()
 
 
 def send(address, method, path, **fields):
@@ -420,5 +465,5 @@ def together(t):
 
 if __name__ == "__main__":
     with f.Test("gateway_watch") as test:
-        for part in (traces, retried, composed, sampled, one_id, logged, numbers, actions, together):
+        for part in (traces, retried, composed, sampled, one_id, logged, malformed, full, numbers, actions, together):
             test.section(part)

@@ -212,10 +212,17 @@ class Gateway:
     def wait_log(self, text):
         return f.wait_for(f"the log to say {text}", lambda: text in self.log())
 
-    def lines(self):
+    def access(self):
         """The access log; the last line may be half there."""
         with open(self.access_path, encoding="utf-8") as log:
             return [json.loads(x) for x in log.read().rpartition("\n")[0].splitlines()]
+
+    def lines(self):
+        """Of requests; refusals() are of what was none."""
+        return [x for x in self.access() if "id" in x]
+
+    def refusals(self):
+        return [x for x in self.access() if "id" not in x]
 
     def line(self, request_id):
         return f.wait_for(f"the line of {request_id}", lambda: [x for x in self.lines() if x["id"] == request_id])[0]

@@ -121,10 +121,11 @@ static void on_writable(void *ctx, struct edge_request *q)
     exchange_resume(((struct trip *)q->user)->x);
 }
 
-static void on_gone(void *ctx, struct edge_request *q, const char *why)
+static void on_gone(void *ctx, struct edge_request *q, unsigned status, const char *why)
 {
     struct trip *t = q->user;
     (void)ctx;
+    (void)status;
     T_OK(why != NULL);
     exchange_cancel(t->x);
     free(t);
