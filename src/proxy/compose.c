@@ -253,7 +253,8 @@ enum link_result compose_request(struct call *c)
         return LINK_NEXT;
     const struct composition *what = plan_composition(c->view->plan, c->route);
     if (!slice_is(c->head->method, "GET") && !slice_is(c->head->method, "HEAD")) {
-        call_problem(c, 405, "a composed answer can be read alone: GET or HEAD");
+        call_problem_with(c, 405, "Allow: GET, HEAD\r\n",
+                          "a composed answer can be read alone: GET or HEAD");
         return LINK_DONE;
     }
     struct slice rest[COMPOSITION_REST_MAX];

@@ -67,6 +67,16 @@ static enum link_result refuse(struct call *c, unsigned status, const char *why)
     return LINK_DONE;
 }
 
+static enum link_result refuse_method(struct call *c, const struct plan *p,
+                                      const struct route_query *q)
+{
+    char allow[ROUTE_ALLOW_BUF], fields[ROUTE_ALLOW_BUF + sizeof "Allow: \r\n"];
+    route_allow(p->routes, p->config.routes.n, q, allow);
+    snprintf(fields, sizeof fields, "Allow: %s\r\n", allow);
+    call_problem_with(c, 405, fields, "no route takes this method for this path");
+    return LINK_DONE;
+}
+
 /* The path as the server gets it, and the query behind it. */
 static bool make_target(struct call *c)
 {
@@ -112,7 +122,7 @@ enum link_result route_request(struct call *c)
                              .headers_n = h->headers };
     c->route = route_find(p->routes, p->config.routes.n, &q, &method_is_wrong);
     if (!c->route)
-        return method_is_wrong ? refuse(c, 405, "no route takes this method for this path")
+        return method_is_wrong ? refuse_method(c, p, &q)
                                : refuse(c, 404, "no route takes this host and path");
     size_t backend = p->route_backend[c->route - p->config.routes.v];
     if (backend != PLAN_NONE)

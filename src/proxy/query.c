@@ -298,7 +298,7 @@ enum link_result query_request(struct call *c)
         return LINK_NEXT;
     if (!slice_is(c->head->method, "GET") && !slice_is(c->head->method, "POST") &&
         !slice_is(c->head->method, "HEAD")) {
-        call_problem(c, 405, "GraphQL takes GET and POST");
+        call_problem_with(c, 405, "Allow: GET, HEAD, POST\r\n", "GraphQL takes GET and POST");
         return LINK_DONE;
     }
     struct query *q = calloc(1, sizeof *q);

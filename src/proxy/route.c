@@ -2,6 +2,7 @@
 #include "proxy/route.h"
 #include "proxy/path.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A host without its port and without the dot that a full name may end with. */
@@ -96,6 +97,34 @@ const struct config_route *route_find(const struct config_route *const *order, s
         *method_is_wrong = true;
     }
     return NULL;
+}
+
+/* Whether a list like "GET, POST" has the method. */
+static bool lists(const char *list, const char *method)
+{
+    for (const char *p = list; *p; p += strspn(p, ", ")) {
+        size_t n = strcspn(p, ",");
+        if (n == strlen(method) && memcmp(p, method, n) == 0)
+            return true;
+        p += n;
+    }
+    return false;
+}
+
+void route_allow(const struct config_route *const *order, size_t n, const struct route_query *q,
+                 char out[ROUTE_ALLOW_BUF])
+{
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        const struct config_route *r = order[i];
+        for (size_t k = 0; k < r->methods.n && matches(r, bare_host(q->host), q); k++) {
+            const char *method = r->methods.v[k];
+            if (len + strlen(method) + 3 <= ROUTE_ALLOW_BUF && !lists(out, method))
+                len += (size_t)snprintf(out + len, ROUTE_ALLOW_BUF - len, "%s%s", len ? ", " : "",
+                                        method);
+        }
+    }
 }
 
 /* 2: an exact host, 1: a wildcard, 0: every host. */

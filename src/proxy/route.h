@@ -28,4 +28,10 @@ void route_sort(const struct config_route *routes, size_t n, const struct config
 const struct config_route *route_find(const struct config_route *const *order, size_t n,
                                       const struct route_query *q, bool *method_is_wrong);
 
+/* "GET, POST": the methods of all routes that match but for the method, for Allow (RFC 9110,
+ * 15.5.6). Those for which there is no room are left out. */
+enum { ROUTE_ALLOW_BUF = 224 };
+void route_allow(const struct config_route *const *order, size_t n, const struct route_query *q,
+                 char out[ROUTE_ALLOW_BUF]);
+
 #endif

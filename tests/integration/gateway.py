@@ -146,6 +146,7 @@ routes:
                          ("/..", 400), ("/plain/../../x", 400), ("/plain/%zz", 400), ("/plain/%0d%0a", 400), ("/write/x", 405),
                          ("/plain/%2fetc", 400)):
         t.equal(ask(gate, path)[0], status, path)
+    t.equal(ask(gate, "/write/x")[1]["allow"], "POST, PUT", "what /write takes")
     t.equal(ask(gate, "/write/x", "Content-Length: 0\r\n", "POST")[2]["server"], b.address, "by method")
     t.equal(ask(gate, "/api/beta/1", "X-Beta: yes\r\n")[2]["target"], "/beta/1", "by header")
     t.equal(ask(gate, "/api/beta/1")[2]["target"], "/beta/1", "without it the shorter path")

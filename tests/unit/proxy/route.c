@@ -3,6 +3,7 @@
 
 #include "proxy/route.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct config_strings list(const char *const *v, size_t n)
@@ -81,6 +82,43 @@ T_TEST(route_none)
     T_OK(!route_find(order, 1, &q, &wrong));
     T_OK(!wrong);
     T_OK(!route_find(order, 0, &q, &wrong));
+}
+
+T_TEST(route_methods_that_are_allowed)
+{
+    static const char *const read[] = { "GET", "HEAD" }, *const write[] = { "PUT", "GET", "POST" };
+    struct config_route r[] = {
+        { .name = (char *)"a", .path = (char *)"/a", .methods = list(read, 2) },
+        { .name = (char *)"b", .path = (char *)"/a/b", .methods = list(write, 3) },
+        { .name = (char *)"c", .path = (char *)"/c", .methods = list(write, 3) },
+    };
+    const struct config_route *order[T_LEN(r)];
+    route_sort(r, T_LEN(r), order);
+    struct route_query q = { .path = { "/a/b", 4 }, .method = { "DELETE", 6 } };
+    char allow[ROUTE_ALLOW_BUF];
+    route_allow(order, T_LEN(r), &q, allow);
+    T_STR(allow, "PUT, GET, POST, HEAD");
+    q.path = (struct slice){ "/a/x", 4 };
+    route_allow(order, T_LEN(r), &q, allow);
+    T_STR(allow, "GET, HEAD");
+    q.path = (struct slice){ "/x", 2 };
+    route_allow(order, T_LEN(r), &q, allow);
+    T_STR(allow, "");
+}
+
+T_TEST(route_allow_has_room_for_some)
+{
+    static char names[40][CONFIG_METHOD_MAX + 1];
+    static char *methods[T_LEN(names)];
+    for (size_t i = 0; i < T_LEN(names); i++)
+        snprintf(methods[i] = names[i], sizeof names[i], "METHOD-%zu", i);
+    struct config_route r = { .path = (char *)"/", .methods = { methods, T_LEN(names) } };
+    const struct config_route *order[] = { &r };
+    struct route_query q = { .path = { "/", 1 }, .method = { "GET", 3 } };
+    char allow[ROUTE_ALLOW_BUF];
+    route_allow(order, 1, &q, allow);
+    T_OK(strlen(allow) < sizeof allow && strlen(allow) > sizeof allow - 16, "%s", allow);
+    T_OK(allow[strlen(allow) - 1] != ' ' && allow[strlen(allow) - 1] != ',', "%s", allow);
 }
 
 T_TEST(route_hosts)
