@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from concurrent import futures
 
 sys.dont_write_bytecode = True
@@ -26,6 +27,15 @@ def committing(server):
     return server.sql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'firn'")
 
 
+def change(p, key, old):
+    """Writes of numbers, one after the other, until one is not simply done: the server's processes learn of a setting one by one."""
+    while True:
+        answer = p.cas(key, str(old), str(old + 1))
+        if not answer.ok:
+            return answer, old
+        old += 1
+
+
 def session(server):
     return subprocess.Popen([tool("psql"), "-X", "-q", "-A", "-t", "-h", "127.0.0.1", "-p", str(server.port), "-U",
                              USER, "-d", "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
@@ -41,11 +51,13 @@ def case_commit_that_warns_is_unknown(folder):
     with t.running(Postgres(folder)) as e, t.opened(e.url(), 60000) as p:
         t.expect(p.cas("k", None, "1"), "0")
         set_to(e.server, "synchronous_standby_names", "nobody")
-        p.send("cas", "k", "1", "2")
-        pid = t.wait_for("a COMMIT that waits", lambda: committing(e.server))
-        e.server.sql(f"SELECT pg_cancel_backend({pid})")
-        t.expect(p.answer(), "FIRN_EUNKNOWN", "COMMIT", "synchronous replication")
-        assert p.read("k").value == b"2"  # here it did happen
+        cancel = threading.Thread(target=lambda: e.server.sql(
+            f"SELECT pg_cancel_backend({t.wait_for('a COMMIT that waits', lambda: committing(e.server))})"))
+        cancel.start()
+        answer, old = change(p, "k", 1)
+        cancel.join()
+        t.expect(answer, "FIRN_EUNKNOWN", "COMMIT", "synchronous replication")
+        assert p.read("k").value == b"%d" % (old + 1)  # here it did happen
 
 
 def case_commit_without_end_is_unknown_and_lands_late(folder):
@@ -55,13 +67,13 @@ def case_commit_without_end_is_unknown_and_lands_late(folder):
         t.expect(p.reopen(), "0")
         e.server.sql(f"ALTER ROLE {USER} RESET statement_timeout")
         set_to(e.server, "synchronous_standby_names", "nobody")
-        a = p.cas("k", "1", "2")
+        a, old = change(p, "k", 1)
         t.expect(a, "FIRN_EUNKNOWN", "in time")
         assert 900 <= a.ms, a
-        assert p.read("k").value == b"1"
+        assert p.read("k").value == b"%d" % old
         set_to(e.server, "synchronous_standby_names", "")
-        t.wait_for("the write to land", lambda: p.read("k").value == b"2")
-        t.expect(p.cas("k", "1", "3"), "FIRN_ECONFLICT")
+        t.wait_for("the write to land", lambda: p.read("k").value == b"%d" % (old + 1))
+        t.expect(p.cas("k", str(old), "x"), "FIRN_ECONFLICT")
 
 
 def case_promoted_standby_is_another_store(folder):
