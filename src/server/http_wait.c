@@ -101,6 +101,7 @@ void http_wait_fail(struct http_wait *w, struct reply *r)
         { FIRN_ECONFLICT, PROBLEM_STORE },    { FIRN_EAGAIN, PROBLEM_STORE },
         { FIRN_ENOMEM, PROBLEM_BUSY },        { FIRN_ESTORE, PROBLEM_NOT_READY },
         { FIRN_EREUSED, PROBLEM_KEY_REUSED }, { FIRN_ENOSPC, PROBLEM_SEQUENCES },
+        { FIRN_ENOSLOT, PROBLEM_NOT_READY },
     };
     const struct job *j = &w->ticket.job;
     enum problem p = PROBLEM_INTERNAL;

@@ -2,6 +2,7 @@
  * coordinator.c, tests/integration/http_api.py. */
 #include "server/slots.h"
 #include "coord/survey.h"
+#include "id/diag.h"
 #include "platform/mono.h"
 
 #include <stdlib.h>
@@ -67,7 +68,9 @@ int slots_list(struct slots *s, struct firn_store *store, const struct lease *le
                uint64_t now_ms, struct slot_listed **out, size_t *out_n, struct firn_diag *d)
 {
     if (lease->view.grant.gen == 0)
-        return FIRN_EAGAIN;
+        return firn__diag(d, FIRN_ENOSLOT, 0,
+                          "this server has had no slot yet, and lists none before: /readyz says "
+                          "what it waits for");
     if (now_ms >= s->due_ms) {
         int r = look(s, store, lease, now_ms, d);
         if (r)

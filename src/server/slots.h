@@ -26,7 +26,7 @@ struct slots { /* all zero at first */
     struct slot_listed list[SLOTS_MAX];
 };
 
-/* *out is malloc'd, the caller frees it. FIRN_EAGAIN: the store was not looked at yet. */
+/* *out is malloc'd, the caller frees it. FIRN_ENOSLOT: this process has had no slot yet. */
 FIRN_MUSTUSE int slots_list(struct slots *s, struct firn_store *store, const struct lease *lease,
                             uint64_t now_ms, struct slot_listed **out, size_t *out_n,
                             struct firn_diag *d);

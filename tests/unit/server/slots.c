@@ -3,6 +3,8 @@
 #include "server/slots.h"
 #include "coord/record.h"
 
+#include <string.h>
+
 /* Due a minute after the start, then each minute; stays while the store is not read. */
 T_TEST(slots_are_counted_when_due)
 {
@@ -22,6 +24,11 @@ T_TEST(slots_are_counted_when_due)
     T_EQ(s.total, 0, "not at the start, which has enough to do");
     T_EQ(slots_step(&s, store, &lease, 1000 + SLOTS_COUNT_MS), 1000 + 2 * SLOTS_COUNT_MS);
     T_EQ(s.total, 0, "not before the store was looked at");
+    struct slot_listed *list;
+    size_t n;
+    struct firn_diag d = { 0 };
+    T_EQ(slots_list(&s, store, &lease, 1000, &list, &n, &d), FIRN_ENOSLOT);
+    T_OK(strstr(d.text, "/readyz"), "it names the cause: %s", d.text);
     lease.view.grant.gen = 1;
     T_EQ(slots_step(&s, store, &lease, 1000 + 2 * SLOTS_COUNT_MS), 1000 + 3 * SLOTS_COUNT_MS);
     T_EQ(s.total, 4);
