@@ -46,14 +46,14 @@ static const struct setting settings[] = {
     { "listen.admin", SETTING_ADDRS, 0, AT(listen.admin), .preset = "127.0.0.1:9080",
       .help =
           "addresses for the admin page, /status, /metrics, /healthz and /readyz; not for clients" },
+    { "listen.proxy_protocol", SETTING_BOOL, 0, AT(listen.proxy_protocol), .preset = "false",
+      .help = "connections for requests begin with a PROXY header (version 1 or 2), and only from "
+              "trust" },
     { "admin.token_file", SETTING_FILE, SETTING_RELOAD, AT(admin.token_file),
       .help = "file with the token that POST to listen.admin must have; otherwise none is asked" },
     { "admin.hosts", SETTING_LIST, SETTING_RELOAD, AT(admin.hosts), .check = check_name,
       .preset = "", .preset_note = "addresses, localhost and names without a dot",
       .help = "names under which browsers may open the admin page" },
-    { "listen.proxy_protocol", SETTING_BOOL, 0, AT(listen.proxy_protocol), .preset = "false",
-      .help = "connections for requests begin with a PROXY header (version 1 or 2), and only from "
-              "trust" },
     { "tls.cert", SETTING_FILE, SETTING_RELOAD, AT(tls.cert),
       .help = "PEM file: the certificate of listen.https, then its chain" },
     { "tls.key", SETTING_FILE, SETTING_RELOAD, AT(tls.key),

@@ -157,6 +157,25 @@ T_TEST(config_says_where)
     }
 }
 
+static size_t section_of(const struct setting *s)
+{
+    const char *dot = strchr(s->name, '.');
+    return dot ? (size_t)(dot - s->name) : strlen(s->name);
+}
+
+/* What --print-config prints is YAML that can be read again: each section begins once. */
+T_TEST(config_sections_stand_together)
+{
+    const struct setting *v = proxy_config.settings;
+    for (size_t i = 1; i < proxy_config.settings_n; i++) {
+        size_t n = section_of(&v[i]), k = i;
+        if (section_of(&v[i - 1]) == n && memcmp(v[i - 1].name, v[i].name, n) == 0)
+            continue;
+        while (k-- > 0)
+            T_OK(section_of(&v[k]) != n || memcmp(v[k].name, v[i].name, n) != 0, "%s", v[i].name);
+    }
+}
+
 T_TEST(config_networks_of_unix_sockets)
 {
     struct ip_network n, ip;
