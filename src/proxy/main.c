@@ -9,6 +9,7 @@
 #include "daemon/span_export.h"
 #include "daemon/systemd.h"
 #include "id/diag.h"
+#include "id/fnv.h"
 #include "id/rng_take.h"
 #include "platform/mono.h"
 #include "proxy/admin.h"
@@ -392,18 +393,37 @@ static void reload(void)
 }
 
 struct looks { /* at the files whose change is a reload */
-    struct file_look config, schema;
+    struct file_look config;
+    uint64_t others; /* a hash of what they look like */
 };
 
+static uint64_t look_at(uint64_t hash, const char *path)
+{
+    const struct file_look l = file_look_at(path);
+    hash = fnv(hash, &l.at, sizeof l.at);
+    hash = fnv(hash, &l.size, sizeof l.size);
+    return fnv(hash, &l.inode, sizeof l.inode);
+}
+
+/* Keys of tokens are not among them: guards_watch() reads them by themselves. */
 static struct looks look(void)
 {
     const struct config *c = &app.plan->config;
-    return (struct looks){ file_look_at(c->base.file), file_look_at(c->graphql.schema) };
+    const char *const named[] = { c->graphql.schema, c->tls.cert,         c->tls.key,
+                                  c->tls.client_ca,  c->admin.token_file, c->redis.password_file };
+    uint64_t others = FNV_BEGIN;
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+        others = look_at(others, named[i]);
+    for (size_t i = 0; i < c->services.n; i++) {
+        const struct config_service *s = &c->services.v[i];
+        others = look_at(look_at(look_at(others, s->tls_ca), s->tls_cert), s->tls_key);
+    }
+    return (struct looks){ file_look_at(c->base.file), others };
 }
 
 static bool looks_same(const struct looks *a, const struct looks *b)
 {
-    return file_look_same(&a->config, &b->config) && file_look_same(&a->schema, &b->schema);
+    return file_look_same(&a->config, &b->config) && a->others == b->others;
 }
 
 static void do_reload(struct looks *read)

@@ -12,6 +12,7 @@ import re
 import resource
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -1084,6 +1085,39 @@ routes: [{{ path: /, service: a }}, {{ path: /bad, service: b }}]
     inner.stop()
 
 
+def renewed(t):
+    """A certificate that is renewed is shown without a signal; a broken one changes nothing, and is told."""
+    up = g.Upstream(shop)
+    cert, key = certificates(t)
+    old = {}
+    for path in (cert, key):
+        with open(path, "rb") as text:
+            old[path] = text.read()
+    gate = g.Gateway(t, config([up]) + f"tls: {{ cert: '{cert}', key: '{key}' }}\n", "--listen-https=127.0.0.1:0")
+    host, port = gate.https.split(":")
+
+    def shown():
+        return ssl.get_server_certificate((host, int(port)), timeout=f.LIMIT)
+
+    def put(path, data):
+        with open(path + ".new", "wb") as out:
+            out.write(data)
+        os.rename(path + ".new", path)
+    t.equal(shown().split(), old[cert].decode().split(), "the first certificate")
+    certificates(t)
+    with open(cert, "rb") as new:
+        want = new.read()
+    f.wait_for("the renewed one", lambda: shown().split() == want.decode().split())
+    put(cert, b"no certificate")
+    f.wait_for("the broken one to be refused", lambda: "cert" in (gate.status()["reload_error"] or ""))
+    t.equal(shown().split(), want.decode().split(), "the one before stays")
+    put(key, old[key])
+    put(cert, old[cert])
+    f.wait_for("the first one again", lambda: shown().split() == old[cert].decode().split())
+    t.equal(gate.status()["reload_error"], None, "no error is left")
+    gate.stop()
+
+
 def client_certificates(t):
     """Both sides of mutual TLS: clients of the gateway, and the gateway as a client of its servers."""
     def openssl(*args):
@@ -1278,5 +1312,5 @@ def documented(t):
 if __name__ == "__main__":
     with f.Test("gateway") as test:
         for part in (documented, settings, named_files, routing, fields, bodies, expect, upgrade, big, leavers, deaf, dying, statuses, bad_answers, retries, time_outs, crowd, ejection, breaker, balancing, hashing,
-                     smuggling, slow, reload, all_or_none, drain, tls, client_certificates, admin):
+                     smuggling, slow, reload, all_or_none, drain, tls, renewed, client_certificates, admin):
             test.section(part)
