@@ -128,7 +128,11 @@ int config_fault(const struct config_base *c, const char *name, int error, struc
     va_end(args);
     while (strcmp(c->program->settings[i].name, name) != 0)
         i++;
-    return firn__diag(diag, error, 0, "%s: %s", place_of(c, i, place), text);
+    const unsigned column = c->source[i].from == CONFIG_FILE ? c->source[i].column : 0;
+    if (column == 0)
+        return firn__diag(diag, error, 0, "%s: %s", place_of(c, i, place), text);
+    return firn__diag(diag, error, column, "%s: %s (column %u)", place_of(c, i, place), text,
+                      column);
 }
 
 /* --- layers --- */
@@ -140,7 +144,7 @@ static int set_from(struct config_base *c, size_t i, int from, const char *text,
     struct firn_diag why = { 0 };
     char place[PLACE_BUF];
     struct config_source before = c->source[i];
-    c->source[i] = (struct config_source){ from, 0 };
+    c->source[i] = (struct config_source){ from, 0, 0 };
     int r = setting_set(c, &c->program->settings[i], text, &why);
     if (r) {
         firn__diag(diag, r, 0, "%s: %s", place_of(c, i, place), why.text);

@@ -104,7 +104,7 @@ enum config_action { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_PRINT, CONF
 
 struct config_source {
     enum { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENV, CONFIG_FLAG } from;
-    unsigned line; /* in the file, from 1 */
+    unsigned line, column; /* in the file, from 1 */
 };
 
 struct config_place; /* where a value of an entry stands in the file */

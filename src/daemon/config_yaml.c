@@ -407,7 +407,8 @@ static int read_map(struct reader *r, const char *section, const struct node *ma
                 e = read_map(r, path, v);
         } else {
             e = read_value(r, &p->settings[i], v);
-            r->c->source[i] = (struct config_source){ CONFIG_FILE, k->line };
+            r->c->source[i] = (struct config_source){ CONFIG_FILE, k->line,
+                                                      v->line == k->line ? v->column : k->column };
         }
     }
     return e;

@@ -1231,7 +1231,7 @@ def settings(t):
             (REFERS.replace("service: products", "service: zebras"), "there is no service 'zebras' in services (column 14)"),
             (REFERS + "  - { name: d, path: /a, service: products }\n", "check.yaml:18: routes: 'd': path: it matches the same requests as 'a'"),
             (good + "trust: [10.0.0.1/8]\n", "'10.0.0.1/8' is no network"),
-            (good + "listen: { https: ['127.0.0.1:0'] }\n", "listen.https: needs tls.cert")):
+            (good + "listen: { https: ['127.0.0.1:0'] }\n", "listen.https: needs tls.cert (column 18)")):
         code, said = check(text.replace("SECRET", secret))
         t.check((code == 0) == (says is None) and (says or "ok") in said, f"{says}: {said}")
 
@@ -1285,7 +1285,7 @@ redis: { address: 'nobody.invalid:1', password_file: {secret} }
             ([("pem: {pair2}", "pem: {text}")], ":8: tokens: 'two': pem: "),
             ([("pem: {pair2}", "jwks: {text}")], ":8: tokens: 'two': jwks: "),
             ([("  key: {key}\n", "  key: {secret}\n")], ":13: tls.key: {secret} cannot be used: "),
-            ([("  cert: {pair}\n", "  cert: {no}\n")], ":12: tls.cert: {no}: No such file or directory"),
+            ([("  cert: {pair}\n", "  cert: {no}\n")], ":12: tls.cert: {no}: No such file or directory (column 9)"),
             ([("client_ca: {pair}", "client_ca: {text}")], ":14: tls.client_ca: {text} cannot be used: "),
             ([("token_file: {secret}", "token_file: {text}")], ":15: admin.token_file: the first line of {text} is too short"),
             ([("password_file: {secret}", "password_file: {empty}")], ":16: redis.password_file: {empty} is empty")):
