@@ -1,9 +1,10 @@
 """
 Changes of the members of a cluster while everything else goes wrong, one at a time: the lead is handed over, a member is
-removed and joins again, another loses its folder, a standby gets a vote. Each waits until all are voters again, because a
+removed and joins again, another loses its folder, a standby gets a vote, the operator adds a process that asks to join as well. Each waits until all are voters again, because a
 cluster of three survives the loss of one folder, not of two.
 """
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -18,7 +19,8 @@ class Changes:
     def faults(self):
         """(name, function of the dice)"""
         return [("lead handed over", self.transfer), ("member removed, joins again", self.remove),
-                ("member's folder lost", self.wipe), ("member removed, standby promoted", self.promote)]
+                ("member's folder lost", self.wipe), ("member removed, standby promoted", self.promote),
+                ("member removed, added by the operator", self.add)]
 
     def transfer(self, rng):
         del rng
@@ -44,11 +46,16 @@ class Changes:
     def promote(self, rng):
         self.remove(rng, standby=True)
 
+    def add(self, rng):
+        """From the other side, as for a process that reaches no member; it asks by itself as well, and both are one request."""
+        self.remove(rng, standby=True, added=True)
+
     # --- steps ---
 
-    def renew(self, node, standby=False):
+    def renew(self, node, standby=False, added=False):
         """The same machine with an empty disk."""
         node.kill()
+        before = len(self.began(node))
         for name in os.listdir(node.state):
             path = os.path.join(node.state, name)
             if os.path.isdir(path):
@@ -58,6 +65,14 @@ class Changes:
         node.standby = standby
         node.start()
         node.standby = False
+        if added:
+            wait_for(f"node {node.i} to say who it is", lambda: len(self.began(node)) > before)
+            wait_for(f"node {node.i} to be added", lambda: self.ask("add", *self.began(node)[-1], besides=node))
+
+    @staticmethod
+    def began(node):
+        """(id, address) of each start of its process."""
+        return re.findall(r"\bmember id=([0-9a-f]{16}) address=(\S+)", node.log())
 
     def back(self, node, old):
         def voter():
