@@ -224,7 +224,7 @@ static void end_faults(void)
         struct kmember *m = &k.member[i];
         m->full_until = m->slow_until = m->paused_until = m->dies_in = 0;
         k_clock(m, rand_between(&k.rng, 970, 1030));
-        m->wall_us %= 3000000;
+        m->wall_us %= CLOCK_WRONG_US;
         if (m != k.disaster.returns || k.disaster.over)
             k_boot(m);
     }

@@ -221,6 +221,7 @@ struct disaster {
     struct kmember *returns;  /* comes back with its old folder; NULL: none does */
     const struct fsm *fsm;    /* the survivor's, as it gets its new name */
     bool over;                /* the cluster has its new name, and the survivor has noted it */
+    bool averted;             /* it leads: a change that was under way left it as the only voter */
     uint64_t old_id, old_name;
     unsigned tries;
 };

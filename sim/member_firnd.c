@@ -55,7 +55,7 @@ static void read_clock(void *user, struct clock_reading *out)
     struct kmember *m = machine_of(user);
     int64_t mono = (int64_t)k_local_ms(m) * MS + SECOND;
     /* Steps of the wall clock within what the protocol asks of it. */
-    int64_t real = INT64_C(1700000000) * SECOND + (k_now() + m->wall_us % 3000000) * 1000;
+    int64_t real = INT64_C(1700000000) * SECOND + (k_now() + m->wall_us % CLOCK_WRONG_US) * 1000;
     *out = (struct clock_reading){ .real = real, .mono = mono, .boot = mono };
 }
 
@@ -328,6 +328,7 @@ void firnds_era(void)
 bool firnd_healed(unsigned machine)
 {
     const struct firnd *f = &firnd[machine < FIRNDS ? machine : 0];
-    bool fenced = k.disaster.over; /* then its slot has to be above all that was stamped */
+    bool fenced = k.disaster.over &&
+                  !k.disaster.averted; /* then its slot has to be above all that was stamped */
     return machine >= FIRNDS || (f->healed && (f->stamped || !fenced));
 }

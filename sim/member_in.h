@@ -30,6 +30,8 @@ void wires_crash(struct kmember *m, bool power);
 void wires_break(struct kmember *m);
 void wires_clear(void);
 
+enum { CLOCK_WRONG_US = 1400000 }; /* firnds' wall clocks, either way: less than half of skew_max */
+
 enum { FIRNDS = 3 }; /* on the first machines; their coroutines are behind those of the clients */
 
 /* member_firnd.c */

@@ -72,21 +72,29 @@ static void replace_corrupt(void)
 
 /* ---- a disk that stays full ---- */
 
+/* Voters that run, of those that this member counts. */
+static unsigned voters_up(const struct kmember *of)
+{
+    const struct core_config *c = core_config(of->core);
+    unsigned n = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+        const struct kmember *m = k_member(c->member[i].id);
+        n += c->member[i].role == CORE_VOTER && m && m->side == of->side && m->up;
+    }
+    return n;
+}
+
 /* The leader's, at the end of the faults, if the others have a majority. */
 void lost_begin_healing(void)
 {
     struct kmember *leader = NULL;
-    unsigned voters = 0;
     for (unsigned i = 0; i < MACHINES; i++) {
         struct kmember *m = &k.member[i];
-        const struct core_member *in = config_member(&k.main.config, m->id);
-        if (m->side != &k.main || !m->up)
-            continue;
-        voters += in && in->role == CORE_VOTER;
-        if (core_state(m->core) == CORE_LEADER && (!leader || m->term > leader->term))
+        if (m->side == &k.main && m->up && core_state(m->core) == CORE_LEADER &&
+            (!leader || m->term > leader->term))
             leader = m;
     }
-    if (!k.c.full_end || !leader || voters < 3 || !k_survives(leader->id))
+    if (!k.c.full_end || !leader || !k_survives(leader->id))
         return;
     leader->full_until = INT64_MAX;
     k.full = leader;
@@ -109,9 +117,11 @@ static const char *stays_full(void)
 {
     if (!k.full)
         return NULL;
-    if (!leads_elsewhere(k.full))
+    /* Two voters need both disks; one of three may have been removed when it began. */
+    bool must = k.full->up && voters_up(k.full) >= 3;
+    if (must && !leads_elsewhere(k.full))
         return "a member whose disk is full does not hand over";
-    if (k.healed_writes == 0)
+    if (must && k.healed_writes == 0)
         return "a disk is full, and no write is committed";
     k.full->full_until = 0;
     k.full = NULL;
@@ -236,8 +246,31 @@ static void go_on_alone(struct kmember *s)
         s->dies_in = rand_between(&k.rng, 1, 12); /* steps of I/O, and then the same once more */
 }
 
+/* The machines that were lost come back. */
+static void come_back(const struct kmember *s)
+{
+    k.disaster.over = true;
+    for (unsigned i = 0; i < MACHINES; i++) {
+        struct kmember *m = &k.member[i];
+        bool empty = m->id == 0;
+        if (m == s || (empty && (i >= k.c.members || k.next_id + 1 >= IDS_MAX)))
+            continue;
+        if (empty) {
+            m->id = ++k.next_id;
+            m->standby = false;
+        }
+        k_at(k_now() + (int64_t)rand_below(&k.rng, 500000), K_BOOT, i, m->id, NULL);
+    }
+}
+
 static void ask_to_force(struct kmember *s)
 {
+    if (k.disaster.tries == 0 && core_settled(s->core) &&
+        majority_alone(core_config(s->core), s->id)) {
+        k.disaster.averted = true;
+        come_back(s);
+        return;
+    }
     char lost[CORE_MEMBERS_MAX * 17 + 1] = "";
     size_t len = 0;
     struct firn_diag d = { 0 };
@@ -271,23 +304,12 @@ void lost_named(struct kmember *m)
     firnds_era();
 }
 
-/* The machines that were lost come back. */
 void lost_noted(struct kmember *s)
 {
-    struct disaster *d = &k.disaster;
     s->restores = s->restored = false;
-    k.id[d->old_id].dead = true;
-    d->over = true;
+    k.id[k.disaster.old_id].dead = true;
     sometimes.rm_alone++;
-    for (unsigned i = 0; i < MACHINES; i++) {
-        struct kmember *m = &k.member[i];
-        if (m == s || (m->side == &k.main && (i >= k.c.members || k.next_id + 1 >= IDS_MAX)))
-            continue;
-        if (m->side == &k.main)
-            m->id = ++k.next_id;
-        m->standby = false;
-        k_at(k_now() + (int64_t)rand_below(&k.rng, 500000), K_BOOT, i, m->id, NULL);
-    }
+    come_back(s);
 }
 
 /* ---- the operator ---- */

@@ -84,7 +84,7 @@ enum core_apply_kind k_core_apply(struct core *c, struct core_applying *out)
 void whole_enter(struct kmember *m)
 {
     /* What is fenced with a clock that is minutes ahead is not stamped for minutes. */
-    int64_t wrong = k.c.disaster ? m->wall_us % 3000000 : m->wall_us;
+    int64_t wrong = k.c.disaster ? m->wall_us % CLOCK_WRONG_US : m->wall_us;
     member_time(m->whole, k_local_ms(m),
                 (uint64_t)(INT64_C(1700000000000000) + k_now() + wrong) / 1000);
 }
