@@ -141,8 +141,9 @@ static void retire(void)
 {
     for (unsigned i = 0; i < MACHINES; i++) {
         struct kmember *m = &k.member[i];
-        if (!m->id || config_member(&m->side->config, m->id) || !m->retired || k.healing ||
-            (k.c.whole && m->side->removed[m->id] == 0) || !rand_chance(&k.rng, 5))
+        if (!m->id || m == k.disaster.survivor || config_member(&m->side->config, m->id) ||
+            !m->retired || k.healing || (k.c.whole && m->side->removed[m->id] == 0) ||
+            !rand_chance(&k.rng, 5))
             continue;
         bool wanted = false;
         for (size_t j = 0; j < k.errands; j++)
