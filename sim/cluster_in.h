@@ -24,8 +24,8 @@ enum {
     QUEUE_MAX = 512, /* saves of one member that are not on its disk */
     INDEX_MAX = 4096,
     TERM_MAX = 1024,
-    ENTRIES_MAX = 1 << 14, /* (index, term) that ever were; a hash table */
-    TICKETS_MAX = OPS_MAX + 1,
+    ENTRIES_MAX = 1 << 14,         /* (index, term) that ever were; a hash table */
+    TICKETS_MAX = 8 * OPS_MAX + 1, /* a history may begin again */
     TICK_US = 10000,
     FILES_MAX = 12, /* of a member's folder */
 };

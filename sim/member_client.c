@@ -475,10 +475,10 @@ static void client_main(unsigned n)
         if (c->foreign)
             forget_store(c);
         c->failed = c->stale = c->foreign = false;
-        if (!c->store)
+        if (!c->store || k.ops >= k.ops_max) /* others have asked meanwhile */
             continue;
         unsigned reg = (unsigned)rand_below(&k.rng, REGISTERS);
-        if (c->knows[reg] && !rand_chance(&k.rng, 30))
+        if (c->knows[reg] && c->last[reg] + 1 < TICKETS_MAX && !rand_chance(&k.rng, 30))
             change_one(c, reg);
         else
             read_one(c, reg, !c->knows[reg] || rand_chance(&k.rng, 70));
