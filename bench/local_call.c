@@ -92,7 +92,7 @@ static void measure(const char *what, struct firn_store *s, int calls,
 int main(int argc, char **argv)
 {
     struct node *node;
-    struct firn_store *store;
+    struct firn_store *store = NULL;
     struct firn_diag d = { 0 };
     int calls = argc > 2 ? (int)strtol(argv[2], NULL, 10) : CALLS;
     if (argc < 2 || calls <= 0) {
