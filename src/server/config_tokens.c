@@ -4,6 +4,7 @@
  */
 #include "firn/read.h"
 #include "daemon/config_entries.h"
+#include "daemon/entry_sha256.h"
 #include "server/config.h"
 
 #include <ctype.h>
@@ -12,40 +13,6 @@
 
 /* They are counted each time that one is created. */
 enum { TOKEN_SEQUENCES_MAX = 100000 };
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int read_sha256(const struct entry_reader *r, const struct entry_key *k,
-                       const struct config_strings *from, void *at)
-{
-    uint8_t *out = at;
-    const char *text = from->v[0]; /* it is not missing */
-    bool ok = strlen(text) == 64;
-    for (size_t i = 0; ok && i < 32; i++) {
-        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-        ok = high >= 0 && low >= 0;
-        out[i] = (uint8_t)(ok ? high << 4 | low : 0);
-    }
-    return ok ? 0
-              : entry_blame(r, k->name,
-                            "these are not the 64 hex digits that printf %%s TOKEN | sha256sum "
-                            "prints");
-}
-
-static void write_sha256(const struct entry_key *k, const void *at, FILE *out)
-{
-    const uint8_t *sum = at;
-    (void)k;
-    fputc('"', out);
-    for (size_t i = 0; i < 32; i++)
-        fprintf(out, "%02x", sum[i]);
-    fputc('"', out);
-}
-
-static const struct entry_type sha256_type = { false, read_sha256, NULL, write_sha256, NULL };
 
 static bool is_word(const char *text)
 {
@@ -95,7 +62,7 @@ static int check_token(const struct entry_reader *r, void *entry)
 
 static const struct entry_key keys[] = {
     { "name", &entry_text, AT(name), .check = check_name },
-    { "token_sha256", &sha256_type, AT(sha256),
+    { "token_sha256", &entry_sha256, AT(sha256),
       .missing = "it is missing: give the 64 hex digits that printf %s TOKEN | sha256sum prints" },
     { "kinds", &entry_texts, AT(kinds), .check = check_kind },
     { "sequences", &entry_texts, AT(sequences), .check = check_sequence },
