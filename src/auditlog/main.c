@@ -1,0 +1,319 @@
+/*
+ * firn-auditlog's main(): starts settings, databases, sockets and loops, in this order, and ends
+ * them in the reverse one: the loops answer what is in hand while the writers still commit, and
+ * only then do these end. The main thread waits for signals: SIGTERM gives notice and drains, SIGINT
+ * drains. Tested in tests/integration/auditlog.py.
+ */
+#include "auditlog/app.h"
+#include "auditlog/commands.h"
+#include "auditlog/generator_url.h"
+#include "daemon/log.h"
+#include "daemon/signals.h"
+#include "daemon/systemd.h"
+#include "id/diag.h"
+#include "platform/mono.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum {
+    LOOPS_MAX = 64,
+    GENERATORS_MAX = 32,
+    DESCRIPTORS_OTHER = 512,
+    TOKEN_BUF = 513,
+    LOOK_MS = 1000, /* between two looks at the log's held-back lines */
+};
+
+struct runner { /* one loop's thread */
+    pthread_t thread;
+    struct service service;
+};
+
+static struct app app;
+static struct config config;
+static struct runner runners[LOOPS_MAX];
+static char addresses[PORTS][PEER_ADDRESS_BUF];
+static struct host_port generators[GENERATORS_MAX];
+static char generator_token[TOKEN_BUF];
+
+static int fail(const char *what, int error, const struct firn_diag *d)
+{
+    fprintf(stderr, "firn-auditlog: %s: %s\n", what,
+            d->text[0] ? d->text : firn_error_message(error));
+    return 1;
+}
+
+static void *run_loop(void *arg)
+{
+    struct runner *r = arg;
+    if (loop_run(r->service.ctx->loop) != 0)
+        log_error("loop_failed", "cause=%s", "libuv");
+    return NULL;
+}
+
+/* ---- start ---- */
+
+static int read_generators(struct firn_diag *d)
+{
+    const struct config_strings *urls = &config.generators.urls;
+    const char *path = config.generators.token_file;
+    if (urls->n > GENERATORS_MAX)
+        return firn__diag(d, FIRN_ERANGE, 0, "there are %zu of them; give up to %d", urls->n,
+                          GENERATORS_MAX);
+    for (size_t i = 0; i < urls->n; i++) {
+        int r = generator_url_read(urls->v[i], &generators[i], d);
+        if (r)
+            return r;
+    }
+    if (!path)
+        return 0;
+    FILE *f = fopen(path, "re");
+    bool ok = f && fgets(generator_token, sizeof generator_token, f);
+    if (f)
+        fclose(f);
+    generator_token[strcspn(generator_token, "\r\n")] = '\0';
+    return ok && generator_token[0]
+               ? 0
+               : firn__diag(d, FIRN_EIO, 0, "%.150s has no token in its first line", path);
+}
+
+static struct writer_opts writer_opts(size_t i)
+{
+    const struct config *c = &config;
+    return (struct writer_opts){
+        .url = c->shards.v[i],
+        .index = i,
+        .queue_rows = c->limits.queue,
+        .queue_bytes = c->limits.queue_kb * 1024,
+        .batch = { c->limits.batch, c->limits.batch_kb * 1024 },
+        .commit_ns = c->limits.commit_ms * 1000000,
+        .wait_ms = (uint32_t)c->limits.wait_ms,
+        .ahead_days = (uint32_t)c->partitions.ahead_days,
+        .map_version = app.map.version,
+        .legacy = c->id == CONFIG_ID_LEGACY,
+        .ids = { .generators = generators,
+                 .generators_n = c->generators.urls.n,
+                 .token = generator_token[0] ? generator_token : NULL,
+                 .timeout_ms = (uint32_t)c->generators.timeout_ms,
+                 .retries = (uint32_t)c->generators.retries,
+                 .retry_ms = (uint32_t)c->generators.retry_ms,
+                 .fresh_ms = (uint32_t)c->generators.fresh_ms,
+                 .block = (uint32_t)c->generators.block },
+    };
+}
+
+static int start_databases(void)
+{
+    const size_t n = config.shards.n;
+    int r = shard_map_deal(n, &app.map);
+    app.databases = calloc(n, sizeof *app.databases);
+    if (r || !app.databases)
+        return r ? r : FIRN_ENOMEM;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const struct writer_opts w = writer_opts(i);
+        const struct reader_opts o = { .url = config.shards.v[i],
+                                       .index = i,
+                                       .queue_reads = config.limits.reads,
+                                       .legacy = config.id == CONFIG_ID_LEGACY };
+        r = writer_start(&w, &app.databases[i].writer);
+        if (r == 0)
+            r = reader_start(&o, &app.databases[i].reader);
+        app.databases_n += r == 0;
+    }
+    return r;
+}
+
+static int make_places(void)
+{
+    const uint64_t want = config.limits.connections;
+    const uint64_t have = descriptors_raise(want + DESCRIPTORS_OTHER);
+    const uint64_t room = have > 2 * DESCRIPTORS_OTHER ? have - DESCRIPTORS_OTHER : have / 2;
+    const uint64_t max = room < want ? room : want;
+    uint64_t salt;
+    if (max < want)
+        log_warn("connections_lowered", "wanted=%" PRIu64 " now=%" PRIu64 " cure=%s", want, max,
+                 "raise the hard limit on open files (LimitNOFILE= in the systemd unit, ulimit -Hn "
+                 "in a shell) or lower limits.connections");
+    if (getrandom(&salt, sizeof salt, 0) != (ssize_t)sizeof salt)
+        return FIRN_EIO;
+    places_init(&app.places, (uint32_t)max, (uint32_t)config.limits.connections_per_address, salt);
+    return 0;
+}
+
+static int start_loops(struct firn_diag *d)
+{
+    const struct config *c = &config;
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t want = c->loops ? c->loops : cores > 0 ? (size_t)cores : 1;
+    const struct loop_opts o = { .header_ms = (uint32_t)c->limits.header_ms,
+                                 .idle_http_ms = (uint32_t)c->limits.idle_ms,
+                                 .write_ms = (uint32_t)c->limits.write_ms,
+                                 .drain_ms = (uint32_t)c->limits.drain_ms };
+    app.ctx = calloc(want, sizeof *app.ctx);
+    if (!app.ctx)
+        return FIRN_ENOMEM;
+    for (size_t i = 0; i < want && i < LOOPS_MAX; i++) {
+        struct service_ctx *ctx = &app.ctx[i];
+        ctx->app = &app;
+        runners[i].service =
+            (struct service){ .ctx = ctx, .http = http_handle, .vital = http_vital };
+        int r = loop_new(&o, &runners[i].service, &app.places, &ctx->loop);
+        if (r == 0)
+            r = outbox_new(ctx->loop, &ctx->outbox);
+        if (r)
+            return firn__diag(d, r, 0, "cannot start loop %zu: %s", i, firn_error_message(r));
+        app.loops++;
+    }
+    return 0;
+}
+
+static int listen_port(enum port port, const struct config_addrs *addrs, struct firn_diag *d)
+{
+    for (size_t i = 0; i < addrs->n; i++) {
+        char address[HOST_PORT_BUF];
+        int fds[LOOPS_MAX];
+        const struct config_addr *a = &addrs->v[i];
+        host_port_write(strcmp(a->host, "*") == 0 ? "" : a->host, a->port, address);
+        int r = listen_open(address, fds, app.loops, d);
+        if (r)
+            return r;
+        if (i == 0)
+            listen_name(fds[0], addresses[port]);
+        for (size_t k = 0; k < app.loops; k++)
+            if ((r = loop_listen(app.ctx[k].loop, fds[k], (int)port, false)))
+                return r;
+    }
+    return 0;
+}
+
+/* A socket that systemd opened; each loop has a copy of it. */
+static int listen_passed(void *user, size_t loop, size_t port, int fd)
+{
+    (void)user;
+    if (loop == 0 && !addresses[port][0])
+        listen_name(fd, addresses[port]);
+    return loop_listen(app.ctx[loop].loop, fd, (int)port, true);
+}
+
+static int listen_all(struct firn_diag *d)
+{
+    static const char *const names[PORTS] = { [PORT_HTTP] = "http", [PORT_ADMIN] = "admin" };
+    const struct config_addrs *addrs[PORTS] = { &config.listen.http, &config.listen.admin };
+    bool passed[PORTS] = { false };
+    int r = systemd_share(names, PORTS, app.loops, listen_passed, NULL, passed, d);
+    for (int p = 0; p < PORTS && r == 0; p++)
+        if (!passed[p])
+            r = listen_port((enum port)p, addrs[p], d);
+    return r;
+}
+
+static void warn_exposed(void)
+{
+    for (size_t i = 0; config.tokens.n == 0 && i < config.listen.http.n; i++)
+        if (!host_is_loopback(config.listen.http.v[i].host))
+            log_warn("exposed", "listen.http=%s cure=%s", config.listen.http.v[i].host,
+                     "everyone who reaches it may write and read the audit log: set tokens");
+}
+
+/* ---- end ---- */
+
+static int wait_for_end(void)
+{
+    const uint64_t feed_ms = systemd_watchdog_ms();
+    systemd_ready("serving");
+    for (;;) {
+        int sig = signals_wait((uint32_t)(feed_ms && feed_ms < LOOK_MS ? feed_ms : LOOK_MS));
+        if (sig == SIGTERM || sig == SIGINT)
+            return sig;
+        if (sig == SIGHUP)
+            log_warn("reload_ignored", "cure=%s", "restart firn-auditlog to change its settings");
+        if (feed_ms)
+            systemd_watchdog();
+        log_flush();
+    }
+}
+
+static void stop(int sig)
+{
+    systemd_stopping("draining");
+    atomic_store(&app.draining, true);
+    if (sig == SIGTERM && config.limits.notice_ms > 0) {
+        log_info("leaving", "notice_ms=%" PRIu64, config.limits.notice_ms);
+        for (size_t i = 0; i < app.loops; i++)
+            loop_leave(app.ctx[i].loop);
+        signals_notice(config.limits.notice_ms);
+    }
+    log_info("draining", "connections=%u", (unsigned)atomic_load(&app.places.open));
+    for (size_t i = 0; i < app.loops; i++)
+        loop_drain(app.ctx[i].loop);
+    for (size_t i = 0; i < app.loops; i++)
+        pthread_join(runners[i].thread, NULL);
+    for (size_t i = 0; i < app.databases_n; i++) {
+        writer_stop(app.databases[i].writer);
+        reader_stop(app.databases[i].reader);
+    }
+    for (size_t i = 0; i < app.loops; i++) {
+        loop_free(app.ctx[i].loop);
+        outbox_free(app.ctx[i].outbox);
+    }
+    for (size_t i = 0; i < app.databases_n; i++) {
+        writer_free(app.databases[i].writer);
+        reader_free(app.databases[i].reader);
+    }
+    free(app.ctx);
+    free(app.databases);
+    config_free(&config.base);
+    log_info("ended", "clean=yes");
+    log_flush();
+}
+
+static int serve(void)
+{
+    struct firn_diag d = { 0, "" };
+    int r;
+    app.config = &config;
+    app.started_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+    log_setup((enum log_level)config.log.level, (enum log_format)config.log.format);
+    signals_block();
+    if ((r = read_generators(&d)))
+        return fail("generators", r, &d);
+    if ((r = make_places()))
+        return fail("places for connections", r, &d);
+    if ((r = start_databases()))
+        return fail("shards", r, &d);
+    if ((r = start_loops(&d)))
+        return fail("loops", r, &d);
+    if ((r = listen_all(&d)))
+        return fail("listening", r, &d);
+    for (size_t i = 0; i < app.loops; i++)
+        if (pthread_create(&runners[i].thread, NULL, run_loop, &runners[i]) != 0)
+            return fail("threads", FIRN_ENOMEM, &d);
+    log_info("serving", "http=%s admin=%s loops=%zu shards=%zu id=%s", addresses[PORT_HTTP],
+             addresses[PORT_ADMIN], app.loops, app.databases_n,
+             config.id == CONFIG_ID_LEGACY ? "legacy" : "firn");
+    warn_exposed();
+    stop(wait_for_end());
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+    descriptors_standard();
+    if (command) { /* what follows are settings, as if it were not there */
+        argv[1] = argv[0];
+        argv++;
+        argc--;
+    }
+    int status = config_begin(&config.base, &auditlog_config, argc, argv);
+    if (status >= 0)
+        return status;
+    if (!command)
+        return serve();
+    status = command->run(&config);
+    config_free(&config.base);
+    return status;
+}
