@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+"""
+firn-auditlog over real databases: entries in and out, keys, tokens, limits; the database and the service killed under load;
+time stamps in the place of IDs, which collide.
+"""
+import json
+import os
+import signal
+import sys
+import threading
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "lib"))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import auditlog as a  # noqa: E402  pylint: disable=wrong-import-position
+import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
+from engines import postgres  # noqa: E402  pylint: disable=wrong-import-position
+
+SHARDS = 32
+
+
+def shard(number):
+    return number >> 17 & 31
+
+
+def problem(answer):
+    status, _, body = answer
+    return status, body["type"].rsplit(":", 1)[1] if isinstance(body, dict) and "type" in body else body
+
+
+def schema(t, db, firnd):
+    s = a.Auditlog(t, db, firnd, serve=False)
+    code, text = s.command("", "--check-config")
+    t.equal(code, 0, f"--check-config: {text}")
+    # Before the tables are there, the service says so and refuses.
+    s.start(wait=False)
+    t.check(f.wait_for("the log", lambda: "firn-auditlog init" in s.log()), "the log says what to do")
+    t.equal(problem(s.post("u", a.entry(0))), (503, "shard-away"), "without tables")
+    t.equal(f.get(s.http, "/readyz")[0], 503, "/readyz without tables")
+    s.stop()
+    both = []
+    threads = [threading.Thread(target=lambda: both.append(s.command("init"))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    t.equal([code for code, _ in both], [0, 0], f"init twice at once: {both}")
+    code, text = s.command("init")
+    t.check(code == 0 and text.count("as it was") == len(db.servers), f"init again: {text}")
+    for server in db.servers:
+        names = server.sql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'firn_audit.log'::regclass")
+        t.equal(names, "9", "partitions: yesterday, today and 7 days")
+        for what in ("UPDATE firn_audit.log SET actor = 'x'", "DELETE FROM firn_audit.log", "TRUNCATE firn_audit.log",
+                     "CREATE TABLE firn_audit.t (i int)"):
+            try:
+                server.sql(f"SET ROLE firn_audit_writer; {what}")
+                t.check(False, f"the writer may not {what}")
+            except RuntimeError as e:
+                t.check("permission denied" in str(e), f"{what}: {e}")
+    for bad, words in (("shards: []\n", "at least one"), ("id: other\n", "firn"), ("tokens: [{ name: x, tenant: t, scopes: [fly] }]\n", "")):
+        wrong = a.Auditlog(t, db if "shards" not in bad else [], firnd, config="" if "shards" in bad else bad, serve=False)
+        code, text = wrong.command("", "--check-config")
+        t.check(code != 0 and words in text, f"{bad!r}: {text}")
+
+
+def entries(t, db, firnd):
+    s = a.Auditlog(t, db, firnd, "--limits-rows=100", "--limits-detail-bytes=1000")
+    ids = {}
+    for i in range(60):
+        user = f"user{i % 20}"
+        status, _, body = s.post(user, a.entry(i, text="\u00e9\u4e16 \"x\"", deep=[1, {"b": None}], big=1.5e300))
+        if not t.equal(status, 201, f"POST {i}: {body}"):
+            return
+        ids.setdefault(user, []).append(int(body["id"]))
+    every = [i for of in ids.values() for i in of]
+    t.equal(len(set(every)), 60, "IDs are distinct")
+    for user, of in ids.items():
+        t.equal(of, sorted(of), f"IDs of {user} rise")
+        t.equal(len({shard(i) for i in of}), 1, f"{user} has one shard")
+        status, _, page = s.ask("GET", f"/v1/users/{user}/logs?limit=2")
+        t.equal([int(e["id"]) for e in page["entries"]], of[:0:-1], "the newest two")
+        status, _, rest = s.ask("GET", f"/v1/users/{user}/logs?before={page['next']}")
+        t.equal(([int(e["id"]) for e in rest["entries"]], rest["next"]), (of[:1], None), "the page behind them")
+    rows = db.rows()
+    t.equal(sorted(r[1] for r in rows), sorted(every), "rows of all databases")
+    t.check(all(r[0] == shard(r[1]) % len(db.servers) for r in rows), "each is in the database of its shard")
+    t.check(len({r[0] for r in rows}) == len(db.servers), "every database has some")
+
+    one = ids["user3"][1]
+    status, _, e = s.ask("GET", f"/v1/logs/{one}")
+    t.equal((status, e["id"], e["user"], e["shard"], e["map_version"], e["detail"]["n"], e["detail"]["text"]),
+            (200, str(one), "user3", shard(one), 1, 23, "\u00e9\u4e16 \"x\""), "GET by ID")
+    t.equal(problem(s.ask("GET", f"/v1/logs/{one - (1 << 40)}")), (404, "no-such-entry"), "an ID that is not there")
+    t.equal(problem(s.ask("GET", "/v1/logs/x")), (400, "bad-parameter"), "no ID")
+
+    # Time: everything is between yesterday and tomorrow.
+    at = e["at"]
+    status, _, page = s.ask("GET", f"/v1/users/user3/logs?since={at}")
+    t.equal([int(x["id"]) for x in page["entries"]], ids["user3"][:0:-1], "since an entry: it and newer ones")
+    status, _, page = s.ask("GET", f"/v1/users/user3/logs?until={at}")
+    t.equal([int(x["id"]) for x in page["entries"]], ids["user3"][:1], "until it: older ones")
+    for query in ("limit=0", "limit=1001", "limit=x", "before=-1", "since=yesterday", "fly=1"):
+        t.equal(problem(s.ask("GET", f"/v1/users/user3/logs?{query}")), (400, "bad-parameter"), query)
+
+    # Bulk, names that need encoding, NDJSON out with a cursor.
+    name = "%E4%B8%96%2F%20x"
+    lines = "\r\n".join(json.dumps(a.entry(1000 + i)) for i in range(100)) + "\n\n"
+    status, _, body = s.post(name, lines, Content_Type="application/x-ndjson")
+    t.check(status == 201 and len(set(body["ids"])) == 100 and body["ids"] == sorted(body["ids"], key=int), f"bulk: {status} {body}")
+    path, seen = f"/v1/users/{name}/logs?limit=40", []
+    while path:
+        status, fields, text = s.ask("GET", path, Accept="application/x-ndjson")
+        seen += [json.loads(line) for line in text.splitlines()]
+        link = fields.get("Link")
+        path = link and f"/v1/users/{name}/logs" + link[link.index("<") + 1:link.index(">")]
+    t.equal([int(x["id"]) for x in seen], [int(i) for i in reversed(body["ids"])], "export by pages")
+    t.equal({x["user"] for x in seen}, {"\u4e16/ x"}, "the user in them")
+
+    # What is refused.
+    for text, want in (("{", "bad-body"), ("[]", "bad-body"), ('{"actor":"a"}', "bad-body"), ('{"actor":"a","action":"","detail":{}}', "bad-body"),
+                       ('{"actor":"a","action":"b","detail":"x"}', "bad-body"), ('{"actor":"a","action":"b","more":1}', "bad-body"),
+                       ('{"actor":"a","action":"b","detail":{"x":"\\u0000"}}', "bad-body"), ("", "bad-body"),
+                       ('{"actor":"a","action":"b","detail":{"x":1e999}}', "bad-body"), ('{"actor":"a\\n","action":"b"}', "bad-body"),
+                       (json.dumps(a.entry(1, x="y" * 2000)), "too-large")):
+        status, what = problem(s.post("u", text))
+        t.equal((what, status // 100), (want, 4), text[:60])
+    t.equal(problem(s.post("u", lines + lines, Content_Type="application/x-ndjson")), (413, "too-large"), "too many lines")
+    t.equal(problem(s.post("u", "a=b", Content_Type="text/plain")), (415, "unsupported-body"), "a form")
+    t.equal(problem(s.post("%00", a.entry(1))), (400, "bad-parameter"), "a user with a NUL")
+    t.equal(problem(s.post("x" * 257, a.entry(1))), (400, "bad-parameter"), "a long user")
+    t.equal(problem(s.ask("DELETE", "/v1/users/u/logs")), (405, "method-not-allowed"), "DELETE")
+    t.equal(problem(s.ask("GET", "/v1/other")), (404, "no-such-route"), "another path")
+    status, _, body = s.ask("GET", "/openapi.json")
+    t.equal((status, body["openapi"]), (200, "3.1.0"), "/openapi.json")
+    rows = s.metrics("firn_auditlog_rows_total")
+    t.equal(sum(rows.values()), 160, f"rows in the metrics: {rows}")
+    t.check(0 < sum(s.metrics("firn_auditlog_commits_total").values()) <= 61, "commits in the metrics")
+    t.equal(s.stop(), 0, "exit status")
+    t.check("clean=yes" in s.log(), "a clean end")
+
+
+def keys(t, db, firnd):
+    s = a.Auditlog(t, db, firnd)
+    before = len(db.rows())
+    first = s.post("k", a.entry(1), Idempotency_Key="one")
+    again = s.post("k", a.entry(1), Idempotency_Key="one")
+    t.equal((first[0], again[0], again[2]), (201, 201, first[2]), "the same answer")
+    t.equal((first[1]["Idempotency-Replayed"], again[1]["Idempotency-Replayed"]), (None, "true"), "and it says so")
+    t.equal(problem(s.post("k", a.entry(2), Idempotency_Key="one")), (422, "key-reused"), "another body")
+    lines = "".join(json.dumps(a.entry(i)) + "\n" for i in range(5))
+    first = s.post("k", lines, Content_Type="application/x-ndjson", Idempotency_Key="many")
+    again = s.post("k", lines, Content_Type="application/x-ndjson", Idempotency_Key="many")
+    t.equal((len(first[2]["ids"]), again[2]), (5, first[2]), "of several entries")
+    t.equal(problem(s.post("k", a.entry(1), Idempotency_Key="x" * 256)), (400, "bad-key"), "a long key")
+    # The same key many times at once, in one batch or in several.
+    said = []
+    threads = [threading.Thread(target=lambda: said.append(s.post("k", a.entry(9), Idempotency_Key="race"))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    t.equal({(status, json.dumps(body)) for status, _, body in said}, {(201, json.dumps(said[0][2]))}, "one answer for all")
+    t.equal(len(db.rows()) - before, 7, "rows of all that")
+    # Another process knows them, too.
+    other = a.Auditlog(t, db, firnd)
+    t.equal(other.post("k", lines, Content_Type="application/x-ndjson", Idempotency_Key="many")[2], first[2], "at another service")
+    for x in (s, other):
+        x.stop()
+    code, text = s.command("retain", "--keys-keep-s=60")
+    t.check(code == 0 and "0 keys" in text, f"young keys stay: {text}")
+    for server in db.servers:
+        server.sql("UPDATE firn_audit.key SET at = at - interval '1 hour'")
+        server.sql("CREATE TABLE firn_audit.log_20240101 (LIKE firn_audit.log INCLUDING ALL);"
+                   "ALTER TABLE firn_audit.log ATTACH PARTITION firn_audit.log_20240101 FOR VALUES FROM (1) TO (2)")
+    code, text = s.command("retain", "--keys-keep-s=60", "--partitions-keep-days=30")
+    t.equal((code, text.count("1 partitions detached")), (0, len(db.servers)), f"an old partition is detached: {text}")
+    left = sum(int(server.sql("SELECT count(*) FROM firn_audit.key")) for server in db.servers)
+    t.equal(left, 0, "old keys are removed")
+
+
+def tokens(t, db, firnd):
+    import hashlib  # pylint: disable=import-outside-toplevel
+
+    def row(name, tenant, scopes):
+        return f"  - {{ name: {name}, token_sha256: {hashlib.sha256(name.encode()).hexdigest()}, tenant: {tenant}, scopes: [{scopes}] }}\n"
+    s = a.Auditlog(t, db, firnd, config="tokens:\n" + row("w1", "one", "write") + row("r1", "one", "read") + row("rw2", "two", "read, write"))
+
+    def bearer(name):
+        return {"Authorization": f"Bearer {name}"}
+    t.equal(problem(s.post("u", a.entry(1))), (401, "no-token"), "no token")
+    t.equal(problem(s.post("u", a.entry(1), **bearer("other"))), (401, "bad-token"), "an unknown token")
+    t.equal(problem(s.post("u", a.entry(1), **bearer("r1"))), (403, "not-allowed"), "a token that only reads")
+    t.equal(problem(s.ask("GET", "/v1/users/u/logs", **bearer("w1"))), (403, "not-allowed"), "a token that only writes")
+    status, _, body = s.post("u", a.entry(1), **bearer("w1"), Idempotency_Key="t")
+    t.equal(status, 201, "a token that writes")
+    t.equal(s.ask("GET", f"/v1/logs/{body['id']}", **bearer("r1"))[0], 200, "its tenant reads it")
+    t.equal(problem(s.ask("GET", f"/v1/logs/{body['id']}", **bearer("rw2"))), (404, "no-such-entry"), "another tenant does not")
+    t.equal(s.ask("GET", "/v1/users/u/logs", **bearer("rw2"))[2]["entries"], [], "nor in a list")
+    other = s.post("u", a.entry(1), **bearer("rw2"), Idempotency_Key="t")
+    t.check(other[0] == 201 and other[2] != body, "a key is the tenant's own")
+    t.equal(f.get(s.http, "/healthz")[0], 200, "/healthz asks for none")
+    s.stop()
+
+
+def database_killed(t, db, firnd):
+    """kill -9 of a database under load, and a pause: the other goes on, nothing acknowledged is lost, nothing is twice."""
+    s = a.Auditlog(t, db, firnd, "--limits-wait-ms=3000")
+    load = a.Load(lambda: s.http, clients=6)
+    load.wait(100)
+    for _ in range(3):
+        victim = db.servers[0]
+        victim.end(signal.SIGKILL)
+        f.wait_for("the database to be missed", lambda: s.metrics("firn_auditlog_up")['shard="0"'] == 0)
+        t.equal(s.metrics("firn_auditlog_up")['shard="1"'], 1, "the other is there")
+        done = s.metrics("firn_auditlog_rows_total")['shard="1"']
+        with a.Connection(s.http) as c:
+            users = {f"v{i}": c.ask("POST", f"/v1/users/v{i}/logs", {"actor": "a", "action": "x"}) for i in range(12)}
+        said = {problem(answer) if answer[0] != 201 else (201, "") for answer in users.values()}
+        t.equal(said, {(201, ""), (503, "shard-away")}, "of users on both")
+        t.check(all(answer[1]["Retry-After"] for answer in users.values() if answer[0] == 503), "503 with Retry-After")
+        t.check(s.metrics("firn_auditlog_rows_total")['shard="1"'] > done, "the other database takes rows")
+        victim.start()
+        s.wait_up()
+        load.wait(100)
+    db.servers[1].pause()
+    f.wait_for("a queue", lambda: s.metrics("firn_auditlog_queue_rows")['shard="1"'] > 0 or load.refused > 100)
+    db.servers[1].resume()
+    load.wait(50)
+    load.end()
+    load.check(t, db.rows())
+    t.say(f"repeated commits: {sum(s.metrics('firn_auditlog_commits_repeated_total').values()):.0f}")
+    s.stop()
+
+
+def service_killed(t, db, firnd):
+    """kill -9 of the service under load: keys make every entry be there once; then a drain under load."""
+    s = a.Auditlog(t, db, firnd)
+    at = {"http": s.http}
+    load = a.Load(lambda: at["http"], clients=6)
+    for _ in range(3):
+        load.wait(100)
+        at["http"] = None
+        s.kill()
+        s.start()
+        at["http"] = s.http
+    load.wait(100)
+    began = load.lost
+    t.equal(s.stop(), 0, "a drain under load ends well")
+    at["http"] = None
+    t.check("clean=yes" in s.log(), "and cleanly")
+    s.start()
+    at["http"] = s.http
+    load.wait(20)
+    load.end()
+    load.check(t, db.rows())
+    t.say(f"answers lost by the drain: {load.lost - began} (connections that it closed)")
+    s.stop()
+
+
+def generator_away(t, db, firnd):
+    """A generator that is gone: the next one is asked; without any, 503 and nothing is written."""
+    extra = f.Firnd(t, t.state("other"), "--layout=audit").wait_ready()
+    s = a.Auditlog(t, db, [f"http://{extra.snowflake}", *firnd], "--generators-block=4", "--generators-fresh-ms=200")
+    load = a.Load(lambda: s.http, clients=3)
+    load.wait(50)
+    extra.kill()
+    load.wait(100)
+    t.check(sum(s.metrics("firn_auditlog_id_failures_total").values()) > 0, "the metrics say it")
+    load.end()
+    load.check(t, db.rows())
+    s.stop()
+    wrong = f.Firnd(t, t.state("wrong")).wait_ready()
+    s = a.Auditlog(t, db, [f"http://{wrong.snowflake}"], "--generators-retries=0")
+    status, what = problem(s.post("u", a.entry(1)))
+    t.equal((status, what), (503, "no-id"), "a firnd with another layout")
+    t.check("--layout audit" in s.log(), "the log says what to do")
+    s.stop()
+    wrong.stop()
+
+
+def bounded(t, db, firnd):
+    """A database that is stopped: what waits is bounded, the rest is refused at once."""
+    s = a.Auditlog(t, db, firnd, "--limits-queue=20", "--limits-wait-ms=60000", "--limits-batch=5")
+    db.servers[0].pause()
+    said, lock = [], threading.Lock()
+
+    def write(i):
+        answer = s.post(f"w{i % 8}", a.entry(i))
+        with lock:
+            said.append(problem(answer) if answer[0] != 201 else (201, ""))
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(160)]
+    for thread in threads:
+        thread.start()
+    f.wait_for("a refusal", lambda: (503, "busy") in said)
+    t.check(s.metrics("firn_auditlog_queue_rows")['shard="0"'] <= 20, "the queue is bounded")
+    f.wait_for("a lag", lambda: s.metrics("firn_auditlog_lag_seconds")['shard="0"'] > 0.1)
+    db.servers[0].resume()
+    for thread in threads:
+        thread.join(f.LIMIT)
+    t.equal(set(said), {(201, ""), (503, "busy")}, "answers")
+    s.stop()
+
+
+def legacy(t, db, firnd):
+    """yyyyMMddHHmmssSSS in the place of IDs: collisions, which are 409."""
+    s = a.Auditlog(t, db, firnd, "--id=legacy")
+    load = a.Load(lambda: s.http, clients=8, users=4, keys=False)
+    f.wait_for("a collision", lambda: any(status == 409 for _, status, _ in load.other))
+    load.wait(50)
+    load.end()
+    t.equal({status for _, status, _ in load.other}, {409}, "other answers")
+    t.check(sum(s.metrics("firn_auditlog_duplicates_total").values()) == len(load.other), "the metrics count them")
+    rows = {(r[1], r[4]["n"]) for r in db.rows("legacy")}
+    t.check(all((i, n) in rows for n, i in load.acknowledged.items()), "what was acknowledged is there")
+    t.equal(s.ask("GET", "/v1/users/u1/logs?limit=3")[0], 200, "lists")
+    t.equal(problem(s.ask("GET", "/v1/logs/20261119120000000")), (404, "no-such-entry"), "no entry is found by its stamp")
+    t.say(f"{len(load.acknowledged)} written, {len(load.other)} collided")
+    s.stop()
+
+
+def main():
+    if not postgres.tool("postgres"):
+        print("auditlog: PostgreSQL is missing: install postgresql")
+        sys.exit(1)
+    with f.Test("auditlog") as t, a.Databases(t, 2) as db:
+        maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
+        for part in (schema, entries, keys, tokens, database_killed, service_killed, generator_away, bounded, legacy):
+            t.section(part, db, [f"http://{maker.snowflake}"])
+            if maker not in t.running:  # a section ends all that runs
+                maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
+
+
+main()
