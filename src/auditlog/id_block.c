@@ -12,7 +12,7 @@ size_t id_block_take(struct id_block *b, uint64_t *out, size_t n, uint64_t now_m
         if (b->n - b->at > b->n / 2)
             b->size /= 2;
         *dropped += b->n - b->at;
-        b->at = b->n;
+        b->at = b->n = 0; /* not used up: no reason to fetch more */
     }
     size_t got = 0;
     for (; got < n && b->at < b->n; b->at++) {

@@ -170,8 +170,12 @@ class Load:
     """Clients that write entries, each with a number of its own, to whichever service is the present one; a request without an
     answer is sent again with its Idempotency-Key until there is one. Notes what was acknowledged."""
 
+    count = 0
+
     def __init__(self, at, clients=4, users=40, keys=True):
         """`at()`: the address now, or None."""
+        Load.count += 1
+        self.name = f"load{Load.count}"  # what it wrote, among what others did
         self.at, self.users, self.keys = at, users, keys
         self.lock, self.ended, self.next = threading.Lock(), False, 0
         self.acknowledged, self.refused, self.lost, self.other = {}, 0, 0, []
@@ -194,9 +198,9 @@ class Load:
             if connection is None:
                 time.sleep(0.01)
                 continue
-            fields = {"Idempotency_Key": f"k{n}"} if self.keys else {}
+            fields = {"Idempotency_Key": f"{self.name}-{n}"} if self.keys else {}
             try:
-                status, _, body = connection.ask("POST", f"/v1/users/u{n % self.users}/logs", entry(n), **fields)
+                status, _, body = connection.ask("POST", f"/v1/users/u{n % self.users}/logs", entry(n, by=self.name), **fields)
             except (OSError, http.client.HTTPException):
                 with self.lock:
                     self.lost += 1
@@ -229,7 +233,7 @@ class Load:
         """No acknowledged entry missing, none twice, none altered."""
         found = {}
         for _, number, _, user, detail, _ in rows:
-            if "n" in detail:
+            if detail.get("by") == self.name:
                 found.setdefault(detail["n"], []).append((number, user))
         missing = [n for n, i in self.acknowledged.items() if (i, f"u{n % self.users}") not in found.get(n, [])]
         twice = [n for n, at in found.items() if len(at) > 1]
@@ -238,4 +242,4 @@ class Load:
             t.equal(twice, [], "entries that are there twice")
         t.equal(self.other, [], "other answers")
         t.equal(len(set(self.acknowledged.values())), len(self.acknowledged), "IDs are distinct; how many")
-        t.say(f"{len(self.acknowledged)} acknowledged, {len(rows)} rows, {self.lost} answers lost, {self.refused} refused")
+        t.say(f"{len(self.acknowledged)} acknowledged, {len(found)} there, {self.lost} answers lost, {self.refused} refused")
