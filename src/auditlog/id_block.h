@@ -1,7 +1,7 @@
 /*
- * id_block.h - IDs of one logical shard that were fetched ahead. They leave it in rising order, also
- * over a change of the generator: an ID that is not above all that left before is dropped, and so
- * are those that are too old. Pure: time is an argument. One thread.
+ * id_block.h - IDs of one logical shard that were fetched ahead. They leave it in rising order,
+ * also over a change of the generator: an ID that is not above all that left before is dropped, and
+ * so are those that are too old. Pure: time is an argument. One thread.
  */
 #ifndef FIRN_AUDITLOG_ID_BLOCK_H
 #define FIRN_AUDITLOG_ID_BLOCK_H

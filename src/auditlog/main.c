@@ -1,8 +1,8 @@
 /*
  * firn-auditlog's main(): starts settings, databases, sockets and loops, in this order, and ends
  * them in the reverse one: the loops answer what is in hand while the writers still commit, and
- * only then do these end. The main thread waits for signals: SIGTERM gives notice and drains, SIGINT
- * drains. Tested in tests/integration/auditlog.py.
+ * only then do these end. The main thread waits for signals: SIGTERM gives notice and drains,
+ * SIGINT drains. Tested in tests/integration/auditlog.py.
  */
 #include "auditlog/app.h"
 #include "auditlog/commands.h"

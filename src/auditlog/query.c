@@ -1,7 +1,7 @@
 /*
- * The parameters of a list. The time of an ID and the `at` of its entry differ: the ID may have been
- * fetched ahead, or lie ahead of the clock. The range of IDs is therefore wider than that of the
- * time; it spares the database the partitions that cannot have any. Tested in
+ * The parameters of a list. The time of an ID and the `at` of its entry differ: the ID may have
+ * been fetched ahead, or lie ahead of the clock. The range of IDs is therefore wider than that of
+ * the time; it spares the database the partitions that cannot have any. Tested in
  * tests/unit/auditlog/query.c.
  */
 #include "auditlog/query.h"

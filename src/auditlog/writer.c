@@ -14,7 +14,6 @@
 
 enum {
     CONNECT_MS = 3000,
-    COMMIT_MS = 30000, /* then a commit is given up, and its outcome is unknown */
     IDLE_MS = 200,     /* between two looks at a connection that is not used */
     NAP_MS = 20,
 };
@@ -156,7 +155,7 @@ static int number(struct writer *w, struct write_job *j, bool wait, struct firn_
     return r;
 }
 
-/* Gives the rows of the batch IDs, in their order. Requests that get none, or are late, leave it. */
+/* Gives the rows of the batch IDs, in order. Requests that get none, or are late, leave it. */
 static void number_batch(struct writer *w)
 {
     struct firn_diag d = { 0, "" };
@@ -271,7 +270,7 @@ static void commit(struct writer *w)
     const struct commit_opts o = { .map_version = w->opts.map_version,
                                    .legacy = w->opts.legacy,
                                    .repeated = w->unknown,
-                                   .until_ms = mono_now_ms() + COMMIT_MS };
+                                   .until_ms = mono_now_ms() + w->opts.wait_ms };
     w->began_ns = mono_ns();
     enum commit_end end = commit_batch(w->session, &w->columns, w->batch, &o, &why);
     atomic_fetch_add(&w->stats.repeated, w->unknown);

@@ -1,6 +1,6 @@
 /*
- * Any bytes as the body of a bulk write and as a user: what is taken has no control characters and a
- * detail that is JSON, and reading it again from what was understood gives the same.
+ * Any bytes as the body of a bulk write and as a user: what is taken has no control characters and
+ * a detail that is JSON, and reading it again from what was understood gives the same.
  */
 #include "auditlog/entry.h"
 #include "auditlog/query.h"

@@ -1,4 +1,4 @@
-/* Entries: what is taken, and what is refused because JSON, a text or a jsonb column is stricter. */
+/* Entries: what is taken, and what JSON, a text or a jsonb column does not allow. */
 #include "t.h"
 
 #include "auditlog/entry.h"
