@@ -5,7 +5,9 @@ time stamps in the place of IDs, which collide.
 """
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 import threading
 
@@ -16,9 +18,6 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import auditlog as a  # noqa: E402  pylint: disable=wrong-import-position
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 from engines import postgres  # noqa: E402  pylint: disable=wrong-import-position
-
-SHARDS = 32
-
 
 def shard(number):
     return number >> 17 & 31
@@ -233,6 +232,90 @@ def database_killed(t, db, firnd):
     s.stop()
 
 
+def answer_lost(t, db, firnd):
+    """The connection ends before a commit, and after it: the same batch is committed again, and each entry is there once."""
+    relay = a.Relay(db.servers[0].port)
+    s = a.Auditlog(t, [relay.url], firnd)
+    lines = "".join(json.dumps(a.entry(i, by="lost")) + "\n" for i in range(3))
+    ids = []
+    for how in ("before", "after"):
+        for fields in ({}, {"Idempotency_Key": f"lost-{how}"}):
+            relay.cut = how
+            status, head, body = s.post("lost", lines, Content_Type="application/x-ndjson", **fields)
+            t.equal((status, relay.cut, head["Idempotency-Replayed"]), (201, None, None), f"cut {how} the commit, {fields}: {body}")
+            ids += [int(i) for i in body["ids"]]
+            if fields:
+                t.equal(s.post("lost", lines, Content_Type="application/x-ndjson", **fields)[2], body, "the key's answer")
+    t.equal((len(set(ids)), relay.cuts), (12, 4), "IDs and cuts")
+    t.equal(sorted(r[1] for r in db.rows() if r[4].get("by") == "lost"), sorted(ids), "rows")
+    t.equal(s.metrics("firn_auditlog_commits_repeated_total")['shard="0"'], 4, "repeated commits")
+    s.stop()
+    # It stays away: the client hears that nobody knows, and then the row is there all the same.
+    s = a.Auditlog(t, [relay.url], firnd, "--limits-wait-ms=1000")
+    relay.cut, relay.port, port = "after", 1, relay.port
+    t.equal(problem(s.post("late", a.entry(1, by="late"), Idempotency_Key="late")), (503, "outcome-unknown"), "a database that stays away")
+    t.equal(problem(s.post("late", a.entry(2))), (503, "shard-away"), "those after it")
+    relay.port = port
+    s.wait_up()
+    status, head, _ = s.post("late", a.entry(1, by="late"), Idempotency_Key="late")
+    t.equal((status, head["Idempotency-Replayed"]), (201, "true"), "the same request again")
+    t.equal(len([r for r in db.rows() if r[4].get("by") == "late"]), 1, "one row")
+    s.stop()
+    relay.close()
+
+
+def one_to_blame(t, db, firnd):
+    """Among requests of one batch one has a value that the database does not take; a partition that is missing is made."""
+    s = a.Auditlog(t, db, firnd, "--limits-detail-bytes=60000", "--limits-commit-ms=500")
+    bad = '{"actor":"a","action":"b","detail":{"x":0.%s1}}' % ("0" * 20000)
+    said = {}
+
+    def write(i):
+        said[i] = s.post(f"blame{i // 3}", bad if i % 3 == 0 else a.entry(i))
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(f.LIMIT)
+    t.equal({problem(said[i]) for i in range(0, 24, 3)}, {(422, "refused")}, "what the database does not take")
+    t.equal({said[i][0] for i in range(24) if i % 3}, {201}, "the others of their batches")
+    for server in db.servers:
+        server.sql("DO $$ DECLARE n text; BEGIN FOR n IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = "
+                   "'firn_audit.log'::regclass LOOP EXECUTE 'DROP TABLE ' || n; END LOOP; END $$")
+    t.equal({s.post(f"part{i}", a.entry(i))[0] for i in range(8)}, {201}, "without a partition: it is made")
+    s.stop()
+
+
+def page(t, db, firnd):
+    """What docs/auditlog.md begins with, and its table of errors."""
+    del firnd
+    with open(os.path.join(HERE, "../../docs/auditlog.md"), encoding="utf-8") as text:
+        text = text.read()
+    with open(os.path.join(HERE, "../../src/auditlog/problem.h"), encoding="utf-8") as header:
+        kinds = set(re.findall(r'X\(\w+, \d+, "([a-z-]+)"', header.read()))
+    t.equal(kinds - set(re.findall(r"`([a-z-]+)`", text)), {"no-such-route", "method-not-allowed", "internal", "not-ready"},
+            "problems that the page leaves out")
+    shell = text.split("```sh by tests/integration/auditlog.py\n")[1].split("```")[0]
+    yaml = shell.split("<<'END'\n")[1].split("END\n")[0]
+    path = t.state("page.yaml")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(yaml)
+    for config in (path, os.path.join(HERE, "../../deploy/firn-auditlog.yaml")):
+        p = subprocess.run([os.path.join(t.bin, "firn-auditlog"), "--check-config", "--config", config], capture_output=True, text=True,
+                           timeout=f.LIMIT, check=False)
+        t.equal(p.returncode, 0, f"--check-config of {config}: {p.stdout}{p.stderr}")
+    maker = f.Firnd(t, t.state("page"), "--layout=audit").wait_ready()
+    s = a.Auditlog(t, db, [f"http://{maker.snowflake}"])
+    body, target = re.search(r"curl -d '(.*?)' -H 'Content-Type: application/json' 127.0.0.1:9100(\S+)", shell).groups()
+    status, _, said = s.ask("POST", target, body)
+    t.equal(status, 201, f"the page's request: {said}")
+    t.equal(s.ask("GET", re.search(r"curl 127.0.0.1:9100(\S+)", shell).group(1))[2]["entries"][0]["id"], said["id"], "and the other")
+    p = subprocess.run([os.path.join(t.bin, "firn"), "inspect", "--layout", "audit", said["id"]], capture_output=True, text=True,
+                       timeout=f.LIMIT, check=False)
+    t.check(p.returncode == 0 and "shard" in p.stdout, f"firn inspect: {p.stdout}{p.stderr}")
+    s.stop()
+
+
 def service_killed(t, db, firnd):
     """kill -9 of the service under load: keys make every entry be there once; then a drain under load."""
     s = a.Auditlog(t, db, firnd)
@@ -327,7 +410,7 @@ def main():
         maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
         if t.only and "schema" not in t.only:
             a.Auditlog(t, db, [f"http://{maker.snowflake}"], serve=False).command("init")
-        for part in (schema, entries, keys, tokens, database_killed, service_killed, generator_away, bounded, legacy):
+        for part in (schema, entries, keys, tokens, page, answer_lost, one_to_blame, database_killed, service_killed, generator_away, bounded, legacy):
             t.section(part, db, [f"http://{maker.snowflake}"])
             if maker not in t.running:  # a section ends all that runs
                 maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()

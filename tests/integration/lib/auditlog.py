@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -47,6 +48,60 @@ class Databases:
                 detail, version = rest.rsplit("|", 1)
                 found.append((i, int(number), tenant, user, json.loads(detail), int(version)))
         return found
+
+
+class Relay:
+    """Stands before a database. `cut` "before": a transaction that would commit is not passed on, and the connection ends;
+    "after": it is, and its answer is not."""
+
+    def __init__(self, port):
+        self.port, self.cut, self.cuts = port, None, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"postgres://{postgres.USER}@127.0.0.1:{self.listener.getsockname()[1]}/postgres?sslmode=disable"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self.port))
+            except OSError:
+                client.close()
+                continue
+            state = {"silent": False}
+            threading.Thread(target=self._pump, args=(client, server, state, True), daemon=True).start()
+            threading.Thread(target=self._pump, args=(server, client, state, False), daemon=True).start()
+
+    def _pump(self, frm, to, state, up):
+        try:
+            while True:
+                data = frm.recv(1 << 20)
+                if not data:
+                    break
+                if up and self.cut and b"COMMIT" in data:
+                    how, self.cut = self.cut, None
+                    self.cuts += 1
+                    if how == "before":
+                        break
+                    state["silent"] = True
+                elif not up and state["silent"]:
+                    if b"COMMIT" in data:  # it is done there, and nobody hears of it
+                        break
+                    continue
+                to.sendall(data)
+        except OSError:
+            pass
+        for sock in (frm, to):
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        self.listener.close()
 
 
 class Auditlog:
