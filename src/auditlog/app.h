@@ -22,6 +22,7 @@ struct database {
 struct app {
     const struct config *config;
     struct shard_map map;
+    struct ids *ids; /* NULL with `id: legacy` */
     struct database *databases;
     size_t databases_n;
     struct places places;

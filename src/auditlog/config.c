@@ -3,7 +3,7 @@
  * are made from these rows. Tested in tests/unit/auditlog/config.c.
  */
 #include "auditlog/config.h"
-#include "auditlog/generator_url.h"
+#include "auditlog/ids.h"
 #include "auditlog/shard_map.h"
 #include "id/diag.h"
 
@@ -22,10 +22,14 @@ static int check_database(const char *value, struct firn_diag *why)
                            "postgres://user@host:5432/audit");
 }
 
-static int check_generator(const char *value, struct firn_diag *why)
+/* Opened and closed: no server is asked. */
+static int check_generators(const char *value, struct firn_diag *why)
 {
-    struct host_port at;
-    return generator_url_read(value, &at, why);
+    struct ids *ids;
+    int r = ids_open(value, &ids, why);
+    if (r == 0)
+        ids_close(ids);
+    return r;
 }
 
 static const struct setting settings[] = {
@@ -44,20 +48,9 @@ static const struct setting settings[] = {
               "and retain" },
     { "id", SETTING_CHOICE, 0, AT(id), .preset = "firn", .choices = "firn|legacy",
       .help = "legacy: yyyyMMddHHmmssSSS in the place of IDs, which collide; for demonstrations" },
-    { "generators.urls", SETTING_LIST, 0, AT(generators.urls), .check = check_generator,
-      .preset = "http://127.0.0.1:9001", .help = "firnds that make the IDs, with --layout audit" },
-    { "generators.token_file", SETTING_FILE, 0, AT(generators.token_file),
-      .help = "file with the token that they ask for, in its first line" },
-    { "generators.timeout_ms", SETTING_UINT, 0, AT(generators.timeout_ms), RANGE(10, HOUR_MS),
-      .preset = "2000", .help = "for one request to one of them" },
-    { "generators.retries", SETTING_UINT, 0, AT(generators.retries), RANGE(0, 100), .preset = "3",
-      .help = "after the first request, each to the next of them" },
-    { "generators.retry_ms", SETTING_UINT, 0, AT(generators.retry_ms), RANGE(0, HOUR_MS),
-      .preset = "1000", .help = "between a request that failed and the next" },
-    { "generators.fresh_ms", SETTING_UINT, 0, AT(generators.fresh_ms), RANGE(50, HOUR_MS),
-      .preset = "1000", .help = "IDs that were fetched ahead are dropped when they are older" },
-    { "generators.block", SETTING_UINT, 0, AT(generators.block), RANGE(1, 100000), .preset = "4096",
-      .help = "most IDs that are fetched ahead for a logical shard" },
+    { "generators", SETTING_STRING, 0, AT(generators), .preset = "firn://127.0.0.1:9001",
+      .check = check_generators,
+      .help = "firnds that make the IDs, with --layout audit: a URL of libfirn-client(3)" },
     { "tokens", SETTING_ENTRIES, 0, AT(tokens), .entries = &config_tokens_type,
       .help = "who may write, read and administer, for which tenant; without any, everyone may" },
     { "limits.connections", SETTING_UINT, 0, AT(limits.connections), RANGE(1, 1000000),
@@ -127,9 +120,6 @@ static int config_check(const void *config, struct firn_diag *diag)
                             "there are %zu of them and %zu shards; give one for each shard, in "
                             "the same order",
                             c->owners.n, c->shards.n);
-    if (c->generators.urls.n == 0 && c->id == CONFIG_ID_FIRN)
-        return config_fault(&c->base, "generators.urls", FIRN_EINVAL, diag,
-                            "it is empty: give the URL of at least one firnd");
     return 0;
 }
 

@@ -34,13 +34,9 @@ struct config {
     uint64_t loops;               /* 0: one per core */
     struct config_strings shards; /* URLs of the databases that the logical shards are dealt to */
     struct config_strings owners; /* the same databases with a user who owns the schema; or empty */
-    struct {
-        struct config_strings urls; /* of firnds */
-        char *token_file;           /* or NULL */
-        uint64_t timeout_ms, retries, retry_ms, fresh_ms, block;
-    } generators;
-    struct config_tokens tokens; /* empty: none is asked for */
-    int id;                      /* enum config_id */
+    char *generators;             /* firnds, as a URL of libfirn-client */
+    struct config_tokens tokens;  /* empty: none is asked for */
+    int id;                       /* enum config_id */
     struct {
         uint64_t connections, connections_per_address;
         uint64_t rows, detail_bytes;               /* of a request; of an entry */

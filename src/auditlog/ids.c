@@ -1,199 +1,123 @@
 /*
- * Blocks of IDs over HTTP: GET /generate?n=N&shard=S, answered in eight bytes for each ID. The
- * connection is kept. Tested in tests/integration/auditlog.py.
+ * IDs from libfirn-client. It gives rising IDs as long as one server makes them; the next server's
+ * clock may be behind, and a later entry must not get a smaller ID: such IDs are not used. Tested in
+ * tests/integration/auditlog.py.
  */
 #include "auditlog/ids.h"
 #include "auditlog/audit_id.h"
-#include "auditlog/id_block.h"
-#include "auditlog/pg_array.h"
+#include "daemon/log.h"
+#include "firn/client.h"
 #include "id/diag.h"
 #include "platform/mono.h"
-#include "wire/http_response.h"
-#include "wire/link.h"
-#include "wire/url.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-enum { REQUEST_BUF = 1024, ANSWER_BYTES_MAX = 1024 * 1024, NAP_MS = 20 };
+enum { URL_BUF = 4096 };
 
 struct ids {
-    struct ids_opts opts;
-    struct ids_stats *stats;
-    size_t at; /* the generator that answered last */
-    struct link *link;
-    struct buf in;
-    struct id_block block[SHARDS];
+    struct firn_client *client;
+    _Atomic uint64_t unordered, failures;
+    uint64_t last[SHARDS]; /* the highest that was taken; of the thread that takes them */
 };
 
-int ids_new(const struct ids_opts *o, struct ids_stats *stats, struct ids **out)
+static void attempt_end(void *user, const struct firn_client_attempt *a)
 {
+    struct ids *s = user;
+    if (!a->error)
+        return;
+    atomic_fetch_add(&s->failures, 1);
+    log_warn("generator_failed", "server=%s:%u attempt=%u shard=%u ms=%" PRIu64 " cause=%s",
+             a->host, a->port, a->number, a->shard, (a->ended_ns - a->began_ns) / 1000000, a->text);
+}
+
+int ids_open(const char *url, struct ids **out, struct firn_diag *diag)
+{
+    struct firn_client_opts o = FIRN_CLIENT_OPTS_INIT;
+    char whole[URL_BUF];
     struct ids *s = calloc(1, sizeof *s);
     if (!s)
         return FIRN_ENOMEM;
-    s->opts = *o;
-    s->stats = stats;
-    buf_init(&s->in, ANSWER_BYTES_MAX);
+    o.attempt_end = attempt_end;
+    o.user = s;
+    const size_t n = strlen(url);
+    const char *joint = strchr(url, '?') ? "&" : n > 0 && url[n - 1] == '/' ? "?" : "/?";
+    int len = snprintf(whole, sizeof whole, "%s%smode=prefetch&background=1", url, joint);
+    int r = len > 0 && (size_t)len < sizeof whole
+                ? firn_client_open_with(whole, &o, &s->client, diag)
+                : firn__diag(diag, FIRN_ERANGE, 0, "the URL is too long");
+    if (r) {
+        free(s);
+        return r;
+    }
     *out = s;
     return 0;
 }
 
-void ids_free(struct ids *s)
+void ids_close(struct ids *s)
 {
     if (!s)
         return;
-    link_close(s->link);
-    for (size_t i = 0; i < SHARDS; i++)
-        id_block_done(&s->block[i]);
-    buf_done(&s->in);
+    firn_client_close(s->client);
     free(s);
 }
 
-static void hang_up(struct ids *s)
+/* Leaves those that rise, in place; their number. */
+static size_t keep_rising(uint64_t *ids, size_t n, uint64_t *last)
 {
-    link_close(s->link);
-    s->link = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] > *last)
+            *last = ids[kept++] = ids[i];
+    return kept;
 }
 
-/* The answer's IDs. */
-static int read_ids(const struct http_response *res, uint32_t shard, uint64_t **out, size_t *out_n,
-                    struct firn_diag *d)
+static int check(const uint64_t *ids, size_t n, uint32_t shard, struct firn_diag *d)
 {
-    if (res->status != 200)
-        return firn__diag(d, FIRN_EIO, 0, "it answers %u: %.*s", res->status,
-                          (int)(res->body.len < 120 ? res->body.len : 120), res->body.p);
-    const size_t n = res->body.len / 8;
-    if (n == 0 || res->body.len % 8 != 0)
-        return firn__diag(d, FIRN_EIO, 0, "its answer is no list of IDs");
-    uint64_t *ids = calloc(n, sizeof *ids);
-    if (!ids)
-        return FIRN_ENOMEM;
     const int64_t now_ms = (int64_t)(clock_read_ns(CLOCK_REALTIME) / 1000000);
-    for (size_t i = 0; i < n; i++) {
-        ids[i] = pg_read_int8(res->body.p + 8 * i);
-        if (!audit_id_plausible(ids[i], shard, now_ms)) {
-            firn__diag(d, FIRN_EIO, 0,
-                       "its ID %llu is not one of shard %u and now: start it with --layout audit, "
-                       "and compare the clocks",
-                       (unsigned long long)ids[i], shard);
-            free(ids);
-            return FIRN_EIO;
-        }
-    }
-    *out = ids;
-    *out_n = n;
+    for (size_t i = 0; i < n; i++)
+        if (!audit_id_plausible(ids[i], shard, now_ms))
+            return firn__diag(d, FIRN_EIO, 0,
+                              "the generators' ID %" PRIu64 " is not one of shard %u and now: "
+                              "start firnd with --layout audit, and compare the clocks",
+                              ids[i], shard);
     return 0;
 }
 
-static int receive(struct ids *s, struct http_response *res, int64_t until, struct firn_diag *d)
-{
-    s->in.len = 0;
-    for (;;) {
-        size_t got;
-        char *p = buf_room(&s->in, 4096);
-        int r = p ? link_recv(s->link, p, 4096, &got, until, d) : FIRN_ENOMEM;
-        if (r)
-            return r;
-        buf_commit(&s->in, got);
-        ssize_t used = http_response_read(s->in.p, s->in.len, false, res);
-        if (used != FIRN_EAGAIN)
-            return used < 0 ? firn__diag(d, FIRN_EIO, 0, "its answer is not HTTP") : 0;
-    }
-}
-
-/* One request to the generator in hand. */
-static int fetch_once(struct ids *s, uint32_t shard, size_t n, int64_t until, uint64_t **out,
-                      size_t *out_n, struct firn_diag *d)
-{
-    const struct host_port *g = &s->opts.generators[s->at];
-    const char *token = s->opts.token;
-    char text[REQUEST_BUF], host[HOST_PORT_BUF];
-    struct http_response res;
-    if (s->link && !link_quiet(s->link))
-        hang_up(s);
-    int r = s->link ? 0 : link_open(g->host, g->port, NULL, until, &s->link, d);
-    if (r)
-        return r;
-    int len = snprintf(text, sizeof text,
-                       "GET /generate?n=%zu&shard=%u HTTP/1.1\r\nHost: %s\r\n"
-                       "Accept: application/octet-stream\r\n%s%s%s\r\n",
-                       n, shard, host_port_write(g->host, g->port, host),
-                       token ? "Authorization: Bearer " : "", token ? token : "",
-                       token ? "\r\n" : "");
-    if (len < 0 || (size_t)len >= sizeof text)
-        return firn__diag(d, FIRN_EINVAL, 0, "the token for generators is too long");
-    r = link_send(s->link, text, (size_t)len, until, d);
-    if (r == 0)
-        r = receive(s, &res, until, d);
-    if (r == 0)
-        r = read_ids(&res, shard, out, out_n, d);
-    if (r || res.close)
-        hang_up(s);
-    return r;
-}
-
-static bool ending(const struct ids *s)
-{
-    return s->opts.ending && atomic_load(s->opts.ending);
-}
-
-/* False: there is no time left, or the service ends. */
-static bool nap(const struct ids *s, uint32_t ms, int64_t until)
-{
-    const int64_t end = mono_now_ms() + ms;
-    while (mono_now_ms() < end && mono_now_ms() < until && !ending(s)) {
-        const struct timespec t = { 0, (long)NAP_MS * 1000000 };
-        nanosleep(&t, NULL);
-    }
-    return mono_now_ms() < until && !ending(s);
-}
-
-static int fetch(struct ids *s, uint32_t shard, size_t n, int64_t until, struct firn_diag *d)
-{
-    const struct ids_opts *o = &s->opts;
-    struct firn_diag why = { 0, "" };
-    int r = FIRN_EIO;
-    for (uint32_t i = 0; i <= o->retries; i++) {
-        if (i > 0 && !nap(s, o->retry_ms, until))
-            break;
-        const int64_t began = mono_now_ms(), end = began + o->timeout_ms;
-        uint64_t *ids = NULL;
-        size_t got = 0;
-        atomic_fetch_add(&s->stats->requests, 1);
-        r = fetch_once(s, shard, n, end < until ? end : until, &ids, &got, &why);
-        if (r == 0) { /* no ID is older than the request that brought it */
-            id_block_fill(&s->block[shard], ids, got, (uint64_t)began + o->fresh_ms);
-            atomic_fetch_add(&s->stats->fetched, got);
-            return 0;
-        }
-        char name[HOST_PORT_BUF];
-        const struct host_port *g = &o->generators[s->at];
-        firn__diag(d, r, 0, "%.60s: %.150s", host_port_write(g->host, g->port, name),
-                   why.text[0] ? why.text : firn_error_message(r));
-        atomic_fetch_add(&s->stats->failures, 1);
-        hang_up(s);
-        s->at = (s->at + 1) % o->generators_n;
-    }
-    return r;
-}
-
-int ids_take(struct ids *s, uint32_t shard, uint64_t *out, size_t n, int64_t until_ms,
+int ids_take(struct ids *s, uint32_t shard, uint64_t *out, size_t n, uint32_t deadline_ms,
              struct firn_diag *diag)
 {
-    struct id_block *b = &s->block[shard];
-    size_t got = 0;
-    for (;;) {
-        uint64_t dropped = 0;
-        got += id_block_take(b, out + got, n - got, mono_ms(), &dropped);
-        if (dropped)
-            atomic_fetch_add(&s->stats->dropped, dropped);
-        if (got == n)
-            return 0;
-        int r = mono_now_ms() < until_ms
-                    ? fetch(s, shard, id_block_want(b, n - got, s->opts.block), until_ms, diag)
-                    : firn__diag(diag, FIRN_EIO, 0, "no generator made IDs in time");
+    struct firn_client_ask ask = FIRN_CLIENT_ASK_INIT;
+    const uint64_t until_ms = mono_ms() + deadline_ms;
+    ask.shard = shard;
+    ask.deadline_ms = deadline_ms;
+    for (size_t got = 0; got < n;) {
+        int r = firn_client_mint(s->client, &ask, out + got, n - got, diag);
+        if (r == 0)
+            r = check(out + got, n - got, shard, diag);
         if (r)
             return r;
+        const size_t kept = keep_rising(out + got, n - got, &s->last[shard]);
+        if (kept < n - got) {
+            atomic_fetch_add(&s->unordered, n - got - kept);
+            if (mono_ms() >= until_ms)
+                return firn__diag(diag, FIRN_EIO, 0,
+                                  "the generators' clocks are behind the last ID of shard %u",
+                                  shard);
+        }
+        got += kept;
     }
+    return 0;
+}
+
+void ids_look(const struct ids *s, struct ids_stats *out)
+{
+    struct firn_client_stats c = { .size = sizeof c };
+    firn_client_stats(s->client, &c);
+    *out = (struct ids_stats){ .fetched = c.block_ids,
+                               .stale = c.stale_ids,
+                               .unordered = atomic_load(&s->unordered),
+                               .requests = c.requests,
+                               .failures = atomic_load(&s->failures) };
 }

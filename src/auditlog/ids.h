@@ -1,7 +1,7 @@
 /*
- * ids.h - where the IDs of rows come from: blocks for each logical shard, fetched from firnds. A
- * firnd that does not answer within timeout_ms is tried no more; the next one is asked, retry_ms
- * later, `retries` times. Each writer has one of its own, and waits for it: one thread.
+ * ids.h - where the IDs of rows come from: libfirn-client, which fetches blocks ahead for each
+ * logical shard. Any thread may take IDs, but those of one shard one thread at a time: that is the
+ * writer of its database.
  */
 #ifndef FIRN_AUDITLOG_IDS_H
 #define FIRN_AUDITLOG_IDS_H
@@ -11,27 +11,22 @@
 
 #include <stdatomic.h>
 
-struct host_port;
 struct ids;
 
-struct ids_opts { /* borrowed as long as the ids */
-    const struct host_port *generators;
-    size_t generators_n;
-    const char *token; /* NULL: none */
-    uint32_t timeout_ms, retries, retry_ms, fresh_ms, block;
-    const atomic_bool *ending; /* set: give up */
+/* `url` as in libfirn-client(3), without a mode: blocks are fetched ahead whatever it says. No
+ * server is asked yet. FIRN_EINVAL, FIRN_EFORMAT, FIRN_ERANGE: the URL; FIRN_EIO: a file that it
+ * names cannot be read. */
+FIRN_MUSTUSE int ids_open(const char *url, struct ids **out, struct firn_diag *diag);
+void ids_close(struct ids *s);
+
+/* `n` IDs of the shard, each above all that were taken for it before. FIRN_EIO and others: there
+ * are none within `deadline_ms`, `diag` says why. */
+FIRN_MUSTUSE int ids_take(struct ids *s, uint32_t shard, uint64_t *out, size_t n,
+                          uint32_t deadline_ms, struct firn_diag *diag);
+
+struct ids_stats {
+    uint64_t fetched, stale, unordered, requests, failures;
 };
-
-struct ids_stats { /* any thread reads them */
-    _Atomic uint64_t fetched, dropped, requests, failures;
-};
-
-FIRN_MUSTUSE int ids_new(const struct ids_opts *o, struct ids_stats *stats, struct ids **out);
-void ids_free(struct ids *s);
-
-/* `n` IDs of the shard, each above all that were taken for it before. FIRN_EIO: no generator made
- * them before `until_ms` of mono_now_ms(), `diag` says why; FIRN_ENOMEM. */
-FIRN_MUSTUSE int ids_take(struct ids *s, uint32_t shard, uint64_t *out, size_t n, int64_t until_ms,
-                          struct firn_diag *diag);
+void ids_look(const struct ids *s, struct ids_stats *out);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "auditlog/app.h"
 #include "auditlog/commands.h"
-#include "auditlog/generator_url.h"
+#include "wire/url.h"
 #include "daemon/log.h"
 #include "daemon/signals.h"
 #include "daemon/systemd.h"
@@ -21,9 +21,7 @@
 
 enum {
     LOOPS_MAX = 64,
-    GENERATORS_MAX = 32,
     DESCRIPTORS_OTHER = 512,
-    TOKEN_BUF = 513,
     LOOK_MS = 1000, /* between two looks at the log's held-back lines */
 };
 
@@ -36,8 +34,6 @@ static struct app app;
 static struct config config;
 static struct runner runners[LOOPS_MAX];
 static char addresses[PORTS][PEER_ADDRESS_BUF];
-static struct host_port generators[GENERATORS_MAX];
-static char generator_token[TOKEN_BUF];
 
 static int fail(const char *what, int error, const struct firn_diag *d)
 {
@@ -56,30 +52,6 @@ static void *run_loop(void *arg)
 
 /* ---- start ---- */
 
-static int read_generators(struct firn_diag *d)
-{
-    const struct config_strings *urls = &config.generators.urls;
-    const char *path = config.generators.token_file;
-    if (urls->n > GENERATORS_MAX)
-        return firn__diag(d, FIRN_ERANGE, 0, "there are %zu of them; give up to %d", urls->n,
-                          GENERATORS_MAX);
-    for (size_t i = 0; i < urls->n; i++) {
-        int r = generator_url_read(urls->v[i], &generators[i], d);
-        if (r)
-            return r;
-    }
-    if (!path)
-        return 0;
-    FILE *f = fopen(path, "re");
-    bool ok = f && fgets(generator_token, sizeof generator_token, f);
-    if (f)
-        fclose(f);
-    generator_token[strcspn(generator_token, "\r\n")] = '\0';
-    return ok && generator_token[0]
-               ? 0
-               : firn__diag(d, FIRN_EIO, 0, "%.150s has no token in its first line", path);
-}
-
 static struct writer_opts writer_opts(size_t i)
 {
     const struct config *c = &config;
@@ -94,14 +66,7 @@ static struct writer_opts writer_opts(size_t i)
         .ahead_days = (uint32_t)c->partitions.ahead_days,
         .map_version = app.map.version,
         .legacy = c->id == CONFIG_ID_LEGACY,
-        .ids = { .generators = generators,
-                 .generators_n = c->generators.urls.n,
-                 .token = generator_token[0] ? generator_token : NULL,
-                 .timeout_ms = (uint32_t)c->generators.timeout_ms,
-                 .retries = (uint32_t)c->generators.retries,
-                 .retry_ms = (uint32_t)c->generators.retry_ms,
-                 .fresh_ms = (uint32_t)c->generators.fresh_ms,
-                 .block = (uint32_t)c->generators.block },
+        .ids = app.ids,
     };
 }
 
@@ -263,6 +228,7 @@ static void stop(int sig)
         writer_free(app.databases[i].writer);
         reader_free(app.databases[i].reader);
     }
+    ids_close(app.ids);
     free(app.ctx);
     free(app.databases);
     config_free(&config.base);
@@ -278,7 +244,7 @@ static int serve(void)
     app.started_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
     log_setup((enum log_level)config.log.level, (enum log_format)config.log.format);
     signals_block();
-    if ((r = read_generators(&d)))
+    if (config.id == CONFIG_ID_FIRN && (r = ids_open(config.generators, &app.ids, &d)))
         return fail("generators", r, &d);
     if ((r = make_places()))
         return fail("places for connections", r, &d);

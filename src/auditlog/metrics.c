@@ -39,26 +39,6 @@ WRITER_COUNT(duplicates)
 WRITER_COUNT(unknown)
 WRITER_COUNT(refused)
 
-static uint64_t get_fetched(const struct database *d)
-{
-    return atomic_load(&writer_stats(d->writer)->ids.fetched);
-}
-
-static uint64_t get_dropped(const struct database *d)
-{
-    return atomic_load(&writer_stats(d->writer)->ids.dropped);
-}
-
-static uint64_t get_id_requests(const struct database *d)
-{
-    return atomic_load(&writer_stats(d->writer)->ids.requests);
-}
-
-static uint64_t get_id_failures(const struct database *d)
-{
-    return atomic_load(&writer_stats(d->writer)->ids.failures);
-}
-
 static uint64_t get_reads(const struct database *d)
 {
     return atomic_load(&reader_stats(d->reader)->reads);
@@ -84,11 +64,6 @@ static const struct {
     { "firn_auditlog_unknown_total", "Requests that were answered: nobody knows.", get_unknown },
     { "firn_auditlog_refused_total", "Requests whose values the database does not take.",
       get_refused },
-    { "firn_auditlog_ids_fetched_total", "IDs from generators.", get_fetched },
-    { "firn_auditlog_ids_dropped_total", "IDs that became too old, or came out of order.",
-      get_dropped },
-    { "firn_auditlog_id_requests_total", "Requests to generators.", get_id_requests },
-    { "firn_auditlog_id_failures_total", "Requests to generators that failed.", get_id_failures },
     { "firn_auditlog_reads_total", "Requests that read.", get_reads },
     { "firn_auditlog_rows_read_total", "Entries that were read.", get_read_rows },
 };
@@ -195,6 +170,21 @@ static void write_loops(const struct app *a, struct metrics *m)
     metric_histogram(m, "firn_auditlog_request_seconds", NULL, NULL, &l);
 }
 
+static void write_ids(const struct app *a, struct metrics *m)
+{
+    struct ids_stats s = { 0 };
+    if (a->ids)
+        ids_look(a->ids, &s);
+    metric(m, "firn_auditlog_ids_fetched_total", "IDs from generators.", (double)s.fetched);
+    metric(m, "firn_auditlog_ids_stale_total", "IDs that became too old before they were used.",
+           (double)s.stale);
+    metric(m, "firn_auditlog_ids_unordered_total", "IDs below one that was used before.",
+           (double)s.unordered);
+    metric(m, "firn_auditlog_id_requests_total", "Requests to generators.", (double)s.requests);
+    metric(m, "firn_auditlog_id_failures_total", "Requests to generators that failed.",
+           (double)s.failures);
+}
+
 void metrics_write(struct app *a, struct metrics *m)
 {
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -203,6 +193,7 @@ void metrics_write(struct app *a, struct metrics *m)
     write_times(a, m);
     write_outcomes(a, m);
     write_loops(a, m);
+    write_ids(a, m);
     metric(m, "firn_auditlog_map_version", "Version of the shard map.", (double)a->map.version);
     metrics_process(m, a->started_ms);
     metrics_end(m);

@@ -14,7 +14,7 @@
 
 enum {
     CONNECT_MS = 3000,
-    IDLE_MS = 200,     /* between two looks at a connection that is not used */
+    IDLE_MS = 200, /* between two looks at a connection that is not used */
     NAP_MS = 20,
 };
 
@@ -26,7 +26,6 @@ struct writer {
     struct writer_stats stats;
     pthread_t thread;
     atomic_bool ending;
-    struct ids *ids;
     struct session *session; /* NULL: connect first */
     struct columns columns;
     struct write_job *batch; /* in hand, by base.next */
@@ -148,8 +147,9 @@ static int number(struct writer *w, struct write_job *j, bool wait, struct firn_
         return 0;
     }
     firn_assert(j->rows_n <= sizeof ids / sizeof ids[0], "rows=%zu", j->rows_n);
-    const int64_t until = wait ? (int64_t)(j->base.until_ns / 1000000) : 0;
-    int r = ids_take(w->ids, j->shard, ids, j->rows_n, until, d);
+    const uint64_t now = mono_ns(), until = j->base.until_ns;
+    const uint64_t left_ms = wait && until > now ? (until - now) / 1000000 : 0;
+    int r = ids_take(w->opts.ids, j->shard, ids, j->rows_n, left_ms ? (uint32_t)left_ms : 1, d);
     for (size_t i = 0; i < j->rows_n && r == 0; i++)
         j->rows[i].id = ids[i];
     return r;
@@ -178,7 +178,7 @@ static void number_batch(struct writer *w)
     w->batch = (struct write_job *)kept;
     if (!wait)
         log_error("no_ids", "shard=%zu cause=%s cure=%s", w->opts.index, d.text,
-                  "start a firnd with --layout audit that generators.urls names");
+                  "start a firnd with --layout audit that `generators` names");
     outbox_give(back);
 }
 
@@ -346,18 +346,11 @@ int writer_start(const struct writer_opts *o, struct writer **out)
     if (!w)
         return FIRN_ENOMEM;
     w->opts = *o;
-    w->opts.ids.ending = &w->ending;
-    int r = ids_new(&w->opts.ids, &w->stats.ids, &w->ids);
-    if (r) {
-        free(w);
-        return r;
-    }
     columns_init(&w->columns);
     queue_init(&w->queue, o->queue_rows, o->queue_bytes);
     (void)queue_set_away(&w->queue, true); /* until it is there */
     if (pthread_create(&w->thread, NULL, run, w) != 0) {
         queue_done(&w->queue);
-        ids_free(w->ids);
         free(w);
         return FIRN_ENOMEM;
     }
@@ -395,7 +388,6 @@ void writer_free(struct writer *w)
         return;
     session_close(w->session);
     columns_done(&w->columns);
-    ids_free(w->ids);
     queue_done(&w->queue);
     free(w);
 }

@@ -25,13 +25,12 @@ struct writer_opts { /* borrowed as long as the writer */
     uint32_t wait_ms, ahead_days;
     uint64_t map_version;
     bool legacy;
-    struct ids_opts ids;
+    struct ids *ids; /* of all writers */
 };
 
 struct writer_stats { /* written by the thread; any thread reads them */
     _Atomic uint64_t rows, commits, repeated, failed, duplicates, unknown, refused;
     struct latency commit;
-    struct ids_stats ids;
 };
 
 struct writer;

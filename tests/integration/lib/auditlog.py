@@ -109,7 +109,7 @@ class Auditlog:
 
     count = 0
 
-    def __init__(self, t, databases, generators, *args, config="", serve=True):
+    def __init__(self, t, databases, generators, *args, config="", more="", serve=True):
         Auditlog.count += 1
         self.t = t
         self.config = t.state(f"auditlog-{Auditlog.count}.yaml")
@@ -118,7 +118,7 @@ class Auditlog:
         with open(self.config, "w", encoding="utf-8") as out:
             out.write("listen: { http: ['127.0.0.1:0'], admin: ['127.0.0.1:0'] }\n" +
                       f"shards: {json.dumps(urls)}\n" +
-                      f"generators: {{ urls: {json.dumps(generators)}, retry_ms: 100 }}\n" + config)
+                      f"generators: 'firn://{','.join(generators)}/?retry_delay=100ms{more}'\n" + config)
         self.args = list(args)
         self.process = None
         if serve:
