@@ -22,16 +22,6 @@ static int check_database(const char *value, struct firn_diag *why)
                            "postgres://user@host:5432/audit");
 }
 
-/* Opened and closed: no server is asked. */
-static int check_generators(const char *value, struct firn_diag *why)
-{
-    struct ids *ids;
-    int r = ids_open(value, &ids, why);
-    if (r == 0)
-        ids_close(ids);
-    return r;
-}
-
 static const struct setting settings[] = {
     { "listen.http", SETTING_ADDRS, 0, AT(listen.http), .preset = "127.0.0.1:9100",
       .help = "addresses for requests" },
@@ -49,7 +39,7 @@ static const struct setting settings[] = {
     { "id", SETTING_CHOICE, 0, AT(id), .preset = "firn", .choices = "firn|legacy",
       .help = "legacy: yyyyMMddHHmmssSSS in the place of IDs, which collide; for demonstrations" },
     { "generators", SETTING_STRING, 0, AT(generators), .preset = "firn://127.0.0.1:9001",
-      .check = check_generators,
+      .check = ids_check,
       .help = "firnds that make the IDs, with --layout audit: a URL of libfirn-client(3)" },
     { "tokens", SETTING_ENTRIES, 0, AT(tokens), .entries = &config_tokens_type,
       .help = "who may write, read and administer, for which tenant; without any, everyone may" },

@@ -1,6 +1,6 @@
 /*
- * IDs from libfirn-client. It gives rising IDs as long as one server makes them; the next server's
- * clock may be behind, and a later entry must not get a smaller ID: such IDs are not used. Tested in
+ * IDs from libfirn-client. They rise as long as one server makes them; the next server's clock may
+ * be behind, and a later entry must not get a smaller ID: such IDs are not used. Tested in
  * tests/integration/auditlog.py.
  */
 #include "auditlog/ids.h"
@@ -32,6 +32,28 @@ static void attempt_end(void *user, const struct firn_client_attempt *a)
              a->host, a->port, a->number, a->shard, (a->ended_ns - a->began_ns) / 1000000, a->text);
 }
 
+/* `url` with options behind it. */
+static int with_options(const char *url, const char *options, char out[URL_BUF],
+                        struct firn_diag *diag)
+{
+    const size_t n = strlen(url);
+    const char *joint = strchr(url, '?') ? "&" : n > 0 && url[n - 1] == '/' ? "?" : "/?";
+    int len = snprintf(out, URL_BUF, "%s%s%s", url, joint, options);
+    return len > 0 && len < URL_BUF ? 0 : firn__diag(diag, FIRN_ERANGE, 0, "the URL is too long");
+}
+
+int ids_check(const char *url, struct firn_diag *diag)
+{
+    char whole[URL_BUF];
+    struct firn_client *c;
+    int r = with_options(url, "mode=prefetch", whole, diag);
+    if (r == 0)
+        r = firn_client_open(whole, &c, diag);
+    if (r == 0)
+        firn_client_close(c);
+    return r;
+}
+
 int ids_open(const char *url, struct ids **out, struct firn_diag *diag)
 {
     struct firn_client_opts o = FIRN_CLIENT_OPTS_INIT;
@@ -41,12 +63,9 @@ int ids_open(const char *url, struct ids **out, struct firn_diag *diag)
         return FIRN_ENOMEM;
     o.attempt_end = attempt_end;
     o.user = s;
-    const size_t n = strlen(url);
-    const char *joint = strchr(url, '?') ? "&" : n > 0 && url[n - 1] == '/' ? "?" : "/?";
-    int len = snprintf(whole, sizeof whole, "%s%smode=prefetch&background=1", url, joint);
-    int r = len > 0 && (size_t)len < sizeof whole
-                ? firn_client_open_with(whole, &o, &s->client, diag)
-                : firn__diag(diag, FIRN_ERANGE, 0, "the URL is too long");
+    int r = with_options(url, "mode=prefetch&background=1", whole, diag);
+    if (r == 0)
+        r = firn_client_open_with(whole, &o, &s->client, diag);
     if (r) {
         free(s);
         return r;

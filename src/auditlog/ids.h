@@ -13,11 +13,14 @@
 
 struct ids;
 
-/* `url` as in libfirn-client(3), without a mode: blocks are fetched ahead whatever it says. No
- * server is asked yet. FIRN_EINVAL, FIRN_EFORMAT, FIRN_ERANGE: the URL; FIRN_EIO: a file that it
- * names cannot be read. */
+/* `url` as in libfirn-client(3), without mode and background, which are set here: a thread fetches
+ * blocks ahead. FIRN_EINVAL, FIRN_EFORMAT, FIRN_ERANGE: the URL; FIRN_EIO: a file that it names
+ * cannot be read. */
 FIRN_MUSTUSE int ids_open(const char *url, struct ids **out, struct firn_diag *diag);
 void ids_close(struct ids *s);
+
+/* Whether ids_open() would take it; no server is asked. */
+FIRN_MUSTUSE int ids_check(const char *url, struct firn_diag *diag);
 
 /* `n` IDs of the shard, each above all that were taken for it before. FIRN_EIO and others: there
  * are none within `deadline_ms`, `diag` says why. */
