@@ -25,6 +25,8 @@ bool check_database(struct session *s, uint32_t ahead_days, struct session_why *
     if (end == SESSION_REFUSED &&
         (strcmp(why->sqlstate, "42P01") == 0 || strcmp(why->sqlstate, "3F000") == 0))
         return refuse(why, "the tables are missing: run `firn-auditlog init`");
+    if (end == SESSION_REFUSED && strcmp(why->sqlstate, "42501") == 0)
+        return refuse(why, "its user may not write: GRANT firn_audit_writer TO that user");
     if (end != SESSION_OK)
         return false;
     const char *v[CHECK_MADE];

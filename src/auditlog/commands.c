@@ -51,11 +51,21 @@ static int run_retain(const struct config *c)
     return 0;
 }
 
+static int run_unknown(const struct config *c)
+{
+    (void)c;
+    fprintf(stderr, "firn-auditlog: there is no such command; there are init and retain, and none "
+                    "to serve\n");
+    return 2;
+}
+
 const struct command *command_find(const char *name)
 {
-    static const struct command commands[] = { { "init", run_init }, { "retain", run_retain } };
+    static const struct command commands[] = { { "init", true, run_init },
+                                               { "retain", true, run_retain } };
+    static const struct command unknown = { "", false, run_unknown };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
-    return NULL;
+    return name[0] == '-' ? NULL : &unknown;
 }

@@ -6,10 +6,12 @@
 
 struct command {
     const char *name;
+    bool configured;                    /* it is run with a loaded configuration */
     int (*run)(const struct config *c); /* returns the exit status */
 };
 
-/* The command called `name`, or NULL. */
+/* The command called `name`; NULL: it is a flag. A name that is none has a command that
+ * says so. */
 const struct command *command_find(const char *name);
 
 #endif

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+enum { ROW_BYTES_ABOUT = 1024 }; /* of an entry, to bound what is asked for at once */
+
 #define LINES_FIELDS "Content-Type: application/x-ndjson\r\nCache-Control: no-store\r\n"
 
 static void read_free(struct read_job *j)
@@ -142,6 +144,7 @@ void route_list(struct call *c)
     if (j) {
         const bool legacy = c->ctx->app->config->id == CONFIG_ID_LEGACY;
         j->limit = q.limit;
+        j->base.bytes = (size_t)q.limit * ROW_BYTES_ABOUT;
         j->since_us = q.since_us;
         j->until_us = q.until_us;
         j->from = legacy ? 0 : q.from;

@@ -269,6 +269,8 @@ int main(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
     descriptors_standard();
+    if (command && !command->configured)
+        return command->run(&config);
     if (command) { /* what follows are settings, as if it were not there */
         argv[1] = argv[0];
         argv++;

@@ -12,7 +12,8 @@
 enum {
     CONNECT_MS = 3000,
     READ_MS = 10000,
-    READS_MAX = 16, /* in one round trip */
+    READS_MAX = 16, /* in one round trip, and about so many bytes */
+    TRIP_BYTES_MAX = 2 * 1024 * 1024,
     IDLE_MS = 200,
     NAP_MS = 20,
     /* Of one answer, then it ends with a cursor: a deferred reply has room for 16 MiB. */
@@ -144,7 +145,7 @@ static struct job *leave_late(struct job *list)
 
 static void *run(void *arg)
 {
-    static const struct batch_limits limits = { READS_MAX, SIZE_MAX };
+    static const struct batch_limits limits = { READS_MAX, TRIP_BYTES_MAX };
     struct reader *r = arg;
     while (!atomic_load(&r->ending) || !queue_ended(&r->queue)) {
         if (!r->session && !connect_to(r)) {

@@ -57,6 +57,21 @@ def schema(t, db, firnd):
                 t.check(False, f"the writer may not {what}")
             except RuntimeError as e:
                 t.check("permission denied" in str(e), f"{what}: {e}")
+    # A user of its own, who may only append: first without the right to, then with it.
+    for server in db.servers:
+        server.sql("CREATE ROLE app LOGIN")
+    s = a.Auditlog(t, [url.replace("//firn@", "//app@") for url in db.urls()], firnd, serve=False)
+    s.start(wait=False)
+    t.check(f.wait_for("the log", lambda: "GRANT firn_audit_writer" in s.log()), "the log says what to grant")
+    for server in db.servers:
+        server.sql("GRANT firn_audit_writer TO app")
+    s.wait_up()
+    t.equal(s.post("u", a.entry(0))[0], 201, "as a user of its own")
+    s.stop()
+    for server in db.servers:
+        server.sql("TRUNCATE firn_audit.log")
+    code, text = s.command("inti")
+    t.check(code == 2 and "init and retain" in text, f"a command that is none: {text}")
     for bad, words in (("shards: []\n", "at least one"), ("id: other\n", "firn"), ("tokens: [{ name: x, tenant: t, scopes: [fly] }]\n", "")):
         wrong = a.Auditlog(t, db if "shards" not in bad else [], firnd, config="" if "shards" in bad else bad, serve=False)
         code, text = wrong.command("", "--check-config")
@@ -300,6 +315,12 @@ def page(t, db, firnd):
     path = t.state("page.yaml")
     with open(path, "w", encoding="utf-8") as out:
         out.write(yaml)
+    with open(os.path.join(HERE, "../../man/firn-auditlog.yaml.5.scd"), encoding="utf-8") as man:
+        man = man.read()
+    p = subprocess.run([os.path.join(t.bin, "firn-auditlog"), "--help"], capture_output=True, text=True, timeout=f.LIMIT, check=False)
+    flags = re.findall(r"^  --([a-z-]+)=", p.stdout, re.M)
+    known = {n.replace(".", "-").replace("_", "-") for n in re.findall(r"\*([a-z_.]+)\*", man)}
+    t.equal([flag for flag in flags if flag not in known], [], f"settings that the man page leaves out, of {len(flags)}")
     for config in (path, os.path.join(HERE, "../../deploy/firn-auditlog.yaml")):
         p = subprocess.run([os.path.join(t.bin, "firn-auditlog"), "--check-config", "--config", config], capture_output=True, text=True,
                            timeout=f.LIMIT, check=False)
