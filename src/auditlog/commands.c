@@ -24,7 +24,8 @@ static int run_init(const struct config *c)
     for (size_t i = 0; i < urls->n; i++) {
         struct firn_diag d = { 0, "" };
         long from = 0;
-        int r = schema_init(urls->v[i], (uint32_t)c->partitions.ahead_days, &from, &d);
+        const struct schema_place place = { i, urls->n };
+        int r = schema_init(urls->v[i], &place, (uint32_t)c->partitions.ahead_days, &from, &d);
         if (r)
             return failed(i, r, &d);
         if (from == schema_version())

@@ -57,7 +57,7 @@ static struct writer_opts writer_opts(size_t i)
     const struct config *c = &config;
     return (struct writer_opts){
         .url = c->shards.v[i],
-        .index = i,
+        .place = { i, c->shards.n },
         .queue_rows = c->limits.queue,
         .queue_bytes = c->limits.queue_kb * 1024,
         .batch = { c->limits.batch, c->limits.batch_kb * 1024 },

@@ -53,7 +53,9 @@ static const char *const steps[] = {
     "GRANT USAGE ON SCHEMA firn_audit TO firn_audit_writer;"
     "GRANT SELECT, INSERT ON firn_audit.log, firn_audit.legacy, firn_audit.key"
     " TO firn_audit_writer;"
-    "GRANT SELECT ON firn_audit.migration TO firn_audit_writer;"
+    /* Which of how many databases this is: the deal of the shards depends on it. One row. */
+    "CREATE TABLE firn_audit.place (database int NOT NULL, databases int NOT NULL);"
+    "GRANT SELECT ON firn_audit.migration, firn_audit.place TO firn_audit_writer;"
     "REVOKE ALL ON FUNCTION firn_audit.ahead(int) FROM PUBLIC;"
     "GRANT EXECUTE ON FUNCTION firn_audit.ahead(int) TO firn_audit_writer",
 };
@@ -110,7 +112,26 @@ static int run(PGconn *c, const char *sql, long *out, struct firn_diag *d)
     return 0;
 }
 
-static int take_steps(PGconn *c, uint32_t ahead_days, long *from, struct firn_diag *d)
+/* The place of this database among all, written once. Inside the transaction of take_steps(). */
+static int take_place(PGconn *c, const struct schema_place *p, struct firn_diag *d)
+{
+    char sql[300];
+    long same = 0;
+    snprintf(sql, sizeof sql,
+             "INSERT INTO firn_audit.place SELECT %zu, %zu WHERE NOT EXISTS"
+             " (SELECT 1 FROM firn_audit.place);"
+             "SELECT count(*) FROM firn_audit.place WHERE database = %zu AND databases = %zu",
+             p->database, p->databases, p->database, p->databases);
+    int r = run(c, sql, &same, d);
+    return r || same == 1
+               ? r
+               : firn__diag(d, FIRN_ECONFLICT, 0,
+                            "it was set up with another place in `shards` (firn_audit.place says "
+                            "which): its entries would not be found; give the databases as before");
+}
+
+static int take_steps(PGconn *c, const struct schema_place *place, uint32_t ahead_days, long *from,
+                      struct firn_diag *d)
 {
     char text[200];
     /* Others that do the same wait here, and then find it done. */
@@ -135,18 +156,21 @@ static int take_steps(PGconn *c, uint32_t ahead_days, long *from, struct firn_di
     }
     snprintf(text, sizeof text, "SELECT firn_audit.ahead(%u)", ahead_days);
     if (r == 0)
+        r = take_place(c, place, d);
+    if (r == 0)
         r = run(c, text, NULL, d);
     return r ? r : run(c, "COMMIT", NULL, d);
 }
 
-int schema_init(const char *url, uint32_t ahead_days, long *out_from, struct firn_diag *diag)
+int schema_init(const char *url, const struct schema_place *place, uint32_t ahead_days,
+                long *out_from, struct firn_diag *diag)
 {
     PGconn *c;
     long from = 0;
     int r = open_database(url, &c, diag);
     if (r)
         return r;
-    r = take_steps(c, ahead_days, &from, diag);
+    r = take_steps(c, place, ahead_days, &from, diag);
     PQfinish(c);
     if (r == 0)
         *out_from = from;

@@ -12,10 +12,15 @@
 /* The number of the last step. */
 long schema_version(void);
 
+struct schema_place {
+    size_t database, databases; /* which, from 0, of how many */
+};
+
 /* Takes all steps that the database has not taken, in one transaction, and makes the partitions.
- * `*out_from`: the version that was there; 0: none. FIRN_EIO: `diag` says why. */
-FIRN_MUSTUSE int schema_init(const char *url, uint32_t ahead_days, long *out_from,
-                             struct firn_diag *diag);
+ * `*out_from`: the version that was there; 0: none. FIRN_ECONFLICT: it was set up with another
+ * place; FIRN_EIO, FIRN_ENOTSUP: `diag` says why. */
+FIRN_MUSTUSE int schema_init(const char *url, const struct schema_place *place, uint32_t ahead_days,
+                             long *out_from, struct firn_diag *diag);
 
 struct schema_retained {
     uint32_t detached; /* partitions */

@@ -257,10 +257,10 @@ struct query statement_read(const struct read_job *r, struct read_params *p, boo
 
 struct query statement_check(const char days[4])
 {
-    struct query q = {
-        .sql = "SELECT (SELECT max(version) FROM firn_audit.migration)::text,"
-               " current_setting('fsync'), pg_is_in_recovery()::text, firn_audit.ahead($1)::text"
-    };
+    struct query q = { .sql = "SELECT (SELECT max(version) FROM firn_audit.migration)::text,"
+                              " current_setting('fsync'), pg_is_in_recovery()::text,"
+                              " (SELECT database || '/' || databases FROM firn_audit.place),"
+                              " firn_audit.ahead($1)::text" };
     give(&q, 23, days, 4); /* int4 */
     return q;
 }

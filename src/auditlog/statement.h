@@ -39,9 +39,9 @@ struct read_params {
 };
 struct query statement_read(const struct read_job *r, struct read_params *p, bool legacy);
 
-/* What a session must know before it is used: CHECK_SCHEMA .. CHECK_STANDBY as text. $1 is the
+/* What a session must know before it is used: CHECK_SCHEMA .. CHECK_PLACE ("0/3") as text. $1 is the
  * number of days that there must be partitions for, and they are made. */
-enum { CHECK_SCHEMA, CHECK_FSYNC, CHECK_STANDBY, CHECK_MADE };
+enum { CHECK_SCHEMA, CHECK_FSYNC, CHECK_STANDBY, CHECK_PLACE, CHECK_MADE };
 struct query statement_check(const char days[4]);
 
 #endif

@@ -68,7 +68,7 @@ static void drop(struct writer *w)
 static bool tend(struct writer *w, struct session_why *why)
 {
     w->tended_ns = mono_ns();
-    return check_database(w->session, w->opts.ahead_days, why);
+    return check_database(w->session, &w->opts.place, w->opts.ahead_days, why);
 }
 
 static bool connect_to(struct writer *w)
@@ -81,12 +81,14 @@ static bool connect_to(struct writer *w)
     }
     if (r) {
         if (w->failures++ == 0)
-            log_error("database_away", "shard=%zu cause=%s cure=%s", w->opts.index, why.text,
+            log_error("database_away", "shard=%zu cause=%s cure=%s", w->opts.place.database,
+                      why.text,
                       "start it, or run `firn-auditlog init`; writes to its shards are refused "
                       "with 503 meanwhile");
         return false;
     }
-    log_info("database_there", "shard=%zu database=%s", w->opts.index, session_name(w->session));
+    log_info("database_there", "shard=%zu database=%s", w->opts.place.database,
+             session_name(w->session));
     w->failures = 0;
     (void)queue_set_away(&w->queue, false);
     return true;
@@ -177,7 +179,7 @@ static void number_batch(struct writer *w)
     *end = NULL;
     w->batch = (struct write_job *)kept;
     if (!wait)
-        log_error("no_ids", "shard=%zu cause=%s cure=%s", w->opts.index, d.text,
+        log_error("no_ids", "shard=%zu cause=%s cure=%s", w->opts.place.database, d.text,
                   "start a firnd with --layout audit that `generators` names");
     outbox_give(back);
 }
@@ -211,7 +213,7 @@ static void count(struct writer *w)
             continue;
         atomic_fetch_add(&w->stats.duplicates, 1);
         if (!w->opts.legacy)
-            log_error("duplicate_id", "shard=%zu id=%" PRIu64 " cure=%s", w->opts.index,
+            log_error("duplicate_id", "shard=%zu id=%" PRIu64 " cure=%s", w->opts.place.database,
                       j->rows[0].id,
                       "two generators have one slot: compare the stores of the firnds");
     }
@@ -229,8 +231,8 @@ static void finish(struct writer *w)
 static void fail(struct writer *w, const struct session_why *why)
 {
     atomic_fetch_add(&w->stats.failed, 1);
-    log_error("commit_failed", "shard=%zu sqlstate=%s cause=%s", w->opts.index, why->sqlstate,
-              why->text);
+    log_error("commit_failed", "shard=%zu sqlstate=%s cause=%s", w->opts.place.database,
+              why->sqlstate, why->text);
     if (w->unknown) {
         nap(w, NAP_MS);
         tell_unknown(w, false);
@@ -258,7 +260,7 @@ static void divide(struct writer *w, const struct session_why *why)
 
 static void lose(struct writer *w, const struct session_why *why)
 {
-    log_warn("commit_unknown", "shard=%zu cause=%s cure=%s", w->opts.index, why->text,
+    log_warn("commit_unknown", "shard=%zu cause=%s cure=%s", w->opts.place.database, why->text,
              "none is needed: the batch is committed again with the same IDs");
     w->unknown = true;
     drop(w);

@@ -14,11 +14,12 @@
 
 #include "auditlog/ids.h"
 #include "auditlog/queue.h"
+#include "auditlog/schema.h"
 #include "wire/latency.h"
 
 struct writer_opts { /* borrowed as long as the writer */
     const char *url;
-    size_t index; /* of the database, for the log */
+    struct schema_place place; /* of the database */
     size_t queue_rows, queue_bytes;
     struct batch_limits batch;
     uint64_t commit_ns;

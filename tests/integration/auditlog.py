@@ -28,6 +28,15 @@ def problem(answer):
     return status, body["type"].rsplit(":", 1)[1] if isinstance(body, dict) and "type" in body else body
 
 
+def user_of(s, database):
+    """A user whose entries are in that database of two."""
+    for i in range(100):
+        status, _, body = s.post(f"user{i}", {"actor": "a", "action": "x"})
+        if status == 201 and shard(int(body["id"])) % 2 == database:
+            return f"user{i}"
+    raise f.NotThere(f"a user of database {database}")
+
+
 def schema(t, db, firnd):
     s = a.Auditlog(t, db, firnd, serve=False)
     code, text = s.command("", "--check-config")
@@ -57,6 +66,14 @@ def schema(t, db, firnd):
                 t.check(False, f"the writer may not {what}")
             except RuntimeError as e:
                 t.check("permission denied" in str(e), f"{what}: {e}")
+    # In another order entries would not be found.
+    turned = a.Auditlog(t, db.urls()[::-1], firnd, serve=False)
+    code, text = turned.command("init")
+    t.check(code == 1 and "another place" in text, f"init with the databases turned round: {text}")
+    turned.start(wait=False)
+    t.check(f.wait_for("the log", lambda: "another place" in turned.log()), "the log says so")
+    t.equal(problem(turned.post("u", a.entry(0))), (503, "shard-away"), "and nothing is written")
+    turned.stop()
     # A user of its own, who may only append: first without the right to, then with it.
     for server in db.servers:
         server.sql("CREATE ROLE app LOGIN")
@@ -250,29 +267,30 @@ def database_killed(t, db, firnd):
 def answer_lost(t, db, firnd):
     """The connection ends before a commit, and after it: the same batch is committed again, and each entry is there once."""
     relay = a.Relay(db.servers[0].port)
-    s = a.Auditlog(t, [relay.url], firnd)
+    s = a.Auditlog(t, [relay.url, *db.urls()[1:]], firnd)
+    user = user_of(s, 0)
     lines = "".join(json.dumps(a.entry(i, by="lost")) + "\n" for i in range(3))
     ids = []
     for how in ("before", "after"):
         for fields in ({}, {"Idempotency_Key": f"lost-{how}"}):
             relay.cut = how
-            status, head, body = s.post("lost", lines, Content_Type="application/x-ndjson", **fields)
+            status, head, body = s.post(user, lines, Content_Type="application/x-ndjson", **fields)
             t.equal((status, relay.cut, head["Idempotency-Replayed"]), (201, None, None), f"cut {how} the commit, {fields}: {body}")
             ids += [int(i) for i in body["ids"]]
             if fields:
-                t.equal(s.post("lost", lines, Content_Type="application/x-ndjson", **fields)[2], body, "the key's answer")
+                t.equal(s.post(user, lines, Content_Type="application/x-ndjson", **fields)[2], body, "the key's answer")
     t.equal((len(set(ids)), relay.cuts), (12, 4), "IDs and cuts")
     t.equal(sorted(r[1] for r in db.rows() if r[4].get("by") == "lost"), sorted(ids), "rows")
     t.equal(s.metrics("firn_auditlog_commits_repeated_total")['shard="0"'], 4, "repeated commits")
     s.stop()
     # It stays away: the client hears that nobody knows, and then the row is there all the same.
-    s = a.Auditlog(t, [relay.url], firnd, "--limits-wait-ms=1000")
+    s = a.Auditlog(t, [relay.url, *db.urls()[1:]], firnd, "--limits-wait-ms=1000")
     relay.cut, relay.port, port = "after", 1, relay.port
-    t.equal(problem(s.post("late", a.entry(1, by="late"), Idempotency_Key="late")), (503, "outcome-unknown"), "a database that stays away")
-    t.equal(problem(s.post("late", a.entry(2))), (503, "shard-away"), "those after it")
+    t.equal(problem(s.post(user, a.entry(1, by="late"), Idempotency_Key="late")), (503, "outcome-unknown"), "a database that stays away")
+    t.equal(problem(s.post(user, a.entry(2))), (503, "shard-away"), "those after it")
     relay.port = port
     s.wait_up()
-    status, head, _ = s.post("late", a.entry(1, by="late"), Idempotency_Key="late")
+    status, head, _ = s.post(user, a.entry(1, by="late"), Idempotency_Key="late")
     t.equal((status, head["Idempotency-Replayed"]), (201, "true"), "the same request again")
     t.equal(len([r for r in db.rows() if r[4].get("by") == "late"]), 1, "one row")
     s.stop()
