@@ -380,6 +380,36 @@ def service_killed(t, db, firnd):
     s.stop()
 
 
+def pairs_killed(t, db, firnd):
+    """Two services on the same databases; one of them and a database are killed together, in turn. Clients go to the other
+    service with the same key while the first one's commit may still be under way."""
+    two = [a.Auditlog(t, db, firnd) for _ in range(2)]
+    alive = {0: two[0].http, 1: two[1].http}
+    turn = {"n": 0}
+
+    def at():
+        turn["n"] += 1
+        there = list(alive.values())
+        return there[turn["n"] // 7 % len(there)] if there else None  # each client changes between them now and then
+    load = a.Load(at, clients=6, users=12)
+    for i in range(3):
+        load.wait(60)
+        alive.pop(i % 2)
+        server = db.servers[i // 2 % 2]
+        server.end(signal.SIGKILL)
+        two[i % 2].kill()
+        server.start()
+        alive[i % 2] = two[i % 2].start().http
+    load.wait(60)
+    load.end()
+    load.check(t, db.rows())
+    for s in two:
+        # A user's entries are listed in one order, whichever service is asked.
+        lists = [s.ask("GET", f"/v1/users/u{u}/logs?limit=1000")[2]["entries"] for u in range(12)]
+        t.check(all(of == sorted(of, key=lambda e: -int(e["id"])) for of in lists), "lists are newest first")
+        t.equal(s.stop(), 0, "exit status")
+
+
 def generator_away(t, db, firnd):
     """A generator that is gone: another one is asked; without any, 503 and nothing is written."""
     del firnd
@@ -459,7 +489,7 @@ def main():
         maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
         if t.only and "schema" not in t.only:
             a.Auditlog(t, db, [maker.snowflake], serve=False).command("init")
-        for part in (schema, entries, keys, tokens, page, answer_lost, one_to_blame, database_killed, service_killed, generator_away, bounded, legacy):
+        for part in (schema, entries, keys, tokens, page, answer_lost, one_to_blame, database_killed, service_killed, pairs_killed, generator_away, bounded, legacy):
             t.section(part, db, [maker.snowflake])
             if maker not in t.running:  # a section ends all that runs
                 maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
