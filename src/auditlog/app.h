@@ -26,6 +26,7 @@ struct app {
     struct database *databases;
     size_t databases_n;
     struct places places;
+    struct tls_context *tls;
     struct service_ctx *ctx;
     size_t loops;
     uint64_t started_ms;

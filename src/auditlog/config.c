@@ -27,6 +27,12 @@ static const struct setting settings[] = {
       .help = "addresses for requests" },
     { "listen.admin", SETTING_ADDRS, 0, AT(listen.admin), .preset = "127.0.0.1:9180",
       .help = "addresses for /metrics, /healthz and /readyz; not for clients" },
+    { "tls.cert", SETTING_FILE, SETTING_RELOAD, AT(tls.cert),
+      .help = "PEM file: the certificate of both addresses, then its chain; plaintext is refused" },
+    { "tls.key", SETTING_FILE, SETTING_RELOAD, AT(tls.key),
+      .help = "PEM file: its private key, not encrypted" },
+    { "tls.client_ca", SETTING_FILE, SETTING_RELOAD, AT(tls.client_ca),
+      .help = "PEM file: clients must show a certificate that one of these authorities signed" },
     { "loops", SETTING_UINT, 0, AT(loops), RANGE(0, 64), .preset = "0",
       .preset_note = "one per core", .help = "event loops; 0: one per core" },
     { "shards", SETTING_LIST, 0, AT(shards), .check = check_database, .preset = "",
@@ -92,6 +98,12 @@ static int config_check(const void *config, struct firn_diag *diag)
 {
     const struct config *c = config;
     struct shard_map map;
+    if (c->tls.cert && !c->tls.key)
+        return config_fault(&c->base, "tls.cert", FIRN_EINVAL, diag, "needs tls.key");
+    if (c->tls.key && !c->tls.cert)
+        return config_fault(&c->base, "tls.key", FIRN_EINVAL, diag, "needs tls.cert");
+    if (c->tls.client_ca && !c->tls.cert)
+        return config_fault(&c->base, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert");
     if (c->shards.n == 0)
         return firn__diag(diag, FIRN_EINVAL, 0,
                           "shards is empty: give the URL of at least one PostgreSQL database, as "

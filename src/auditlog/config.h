@@ -31,6 +31,9 @@ struct config {
     struct {
         struct config_addrs http, admin;
     } listen;
+    struct {
+        char *cert, *key, *client_ca; /* paths, or NULL */
+    } tls;
     uint64_t loops;               /* 0: one per core */
     struct config_strings shards; /* URLs of the databases that the logical shards are dealt to */
     struct config_strings owners; /* the same databases with a user who owns the schema; or empty */

@@ -12,6 +12,7 @@
 #include "daemon/systemd.h"
 #include "id/diag.h"
 #include "platform/mono.h"
+#include "wire/tls_context.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,6 +52,13 @@ static void *run_loop(void *arg)
 }
 
 /* ---- start ---- */
+
+static int load_tls(struct firn_diag *d)
+{
+    const struct tls_files files = { config.tls.cert, config.tls.key, config.tls.client_ca,
+                                     "tls." };
+    return tls_context_load(app.tls, &files, d);
+}
 
 static struct writer_opts writer_opts(size_t i)
 {
@@ -116,7 +124,8 @@ static int start_loops(struct firn_diag *d)
     const struct loop_opts o = { .header_ms = (uint32_t)c->limits.header_ms,
                                  .idle_http_ms = (uint32_t)c->limits.idle_ms,
                                  .write_ms = (uint32_t)c->limits.write_ms,
-                                 .drain_ms = (uint32_t)c->limits.drain_ms };
+                                 .drain_ms = (uint32_t)c->limits.drain_ms,
+                                 .tls = app.tls };
     app.ctx = calloc(want, sizeof *app.ctx);
     if (!app.ctx)
         return FIRN_ENOMEM;
@@ -185,6 +194,18 @@ static void warn_exposed(void)
 
 /* ---- end ---- */
 
+/* Certificates and keys may be renewed under their names; all else needs a restart. */
+static void reload(void)
+{
+    struct firn_diag d = { 0, "" };
+    int r = load_tls(&d);
+    if (r)
+        log_error("reload_failed", "cause=%s cure=%s", d.text[0] ? d.text : firn_error_message(r),
+                  "repair it and send SIGHUP again; the files are used as they were");
+    else
+        log_info("reloaded", "what=certificates cure=%s", "other settings need a restart");
+}
+
 static int wait_for_end(void)
 {
     const uint64_t feed_ms = systemd_watchdog_ms();
@@ -194,7 +215,7 @@ static int wait_for_end(void)
         if (sig == SIGTERM || sig == SIGINT)
             return sig;
         if (sig == SIGHUP)
-            log_warn("reload_ignored", "cure=%s", "restart firn-auditlog to change its settings");
+            reload();
         if (feed_ms)
             systemd_watchdog();
         log_flush();
@@ -229,6 +250,7 @@ static void stop(int sig)
         reader_free(app.databases[i].reader);
     }
     ids_close(app.ids);
+    tls_context_free(app.tls);
     free(app.ctx);
     free(app.databases);
     config_free(&config.base);
@@ -244,6 +266,11 @@ static int serve(void)
     app.started_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
     log_setup((enum log_level)config.log.level, (enum log_format)config.log.format);
     signals_block();
+    r = tls_context_new(TLS_SERVER, &app.tls);
+    if (r == 0)
+        r = load_tls(&d);
+    if (r)
+        return fail("tls", r, &d);
     if (config.id == CONFIG_ID_FIRN && (r = ids_open(config.generators, &app.ids, &d)))
         return fail("generators", r, &d);
     if ((r = make_places()))

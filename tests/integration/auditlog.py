@@ -3,10 +3,13 @@
 firn-auditlog over real databases: entries in and out, keys, tokens, limits; the database and the service killed under load;
 time stamps in the place of IDs, which collide.
 """
+import http.client
 import json
 import os
 import re
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -231,6 +234,42 @@ def tokens(t, db, firnd):
     other = s.post("u", a.entry(1), **bearer("rw2"), Idempotency_Key="t")
     t.check(other[0] == 201 and other[2] != body, "a key is the tenant's own")
     t.equal(f.get(s.http, "/healthz")[0], 200, "/healthz asks for none")
+    s.stop()
+
+
+def encrypted(t, db, firnd):
+    """TLS, and certificates that are read again."""
+    for name in ("first", "second"):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                        f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", t.state(name + ".key"), "-out",
+                        t.state(name + ".pem")], check=True, capture_output=True, timeout=f.LIMIT)
+    cert, key = t.state("cert.pem"), t.state("key.pem")
+
+    def use(name):
+        shutil.copy(t.state(name + ".pem"), cert)
+        shutil.copy(t.state(name + ".key"), key)
+
+    def trust(name):
+        c = http.client.HTTPSConnection(s.http, context=ssl.create_default_context(cafile=t.state(name + ".pem")), timeout=f.SILENCE)
+        try:
+            c.request("POST", "/v1/users/tls/logs", json.dumps(a.entry(1)), {"Content-Type": "application/json"})
+            return c.getresponse().status
+        except ssl.SSLCertVerificationError:
+            return None
+        finally:
+            c.close()
+    use("first")
+    s = a.Auditlog(t, db, firnd, config=f"tls: {{ cert: {cert}, key: {key} }}\n", serve=False)
+    s.start(wait=False)
+    f.wait_for("an answer by TLS", lambda: trust("first") == 201)
+    t.equal(trust("second"), None, "another certificate")
+    use("second")
+    s.signal(signal.SIGHUP)
+    f.wait_for("the new certificate", lambda: trust("second") == 201)
+    os.remove(key)
+    s.signal(signal.SIGHUP)
+    f.wait_for("the log", lambda: "reload_failed" in s.log())
+    t.equal(trust("second"), 201, "a key that cannot be read changes nothing")
     s.stop()
 
 
@@ -489,7 +528,7 @@ def main():
         maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
         if t.only and "schema" not in t.only:
             a.Auditlog(t, db, [maker.snowflake], serve=False).command("init")
-        for part in (schema, entries, keys, tokens, page, answer_lost, one_to_blame, database_killed, service_killed, pairs_killed, generator_away, bounded, legacy):
+        for part in (schema, entries, keys, tokens, encrypted, page, answer_lost, one_to_blame, database_killed, service_killed, pairs_killed, generator_away, bounded, legacy):
             t.section(part, db, [maker.snowflake])
             if maker not in t.running:  # a section ends all that runs
                 maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
