@@ -27,6 +27,8 @@ struct app {
     size_t databases_n;
     struct places places;
     struct tls_context *tls;
+    struct span_export *spans; /* or NULL */
+    double sample;             /* tracing.sample */
     struct service_ctx *ctx;
     size_t loops;
     uint64_t started_ms;
@@ -39,6 +41,7 @@ struct service_ctx { /* of a loop */
     struct outbox *outbox;
     uint64_t outcomes[OUTCOMES]; /* of writes; relaxed atomics */
     uint64_t full, closed;       /* refused before they were queued */
+    uint64_t unsampled;          /* requests until the next one that is traced by the share */
 };
 
 /* Where the entries of a shard are now. */

@@ -5,9 +5,13 @@
 #include "auditlog/config.h"
 #include "auditlog/ids.h"
 #include "auditlog/shard_map.h"
+#include "daemon/span_export.h"
+#include "daemon/span_sample.h"
 #include "id/diag.h"
 
 #include <string.h>
+
+enum { SERVICE_BYTES_MAX = 63 };
 
 #define AT(field)   .offset = offsetof(struct config, field)
 #define RANGE(a, b) .min = (a), .max = (b)
@@ -20,6 +24,15 @@ static int check_database(const char *value, struct firn_diag *why)
               : firn__diag(why, FIRN_EFORMAT, 0,
                            "a shard is the URL of a PostgreSQL database, as in "
                            "postgres://user@host:5432/audit");
+}
+
+static int check_service(const char *value, struct firn_diag *why)
+{
+    char text[CONFIG_SHOWN_BUF];
+    return strlen(value) <= SERVICE_BYTES_MAX
+               ? 0
+               : firn__diag(why, FIRN_ERANGE, 0, "'%s' is too long a name; give up to %d bytes",
+                            config_shown(value, text), SERVICE_BYTES_MAX);
 }
 
 static const struct setting settings[] = {
@@ -92,6 +105,20 @@ static const struct setting settings[] = {
       .choices = "error|warn|info|debug", .help = "of the log, on stderr" },
     { "log.format", SETTING_CHOICE, 0, AT(log.format), .preset = "text", .choices = "text|json",
       .help = "of the same" },
+    { "tracing.endpoint", SETTING_STRING, 0, AT(tracing.endpoint), .check = span_export_check,
+      .help = "collector that spans are sent to (OTLP over HTTP), such as http://127.0.0.1:4318" },
+    { "tracing.sample", SETTING_STRING, 0, AT(tracing.sample), .preset = "0",
+      .check = span_sample_check,
+      .help = "share of the requests without a traceparent whose spans are recorded: 0 to 1" },
+    { "tracing.service", SETTING_STRING, 0, AT(tracing.service), .preset = "firn-auditlog",
+      .check = check_service, .help = "service.name of the spans" },
+    { "tracing.queue", SETTING_UINT, 0, AT(tracing.queue), RANGE(16, 1000000), .preset = "2048",
+      .help = "spans that may wait for the collector, about 2 KiB each; more are dropped" },
+    { "tracing.timeout_ms", SETTING_UINT, 0, AT(tracing.timeout_ms), RANGE(10, 60000),
+      .preset = "3000",
+      .help = "for one request to the collector, and for the last spans when the service stops" },
+    { "tracing.tls_ca", SETTING_FILE, 0, AT(tracing.tls_ca),
+      .help = "PEM file: the CA of a collector with https; otherwise the system's are trusted" },
 };
 
 static int config_check(const void *config, struct firn_diag *diag)
@@ -104,6 +131,9 @@ static int config_check(const void *config, struct firn_diag *diag)
         return config_fault(&c->base, "tls.key", FIRN_EINVAL, diag, "needs tls.cert");
     if (c->tls.client_ca && !c->tls.cert)
         return config_fault(&c->base, "tls.client_ca", FIRN_EINVAL, diag, "needs tls.cert");
+    if (!c->tracing.endpoint && span_sample_read(c->tracing.sample) > 0)
+        return config_fault(&c->base, "tracing.sample", FIRN_EINVAL, diag,
+                            "needs tracing.endpoint too, the collector that spans are sent to");
     if (c->shards.n == 0)
         return firn__diag(diag, FIRN_EINVAL, 0,
                           "shards is empty: give the URL of at least one PostgreSQL database, as "

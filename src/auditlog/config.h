@@ -54,6 +54,12 @@ struct config {
         uint64_t keep_s;
     } keys;
     struct {
+        char *endpoint; /* of the collector, or NULL: no spans */
+        char *sample;   /* 0 to 1: span_sample_read() */
+        char *service, *tls_ca;
+        uint64_t queue, timeout_ms;
+    } tracing;
+    struct {
         int level, format; /* of daemon/log.h */
     } log;
 };

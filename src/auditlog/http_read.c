@@ -3,6 +3,7 @@
 #include "auditlog/http_call.h"
 #include "auditlog/query.h"
 #include "auditlog/rows.h"
+#include "auditlog/tracing.h"
 #include "platform/mono.h"
 
 #include <inttypes.h>
@@ -15,6 +16,7 @@ enum { ROW_BYTES_ABOUT = 1024 }; /* of an entry, to bound what is asked for at o
 static void read_free(struct read_job *j)
 {
     buf_done(&j->out);
+    free(j->span);
     free(j);
 }
 
@@ -51,6 +53,8 @@ static void submit(struct call *c, struct read_job *j, uint32_t shard)
         problem_reply(c->r, PROBLEM_BUSY, "too many requests of this connection wait");
         return;
     }
+    j->ctx = c->ctx;
+    j->span = trace_begin(c->ctx, c->req, j->id ? "/v1/logs/{id}" : "/v1/users/{user}/logs", shard);
     struct reply *reply = j->reply;
     int r = queue_add(reader_queue(app_database(c->ctx->app, shard)->reader), &j->base);
     if (r) {
@@ -71,6 +75,8 @@ static void entry_done(struct job *base)
         problem_reply(r, PROBLEM_ENTRY, "the tenant has no entry %" PRIu64, j->id);
     else
         reply_http(r, 200, JSON_FIELDS, j->out.p, j->out.len);
+    trace_end(j->ctx, j->span, reply_status(r));
+    j->span = NULL;
     reply_done(r);
     read_free(j);
 }
@@ -121,6 +127,8 @@ static void list_done(struct job *base)
         rows_page(r->out, lines, next);
         reply_end(r);
     }
+    trace_end(j->ctx, j->span, reply_status(r));
+    j->span = NULL;
     reply_done(r);
     read_free(j);
 }

@@ -1,5 +1,6 @@
 /* POST /v1/users/{user}/logs. Tested in tests/integration/auditlog.py. */
 #include "auditlog/http_call.h"
+#include "auditlog/tracing.h"
 #include "platform/mono.h"
 #include "wire/json_write.h"
 
@@ -17,6 +18,7 @@ struct write_request { /* while it is read */
 
 static void write_free(struct write_job *w)
 {
+    free(w->span);
     free(w->rows);
     free(w->ids);
     free(w);
@@ -55,6 +57,7 @@ static void write_done(struct job *j)
             answer_ids(r, w, j->outcome == OUTCOME_REPEATED);
         else
             answer_outcome(r, j);
+        trace_write_end(ctx, w, reply_status(r));
         reply_done(r);
     }
     write_free(w);
@@ -211,6 +214,7 @@ void route_write(struct call *c)
         problem_reply(c->r, PROBLEM_BUSY, "too many requests of this connection wait");
         return;
     }
+    w->span = trace_begin(c->ctx, c->req, "/v1/users/{user}/logs", w->shard);
     struct reply *reply = w->reply;
     int r = queue_add(writer_queue(app_database(c->ctx->app, w->shard)->writer), &w->base);
     if (r) {

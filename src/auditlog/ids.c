@@ -6,6 +6,7 @@
 #include "auditlog/ids.h"
 #include "auditlog/audit_id.h"
 #include "daemon/log.h"
+#include "daemon/span_export.h"
 #include "firn/client.h"
 #include "id/diag.h"
 #include "platform/mono.h"
@@ -18,13 +19,49 @@ enum { URL_BUF = 4096 };
 
 struct ids {
     struct firn_client *client;
+    struct span_export *spans; /* or NULL */
     _Atomic uint64_t unordered, failures;
     uint64_t last[SHARDS]; /* the highest that was taken; of the thread that takes them */
 };
 
+/* An attempt that is for a traced request gets a span of its own, whose children the server's
+ * are. */
+static void attempt_begin(void *user, const struct firn_client_attempt *a, char *traceparent)
+{
+    const struct ids *s = user;
+    struct trace_parent parent;
+    struct span span;
+    if (!s->spans || trace_parent_read((struct slice){ a->parent, strlen(a->parent) }, &parent))
+        return;
+    span_init_child(&span, &parent, false, SPAN_CLIENT);
+    trace_parent_write(&span.self, traceparent);
+}
+
+static void add_span(const struct ids *s, const struct firn_client_attempt *a)
+{
+    struct trace_parent parent, self;
+    struct span span;
+    if (!s->spans || trace_parent_read((struct slice){ a->parent, strlen(a->parent) }, &parent) ||
+        trace_parent_read((struct slice){ a->traceparent, strlen(a->traceparent) }, &self))
+        return;
+    span_init_child(&span, &parent, false, SPAN_CLIENT);
+    span.self = self;
+    snprintf(span.name, sizeof span.name, "attempt %u", a->number);
+    span.start_ns = a->began_ns;
+    span.end_ns = a->ended_ns;
+    span.error = a->error != 0;
+    span_text(&span, "server.address", (struct slice){ a->host, strlen(a->host) });
+    span_number(&span, "server.port", a->port);
+    span_number(&span, "firn.shard", a->shard);
+    if (a->error)
+        span_text(&span, "error.type", (struct slice){ a->text, strlen(a->text) });
+    (void)span_export_add(s->spans, &span);
+}
+
 static void attempt_end(void *user, const struct firn_client_attempt *a)
 {
     struct ids *s = user;
+    add_span(s, a);
     if (!a->error)
         return;
     atomic_fetch_add(&s->failures, 1);
@@ -54,16 +91,18 @@ int ids_check(const char *url, struct firn_diag *diag)
     return r;
 }
 
-int ids_open(const char *url, struct ids **out, struct firn_diag *diag)
+int ids_open(const char *url, struct span_export *spans, struct ids **out, struct firn_diag *diag)
 {
     struct firn_client_opts o = FIRN_CLIENT_OPTS_INIT;
     char whole[URL_BUF];
     struct ids *s = calloc(1, sizeof *s);
     if (!s)
         return FIRN_ENOMEM;
+    s->spans = spans;
+    o.attempt_begin = attempt_begin;
     o.attempt_end = attempt_end;
     o.user = s;
-    int r = with_options(url, "mode=prefetch&background=1", whole, diag);
+    int r = with_options(url, "mode=prefetch", whole, diag);
     if (r == 0)
         r = firn_client_open_with(whole, &o, &s->client, diag);
     if (r) {
@@ -104,13 +143,14 @@ static int check(const uint64_t *ids, size_t n, uint32_t shard, struct firn_diag
     return 0;
 }
 
-int ids_take(struct ids *s, uint32_t shard, uint64_t *out, size_t n, uint32_t deadline_ms,
-             struct firn_diag *diag)
+int ids_take(struct ids *s, uint32_t shard, uint64_t *out, size_t n, const char *traceparent,
+             uint32_t deadline_ms, struct firn_diag *diag)
 {
     struct firn_client_ask ask = FIRN_CLIENT_ASK_INIT;
     const uint64_t until_ms = mono_ms() + deadline_ms;
     ask.shard = shard;
     ask.deadline_ms = deadline_ms;
+    ask.traceparent = traceparent[0] ? traceparent : NULL;
     for (size_t got = 0; got < n;) {
         int r = firn_client_mint(s->client, &ask, out + got, n - got, diag);
         if (r == 0)

@@ -27,6 +27,7 @@ enum outcome {
 struct outbox;
 struct reply;
 struct service_ctx;
+struct span;
 
 struct job {
     struct job *next;
@@ -49,6 +50,10 @@ struct write_job {
     struct job base;
     struct service_ctx *ctx;
     struct reply *reply; /* NULL: it has been answered */
+    struct span *span;   /* tracing.h; or NULL */
+    /* For its parts: when the writer took it, its rows had IDs, and the commit of so many rows
+     * began; 0: it did not come to that. */
+    uint64_t taken_ns, numbered_ns, sent_ns, batch_rows;
     uint32_t shard;
     bool list; /* the answer is a list of IDs */
     int64_t at_us;
@@ -63,8 +68,10 @@ struct write_job {
 
 struct read_job {
     struct job base;
+    struct service_ctx *ctx;
     struct reply *reply;
-    uint64_t id; /* of the row; 0: rows of a user */
+    struct span *span; /* tracing.h; or NULL */
+    uint64_t id;       /* of the row; 0: rows of a user */
     struct slice tenant, user;
     struct slice again;         /* parameters for the next page */
     int64_t since_us, until_us; /* `at` of the rows; the second is exclusive */

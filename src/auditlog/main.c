@@ -9,7 +9,12 @@
 #include "wire/url.h"
 #include "daemon/log.h"
 #include "daemon/signals.h"
+#include "daemon/span_export.h"
+#include "daemon/span_sample.h"
 #include "daemon/systemd.h"
+#include "firn/random.h"
+#include "firn/ulid.h"
+#include "firn/version.h"
 #include "id/diag.h"
 #include "platform/mono.h"
 #include "wire/tls_context.h"
@@ -58,6 +63,24 @@ static int load_tls(struct firn_diag *d)
     const struct tls_files files = { config.tls.cert, config.tls.key, config.tls.client_ca,
                                      "tls." };
     return tls_context_load(app.tls, &files, d);
+}
+
+static int start_tracing(struct firn_diag *d)
+{
+    static char instance[FIRN_ULID_TEXT_BUF];
+    struct firn_ulid id;
+    app.sample = span_sample_read(config.tracing.sample);
+    if (!config.tracing.endpoint)
+        return 0;
+    if (firn_ulid_make(app.started_ms, firn_rng_thread(), &id) == 0)
+        firn_ulid_format(&id, instance);
+    const struct span_export_opts o = { .endpoint = config.tracing.endpoint,
+                                        .tls_ca = config.tracing.tls_ca,
+                                        .queue = (uint32_t)config.tracing.queue,
+                                        .timeout_ms = (uint32_t)config.tracing.timeout_ms,
+                                        .resource = { config.tracing.service, FIRN_VERSION,
+                                                      instance, NULL } };
+    return span_export_start(&o, &app.spans, d);
 }
 
 static struct writer_opts writer_opts(size_t i)
@@ -132,6 +155,7 @@ static int start_loops(struct firn_diag *d)
     for (size_t i = 0; i < want && i < LOOPS_MAX; i++) {
         struct service_ctx *ctx = &app.ctx[i];
         ctx->app = &app;
+        ctx->unsampled = span_sample_next(app.sample);
         runners[i].service =
             (struct service){ .ctx = ctx, .http = http_handle, .vital = http_vital };
         int r = loop_new(&o, &runners[i].service, &app.places, &ctx->loop);
@@ -250,6 +274,7 @@ static void stop(int sig)
         reader_free(app.databases[i].reader);
     }
     ids_close(app.ids);
+    span_export_stop(app.spans);
     tls_context_free(app.tls);
     free(app.ctx);
     free(app.databases);
@@ -271,7 +296,9 @@ static int serve(void)
         r = load_tls(&d);
     if (r)
         return fail("tls", r, &d);
-    if (config.id == CONFIG_ID_FIRN && (r = ids_open(config.generators, &app.ids, &d)))
+    if ((r = start_tracing(&d)))
+        return fail("tracing.endpoint", r, &d);
+    if (config.id == CONFIG_ID_FIRN && (r = ids_open(config.generators, app.spans, &app.ids, &d)))
         return fail("generators", r, &d);
     if ((r = make_places()))
         return fail("places for connections", r, &d);

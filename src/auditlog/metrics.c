@@ -1,6 +1,7 @@
 /* The audit log's metrics. Tested in tests/integration/auditlog.py. */
 #include "auditlog/app.h"
 #include "daemon/metrics.h"
+#include "daemon/span_export.h"
 #include "platform/mono.h"
 
 #include <stdio.h>
@@ -185,6 +186,18 @@ static void write_ids(const struct app *a, struct metrics *m)
            (double)s.failures);
 }
 
+static void write_spans(const struct app *a, struct metrics *m)
+{
+    const char *name = "firn_auditlog_trace_spans_total";
+    if (!a->spans)
+        return;
+    const struct span_export_stats *s = span_export_stats(a->spans);
+    metric_head(m, name, "Spans, by what became of them.");
+    metric_value(m, name, "result", "exported", atomic_load(&s->exported));
+    metric_value(m, name, "result", "dropped", atomic_load(&s->dropped));
+    metric_value(m, name, "result", "failed", atomic_load(&s->failed));
+}
+
 void metrics_write(struct app *a, struct metrics *m)
 {
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -194,6 +207,7 @@ void metrics_write(struct app *a, struct metrics *m)
     write_outcomes(a, m);
     write_loops(a, m);
     write_ids(a, m);
+    write_spans(a, m);
     metric(m, "firn_auditlog_map_version", "Version of the shard map.", (double)a->map.version);
     metrics_process(m, a->started_ms);
     metrics_end(m);

@@ -5,6 +5,7 @@
 #include "auditlog/commit.h"
 #include "auditlog/outbox.h"
 #include "daemon/log.h"
+#include "daemon/span.h"
 #include "id/diag.h"
 #include "platform/mono.h"
 
@@ -109,7 +110,12 @@ static void tell_unknown(struct writer *w, bool all)
         a->base.outcome = OUTCOME_UNKNOWN;
         a->ctx = j->ctx;
         a->reply = j->reply;
+        a->span = j->span;
+        a->taken_ns = j->taken_ns;
+        a->numbered_ns = j->numbered_ns;
+        a->sent_ns = j->sent_ns;
         j->reply = NULL;
+        j->span = NULL;
         atomic_fetch_add(&w->stats.unknown, 1);
         outbox_give(&a->base);
     }
@@ -151,7 +157,12 @@ static int number(struct writer *w, struct write_job *j, bool wait, struct firn_
     firn_assert(j->rows_n <= sizeof ids / sizeof ids[0], "rows=%zu", j->rows_n);
     const uint64_t now = mono_ns(), until = j->base.until_ns;
     const uint64_t left_ms = wait && until > now ? (until - now) / 1000000 : 0;
-    int r = ids_take(w->opts.ids, j->shard, ids, j->rows_n, left_ms ? (uint32_t)left_ms : 1, d);
+    char parent[TRACE_PARENT_BUF] = "";
+    if (j->span)
+        trace_parent_write(&j->span->self, parent);
+    int r = ids_take(w->opts.ids, j->shard, ids, j->rows_n, parent, left_ms ? (uint32_t)left_ms : 1,
+                     d);
+    j->numbered_ns = j->span ? mono_ns() : 0;
     for (size_t i = 0; i < j->rows_n && r == 0; i++)
         j->rows[i].id = ids[i];
     return r;
@@ -166,6 +177,7 @@ static void number_batch(struct writer *w)
     const uint64_t now = mono_ns();
     for (struct write_job *j = w->batch, *next; j; j = next) {
         next = next_of(j);
+        j->taken_ns = now;
         if (now >= j->base.until_ns) {
             put_back(j, OUTCOME_LATE, "", &last);
         } else if (number(w, j, wait, &d) != 0) {
@@ -266,6 +278,18 @@ static void lose(struct writer *w, const struct session_why *why)
     drop(w);
 }
 
+/* For traces. */
+static void note_batch(const struct writer *w)
+{
+    uint64_t rows = 0;
+    for (const struct write_job *j = w->batch; j; j = next_of(j))
+        rows += j->rows_n;
+    for (struct write_job *j = w->batch; j; j = next_of(j)) {
+        j->sent_ns = j->sent_ns ? j->sent_ns : w->began_ns;
+        j->batch_rows = rows;
+    }
+}
+
 static void commit(struct writer *w)
 {
     struct session_why why = { "", "" };
@@ -274,6 +298,7 @@ static void commit(struct writer *w)
                                    .repeated = w->unknown,
                                    .until_ms = mono_now_ms() + w->opts.wait_ms };
     w->began_ns = mono_ns();
+    note_batch(w);
     enum commit_end end = commit_batch(w->session, &w->columns, w->batch, &o, &why);
     atomic_fetch_add(&w->stats.repeated, w->unknown);
     switch (end) {

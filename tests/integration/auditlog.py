@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "lib"))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import auditlog as a  # noqa: E402  pylint: disable=wrong-import-position
+import collector  # noqa: E402  pylint: disable=wrong-import-position
 import firnd as f  # noqa: E402  pylint: disable=wrong-import-position
 from engines import postgres  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -271,6 +272,42 @@ def encrypted(t, db, firnd):
     f.wait_for("the log", lambda: "reload_failed" in s.log())
     t.equal(trust("second"), 201, "a key that cannot be read changes nothing")
     s.stop()
+
+
+def traced(t, db, firnd):
+    """Spans of a write, of its parts and of each attempt to get IDs."""
+    del firnd
+    c = collector.Collector()
+    maker = f.Firnd(t, t.state("traced"), "--layout=audit", f"--store=sqlite:{t.state('firnd')}/firn.db").wait_ready()
+    s = a.Auditlog(t, db, [maker.snowflake], config=f"tracing: {{ endpoint: '{c.url}' }}\n", more="&block=1&fresh=50ms&retries=1")
+    status, _, body = s.post("traced", a.entry(1), traceparent=collector.parent(7), X_Request_ID="r-7")
+    t.equal(status, 201, f"POST: {body}")
+    spans = {x["name"]: x for x in c.wait(7, 4)}
+    root = spans["POST /v1/users/{user}/logs"]
+    t.equal((root["parentSpanId"], root["of"]["firn.request_id"], root["of"]["http.response.status_code"], root["of"]["firn.shard"]),
+            (collector.PARENT, "r-7", 201, shard(int(body["id"]))), "the request's span")
+    for name in ("queue", "ids", "commit"):
+        t.equal(spans[name]["parentSpanId"], root["spanId"], name)
+    t.equal(spans["commit"]["of"]["firn.batch_rows"], 1, "rows of the batch")
+    s.post("traced", a.entry(1))
+    s.post("traced", a.entry(1), traceparent=collector.parent(8, flags="00"))
+    maker.kill()
+
+    last = [100]
+
+    def refused():
+        last[0] += 1
+        return problem(s.post("traced", a.entry(1), traceparent=collector.parent(last[0])))[0] == 503
+    f.wait_for("the IDs in hand to be old", refused)
+    t.check(refused(), "still no IDs")  # the first one may have waited for what another one had asked for
+    spans = c.wait(last[0], 5)
+    t.equal(sorted(x["name"] for x in spans if x["name"].startswith("attempt") and x["status"].get("code") == 2), ["attempt 1", "attempt 2"],
+            f"a span for each attempt: {[x['name'] for x in spans]}")
+    t.equal(problem(s.ask("GET", "/v1/logs/1", traceparent=collector.parent(9)))[0], 404, "GET")
+    t.equal(c.wait(9)[0]["of"]["http.response.status_code"], 404, "the span of a read")
+    t.equal((c.of_trace(8), c.problems), ([], []), "what is not to be recorded")
+    s.stop()
+    c.close()
 
 
 def database_killed(t, db, firnd):
@@ -528,7 +565,7 @@ def main():
         maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
         if t.only and "schema" not in t.only:
             a.Auditlog(t, db, [maker.snowflake], serve=False).command("init")
-        for part in (schema, entries, keys, tokens, encrypted, page, answer_lost, one_to_blame, database_killed, service_killed, pairs_killed, generator_away, bounded, legacy):
+        for part in (schema, entries, keys, tokens, encrypted, traced, page, answer_lost, one_to_blame, database_killed, service_killed, pairs_killed, generator_away, bounded, legacy):
             t.section(part, db, [maker.snowflake])
             if maker not in t.running:  # a section ends all that runs
                 maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
