@@ -18,7 +18,8 @@ enum {
     NAP_MS = 20,
     /* Of one answer, then it ends with a cursor: a deferred reply has room for 16 MiB. */
     ANSWER_BYTES_MAX = 4 * 1024 * 1024,
-    ROW_BYTES_MAX = 512 * 1024,
+    /* jsonb shows 9e307 with all its digits: 64 KiB of such numbers become 3.3 MiB. */
+    ROW_BYTES_MAX = 4 * 1024 * 1024,
 };
 
 struct reader {
