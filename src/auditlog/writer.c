@@ -17,6 +17,7 @@ enum {
     CONNECT_MS = 3000,
     IDLE_MS = 200, /* between two looks at a connection that is not used */
     NAP_MS = 20,
+    LAST_TRIES = 3, /* of batches with an unknown outcome, at the end */
 };
 
 #define TEND_NS (UINT64_C(600) * 1000000000) /* between two looks at the partitions */
@@ -125,7 +126,7 @@ static void go_away(struct writer *w)
 {
     give_up(queue_set_away(&w->queue, true), OUTCOME_AWAY);
     if (w->rest)
-        give_up(&w->rest->base, OUTCOME_AWAY);
+        give_up(&w->rest->base, w->unknown ? OUTCOME_UNKNOWN : OUTCOME_AWAY);
     w->rest = NULL;
     if (w->batch && !w->unknown) {
         give_up(&w->batch->base, OUTCOME_AWAY);
@@ -235,7 +236,7 @@ static void finish(struct writer *w)
 {
     struct write_job *done = w->batch;
     w->batch = NULL;
-    w->unknown = false;
+    w->unknown &= w->rest != NULL; /* they were in that try, too */
     outbox_give(&done->base);
 }
 
@@ -274,8 +275,11 @@ static void lose(struct writer *w, const struct session_why *why)
 {
     log_warn("commit_unknown", "shard=%zu cause=%s cure=%s", w->opts.place.database, why->text,
              "none is needed: the batch is committed again with the same IDs");
-    w->unknown = true;
     drop(w);
+    if (w->unknown) /* again: those behind it shall not wait any longer, either */
+        go_away(w);
+    w->unknown = true;
+    tell_unknown(w, false);
 }
 
 /* For traces. */
@@ -310,8 +314,8 @@ static void commit(struct writer *w)
         finish(w);
         break;
     case COMMIT_NO_PARTITION:
-        if (tend(w, &why))
-            break; /* it is there now */
+        if (w->tended_ns < w->batch->base.began_ns && tend(w, &why))
+            break; /* it is there now: once, for a refusal may have another reason */
         fail(w, &why);
         break;
     case COMMIT_AGAIN:
@@ -343,6 +347,7 @@ static void idle(struct writer *w)
 static void *run(void *arg)
 {
     struct writer *w = arg;
+    uint32_t tries = 0; /* of an unknown batch, when nobody waits for its end any more */
     while (!atomic_load(&w->ending) || w->batch || w->rest || !queue_ended(&w->queue)) {
         if (!w->session && !connect_to(w)) {
             go_away(w);
@@ -357,7 +362,10 @@ static void *run(void *arg)
             commit(w);
         else
             idle(w);
+        if (w->unknown && atomic_load(&w->ending) && ++tries == LAST_TRIES)
+            break;
     }
+    go_away(w);
     tell_unknown(w, true);
     if (w->batch)
         give_up(&w->batch->base, OUTCOME_UNKNOWN);

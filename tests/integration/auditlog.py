@@ -410,6 +410,35 @@ def one_to_blame(t, db, firnd):
     s.stop()
 
 
+def stuck(t, db, firnd):
+    """A table that somebody has locked: clients hear so in time, and SIGTERM is obeyed. A partition that is detached and so is
+    not made again: a refusal, and no attempt without an end."""
+    s = a.Auditlog(t, db, firnd, "--limits-wait-ms=1000")
+    server = db.servers[0]
+    user = user_of(s, 0)
+    lock = subprocess.Popen([postgres.tool("psql"), "-X", "-q", "-h", "127.0.0.1", "-p", str(server.port), "-U", postgres.USER, "postgres"],
+                            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    lock.stdin.write("BEGIN; LOCK TABLE firn_audit.log;\n")
+    lock.stdin.flush()
+    f.wait_for("the lock", lambda: server.sql("SELECT count(*) FROM pg_locks WHERE relation = 'firn_audit.log'::regclass AND granted"
+                                              " AND mode = 'AccessExclusiveLock'") == "1")
+    said = []
+    f.wait_for("an unknown outcome", lambda: said.append(problem(s.post(user, a.entry(1)))) or (503, "outcome-unknown") in said)
+    f.wait_for("those behind it", lambda: problem(s.post(user, a.entry(2)))[0] == 503)
+    s.signal(signal.SIGTERM)
+    t.equal(s.process.wait(f.LIMIT), 0, "an end while the table is locked")
+    lock.stdin.close()
+    lock.wait(f.LIMIT)
+    s.start()
+    days = server.sql("SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'firn_audit.log'::regclass").split()
+    server.sql("; ".join(f"ALTER TABLE firn_audit.log DETACH PARTITION {day}" for day in days))
+    t.equal(problem(s.post(user, a.entry(3))), (503, "shard-away"), "a partition that cannot be made")
+    t.check("no partition" in s.log(), "the log says it")
+    server.sql(f"DROP TABLE {', '.join(days)}")
+    t.equal(s.post(user, a.entry(4))[0], 201, "then it is made")
+    s.stop()
+
+
 def page(t, db, firnd):
     """What docs/auditlog.md begins with, and its table of errors."""
     del firnd
@@ -580,7 +609,7 @@ def main():
         maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
         if t.only and "schema" not in t.only:
             a.Auditlog(t, db, [maker.snowflake], serve=False).command("init")
-        for part in (schema, entries, keys, tokens, encrypted, traced, page, answer_lost, one_to_blame, database_killed, service_killed, pairs_killed, generator_away, bounded, legacy):
+        for part in (schema, entries, keys, tokens, encrypted, traced, page, answer_lost, one_to_blame, stuck, database_killed, service_killed, pairs_killed, generator_away, bounded, legacy):
             t.section(part, db, [maker.snowflake])
             if maker not in t.running:  # a section ends all that runs
                 maker = f.Firnd(t, t.state("firnd"), "--layout=audit").wait_ready()
