@@ -5,8 +5,9 @@
  *
  * All of it is sent at once. Under READ COMMITTED an insert that meets the same ID or key of a
  * transaction that is still open (our own, of a connection that we lost) waits for its end, so a
- * repetition never overtakes the commit that it repeats. What was not inserted in the first try
- * belongs to another row; in a repetition it may be ours, and then it is equal in every column.
+ * repetition never overtakes the commit that it repeats. In the first try an ID that is there
+ * belongs to another row: the transaction fails, and neither a key nor a part of a request is left.
+ * In a repetition it may be ours, and then it is equal in every column.
  * Tested in tests/unit/auditlog/commit.c and tests/integration/auditlog.py.
  */
 #include "auditlog/commit.h"
@@ -20,12 +21,14 @@ enum commit_end commit_end_of(const char *sqlstate)
     static const struct {
         const char *begins;
         enum commit_end end;
-    } rows[] = {
-        { "23514", COMMIT_NO_PARTITION }, { "22", COMMIT_DIVIDE },   { "23", COMMIT_DIVIDE },
-        { "54", COMMIT_DIVIDE }, /* a program's limit, such as a row that fits no index page */
-        { "40", COMMIT_AGAIN },  /* deadlock, serialization */
-        { "55P03", COMMIT_AGAIN },        { "57014", COMMIT_AGAIN },
-    };
+    } rows
+        [] = {
+            { "23514", COMMIT_NO_PARTITION }, { "23505", COMMIT_DUPLICATE },
+            { "22", COMMIT_DIVIDE },          { "23", COMMIT_DIVIDE },
+            { "54", COMMIT_DIVIDE }, /* a program's limit, such as a row that fits no index page */
+            { "40", COMMIT_AGAIN },  /* deadlock, serialization */
+            { "55P03", COMMIT_AGAIN },        { "57014", COMMIT_AGAIN },
+        };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strncmp(sqlstate, rows[i].begins, strlen(rows[i].begins)) == 0)
             return rows[i].end;
@@ -198,7 +201,7 @@ enum commit_end commit_batch(struct session *s, struct columns *c, struct write_
     const int keys = keys_n > 0 ? n + 1 : 0; /* the look-up */
     n += keys_n > 0 ? 2 : 0;
     const int rows = n;
-    q[n++] = statement_rows(c, batch, o->map_version, o->legacy);
+    q[n++] = statement_rows(c, batch, o->map_version, o->legacy, o->repeated);
     /* The head of the batch's hash chain belongs here, between the rows and the commit: one more
      * statement of the same transaction. */
     const int commit = n;

@@ -15,6 +15,7 @@ enum commit_end {
     COMMIT_AGAIN,        /* nothing was written; another try may succeed at once */
     COMMIT_NO_PARTITION, /* the same; a partition is missing */
     COMMIT_DIVIDE,       /* the same; a value in one of the rows is not accepted */
+    COMMIT_DUPLICATE,    /* the same; another row has the ID of one of these */
     COMMIT_AWAY,         /* the same; the database takes nothing */
     COMMIT_UNKNOWN,      /* the connection ended: it may have been written */
 };

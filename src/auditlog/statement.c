@@ -170,21 +170,24 @@ static struct query rows_query(struct columns *c, const struct write_job *w, con
     return q;
 }
 
-#define INSERT_INTO(table)                                                             \
+#define LEAVE_ALONE " ON CONFLICT (id) DO NOTHING"
+#define INSERT_INTO(table, conflict)                                                   \
     "INSERT INTO firn_audit." table                                                    \
     " (id, tenant, user_id, actor, action, at, detail, map_version)"                   \
     " SELECT r.id, r.tenant, r.user_id, r.actor, r.action, r.at, r.detail::jsonb, $10" \
     " FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)"                                 \
     " AS r (id, tenant, user_id, actor, action, at, detail, key, first)"               \
     " WHERE r.key IS NULL OR EXISTS (SELECT 1 FROM firn_audit.key k"                   \
-    " WHERE k.tenant = r.tenant AND k.key = r.key AND k.first = r.first)"              \
-    " ON CONFLICT (id) DO NOTHING RETURNING id"
+    " WHERE k.tenant = r.tenant AND k.key = r.key AND k.first = r.first)" conflict " RETURNING id"
 
 struct query statement_rows(struct columns *c, const struct write_job *w, uint64_t map_version,
-                            bool legacy)
+                            bool legacy, bool repeated)
 {
-    struct query q = rows_query(c, w, legacy ? INSERT_INTO("legacy") : INSERT_INTO("log"),
-                                ROW_FIRST + 1);
+    static const char *const sql[2][2] = {
+        { INSERT_INTO("log", ""), INSERT_INTO("log", LEAVE_ALONE) },
+        { INSERT_INTO("legacy", ""), INSERT_INTO("legacy", LEAVE_ALONE) },
+    };
+    struct query q = rows_query(c, w, sql[legacy][repeated], ROW_FIRST + 1);
     struct buf *v = &c->v[VERSION_COLUMN];
     v->len = 0;
     for (int i = 0; i < 8; i++)

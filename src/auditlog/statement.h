@@ -25,9 +25,10 @@ struct query statement_commit(void);
 size_t statement_keys(struct columns *c, const struct write_job *w, struct query out[2]);
 
 /* The rows. Those of a write whose key belongs to another request are left out by the database. The
- * answer has the IDs of the rows that were inserted. `legacy`: into the table of legacy stamps. */
+ * answer has the IDs of the rows that were inserted. `legacy`: into the table of legacy stamps.
+ * `repeated`: IDs that are there are left alone; else they are an error. */
 struct query statement_rows(struct columns *c, const struct write_job *w, uint64_t map_version,
-                            bool legacy);
+                            bool legacy, bool repeated);
 
 /* The IDs of the rows that are in the database exactly as they are here. */
 struct query statement_present(struct columns *c, const struct write_job *w, bool legacy);

@@ -257,7 +257,7 @@ static void fail(struct writer *w, const struct session_why *why)
 }
 
 /* One of the requests is to blame: alone, if there is no other. */
-static void divide(struct writer *w, const struct session_why *why)
+static void divide(struct writer *w, enum outcome what, const struct session_why *why)
 {
     if (next_of(w->batch)) {
         firn_assert(!w->rest);
@@ -265,9 +265,12 @@ static void divide(struct writer *w, const struct session_why *why)
         w->batch->base.next = NULL;
         return;
     }
-    atomic_fetch_add(&w->stats.refused, 1);
-    w->batch->base.outcome = OUTCOME_REFUSED;
-    snprintf(w->batch->base.why, sizeof w->batch->base.why, "%.150s", why->text);
+    w->batch->base.outcome = what;
+    if (what == OUTCOME_REFUSED) {
+        atomic_fetch_add(&w->stats.refused, 1);
+        snprintf(w->batch->base.why, sizeof w->batch->base.why, "%.150s", why->text);
+    }
+    count(w);
     finish(w);
 }
 
@@ -324,7 +327,10 @@ static void commit(struct writer *w)
             fail(w, &why);
         break;
     case COMMIT_DIVIDE:
-        divide(w, &why);
+        divide(w, OUTCOME_REFUSED, &why);
+        break;
+    case COMMIT_DUPLICATE:
+        divide(w, OUTCOME_DUPLICATE, &why);
         break;
     case COMMIT_AWAY:
         fail(w, &why);

@@ -598,6 +598,23 @@ def legacy(t, db, firnd):
     t.equal(s.ask("GET", "/v1/users/u1/logs?limit=3")[0], 200, "lists")
     t.equal(problem(s.ask("GET", "/v1/logs/20261119120000000")), (404, "no-such-entry"), "no entry is found by its stamp")
     t.say(f"{len(load.acknowledged)} written, {len(load.other)} collided")
+    # A request that collided left nothing, not even its key: what is acknowledged later is there.
+    late = []
+
+    def write(n):
+        key = {"Idempotency_Key": f"legacy-{n}"}
+        if s.post("u1", a.entry(n, by="again"), **key)[0] == 409:
+            late.append((n, f.wait_for("a millisecond of its own", lambda: (r := s.post("u1", a.entry(n, by="again"), **key))[0] == 201 and r[2])))
+    n = 0
+    while not late and n < 6000:
+        threads = [threading.Thread(target=write, args=(n + i,)) for i in range(6)]
+        n += len(threads)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(f.LIMIT)
+    rows = {(r[1], r[4]["n"]) for r in db.rows("legacy") if r[4].get("by") == "again"}
+    t.check(late and all((int(body["id"]), n) in rows for n, body in late), f"keys of requests that collided: {late}")
     s.stop()
 
 

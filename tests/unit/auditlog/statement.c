@@ -45,7 +45,7 @@ T_TEST(statement_rows_columns)
     columns_init(&c);
     setup();
     for (int again = 0; again < 2; again++) { /* the memory is used again */
-        struct query q = statement_rows(&c, first, 5, false);
+        struct query q = statement_rows(&c, first, 5, false, again);
         T_EQ(q.n, 10);
         for (int i = 0; i < 9; i++)
             T_EQ(u32(q.value[i] + 12), 3, "column %d", i);
@@ -60,8 +60,10 @@ T_TEST(statement_rows_columns)
         T_EQ(pg_read_int8(q.value[8] + 36), 11);
         T_EQ(pg_read_int8(q.value[8] + 48), 13);
         T_OK(strstr(q.sql, "firn_audit.log"));
+        /* What is there is left alone only in a repetition. */
+        T_EQ(strstr(q.sql, "ON CONFLICT") != NULL, again);
     }
-    T_OK(strstr(statement_rows(&c, first, 5, true).sql, "firn_audit.legacy"));
+    T_OK(strstr(statement_rows(&c, first, 5, true, false).sql, "firn_audit.legacy"));
     T_EQ(statement_present(&c, first, false).n, 7);
     done(&c);
 }
