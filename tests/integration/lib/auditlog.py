@@ -118,6 +118,7 @@ class Auditlog:
         with open(self.config, "w", encoding="utf-8") as out:
             out.write("listen: { http: ['127.0.0.1:0'], admin: ['127.0.0.1:0'] }\n" +
                       f"shards: {json.dumps(urls)}\n" +
+                      f"limits: {{ wait_ms: {f.LIMIT * 1000:.0f} }}\n" +  # of a request: no deadline but where a part says so
                       f"generators: 'firn://{','.join(generators)}/?retry_delay=100ms{more}'\n" + config)
         self.args = list(args)
         self.process = None
