@@ -152,9 +152,11 @@ static int compare(const void *a, const void *b)
 static int sort(struct writing *w, size_t first)
 {
     struct buf *out = w->out, *order = &w->c->order;
+    size_t n = w->c->members.len / sizeof(struct member) - first;
+    if (n == 0)
+        return 0;
     struct member *m = (struct member *)(void *)w->c->members.p + first;
-    size_t n = w->c->members.len / sizeof *m - first;
-    size_t from = n ? m[0].at : 0;
+    size_t from = m[0].at;
     bool sorted = true;
     for (size_t i = 0; i < n; i++) {
         m[i].name = out->p + m[i].at + 1 + LEN_BYTES;

@@ -14,8 +14,8 @@
  *
  * A writer, for each commit:
  *     chain_batch_clear(b); for each row: chain_batch_add(b, &row); chain_batch_end(b);
- *     chain_head(&c, b, now, &head);                   then, in one transaction: the rows, the head
- *     chain_advance(&c, b->sha, &head);                when it is committed; not when it is rolled back
+ *     chain_head(&c, b, now, &head); in one transaction: the rows, the head and the index
+ *     chain_advance(&c, &b->hasher.sha, &head); when it is committed, not when it is rolled back
  *
  * One thread. Tests: tests/unit/auditlog/chain.c.
  */

@@ -221,7 +221,8 @@ static void put_value(struct pen *w, uint64_t s, int depth, bool other)
                 put(w, ":\"wrong\",");
             }
             put_string(w, k * k * 700 + 1, other);
-            space(w);
+            if (other)
+                space(w);
             put(w, ":");
             put_value(w, s + k * 77, depth + 1, other);
         }

@@ -1,4 +1,4 @@
-/* A shard with several writers: an intact one is found intact, and every change is found and named first. */
+/* A shard with several writers: an intact one is found intact, every change is named first. */
 #include "auditlog/verify.h"
 #include "audit.h"
 
@@ -254,12 +254,10 @@ T_TEST(the_row_is_named)
         T_EQ(first.kind, want, "%s instead of %s", finding_title(first.kind), finding_title(want));
         T_EQ(first.id, id);
         T_EQ(first.shard, SHARD);
-        if (want == FINDING_ROW_ADDED) {
-            T_STR(first.writer, "");
-        } else {
-            T_STR(first.writer, batch_of(id)->head.writer);
-            T_EQ(first.seq, batch_of(id)->head.seq);
-        }
+        const struct kept *of = batch_of(id);
+        T_EQ(of == NULL, want == FINDING_ROW_ADDED);
+        T_STR(first.writer, of ? of->head.writer : "");
+        T_EQ(first.seq, of ? of->head.seq : 0);
         check_rows_of(id, id);
         T_EQ(found_n, 1);
         T_EQ(first.id, id);
@@ -355,7 +353,7 @@ T_TEST(heads_are_named)
             break;
         case 1:
             want = FINDING_SIGNATURE_WRONG;
-            log_[at].head.rows = 1;
+            log_[at].head.time_us++;
             break;
         case 2:
             want = FINDING_HEAD_MISSING;
@@ -420,10 +418,8 @@ T_TEST(two_batches_with_one_row)
 {
     build();
     qsort(log_, batches, sizeof log_[0], by_first);
-    struct kept twice = log_[batches / 2], *more = &log_[batches];
-    T_OK(batches < BATCHES || batches == BATCHES);
+    struct kept twice = log_[batches / 2];
     struct verify_rows *v;
-    (void)more;
     found_n = 0;
     T_EQ(verify_rows_new(SHARD, twice.head.first, twice.head.first, found, &found_n, &v), 0);
     struct slice index = { twice.index, twice.index_len };
