@@ -150,9 +150,10 @@ static bool next_i64(struct slice *text, const char *name, int64_t *out)
     uint64_t n;
     struct slice v, rest = *text;
     if (next_value(&rest, name, &v) && v.len > 1 && *v.p == '-') {
-        if (v.p[1] == '0' || firn_u64_parse(v.p + 1, v.len - 1, &n) != 0 || n > INT64_MAX)
+        if (v.p[1] == '0' || firn_u64_parse(v.p + 1, v.len - 1, &n) != 0 ||
+            n > UINT64_C(1) + INT64_MAX)
             return false;
-        *out = -(int64_t)n;
+        *out = (int64_t)(0 - n);
         *text = rest;
         return true;
     }

@@ -387,7 +387,7 @@ def shards_of(lines):
 def shards_travel(t, cluster):
     """Each ID carries the shard that was asked for, in every mode, from several threads and children; none comes twice."""
     everything = []
-    for options in (f"{m}&retries=50&retry_delay=200ms" for m in MODES):  # slots of a new store begin ahead of the clock
+    for options in (f"{m}&retries=100&retry_delay=1s" for m in MODES):  # slots of a new store begin ahead of the clock
         n = 128 if "remote" in options else 3200
         code, lines, err = run(t, cluster.url(options), "--count", n, "--shards", 32)
         t.equal((code, shards_of(lines)), (0, [i % 32 for i in range(n)]), f"{options}: shard after shard: {err[:300]}")
