@@ -5,9 +5,8 @@
  */
 #include "auditlog/session.h"
 #include "platform/mono.h"
+#include "platform/poll.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,24 +29,6 @@ static void say_lost(const struct session *s, struct session_why *why)
     say(why, "", *text ? text : "the connection ended");
 }
 
-/* False: the time is over. */
-static bool wait_for(int fd, short events, int64_t until, short *got)
-{
-    for (;;) {
-        int64_t left = until - mono_now_ms();
-        if (left <= 0)
-            return false;
-        struct pollfd p = { .fd = fd, .events = events };
-        int n = poll(&p, 1, left < INT32_MAX ? (int)left : INT32_MAX);
-        if (n > 0) {
-            *got = p.revents;
-            return true;
-        }
-        if (n < 0 && errno != EINTR)
-            return false;
-    }
-}
-
 /* libpq's notices would go to stderr. */
 static void ignore_notice(void *user, const PGresult *res)
 {
@@ -64,8 +45,8 @@ static int dial(struct session *s, int64_t until, struct session_why *why)
             say_lost(s, why);
             return FIRN_EIO;
         }
-        if (!wait_for(PQsocket(s->conn), st == PGRES_POLLING_READING ? POLLIN : POLLOUT, until,
-                      &got)) {
+        if (!poll_until(PQsocket(s->conn), st == PGRES_POLLING_READING ? POLLIN : POLLOUT, until,
+                        &got)) {
             say(why, "", "the server did not answer in time");
             return FIRN_EIO;
         }
@@ -145,7 +126,7 @@ static bool next_result(struct session *s, int64_t until, PGresult **out, struct
             return true;
         }
         short got;
-        if (!wait_for(PQsocket(s->conn), (short)(POLLIN | (more ? POLLOUT : 0)), until, &got)) {
+        if (!poll_until(PQsocket(s->conn), (short)(POLLIN | (more ? POLLOUT : 0)), until, &got)) {
             say(why, "", "the server did not answer in time");
             return false;
         }

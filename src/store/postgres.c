@@ -39,10 +39,10 @@
 #include "id/diag.h"
 #include "platform/assert.h"
 #include "platform/mono.h"
+#include "platform/poll.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <libpq-fe.h>
 #include <poll.h>
@@ -87,24 +87,6 @@ struct statement {
 static int64_t deadline(const struct postgres *s)
 {
     return mono_now_ms() + s->timeout_ms;
-}
-
-/* False: the time is over. */
-static bool wait_for(int fd, short events, int64_t until, short *got)
-{
-    for (;;) {
-        int64_t left = until - mono_now_ms();
-        if (left <= 0)
-            return false;
-        struct pollfd p = { .fd = fd, .events = events };
-        int n = poll(&p, 1, left < INT32_MAX ? (int)left : INT32_MAX);
-        if (n > 0) {
-            *got = p.revents;
-            return true;
-        }
-        if (n < 0 && errno != EINTR)
-            return false;
-    }
 }
 
 static void drop(struct postgres *s)
@@ -172,8 +154,8 @@ static int dial(struct postgres *s, size_t host, int64_t until, struct firn_diag
         short got;
         if (st == PGRES_POLLING_FAILED)
             return explain(s, FIRN_EIO, "reach", d);
-        if (!wait_for(PQsocket(s->conn), st == PGRES_POLLING_READING ? POLLIN : POLLOUT, until,
-                      &got))
+        if (!poll_until(PQsocket(s->conn), st == PGRES_POLLING_READING ? POLLIN : POLLOUT, until,
+                        &got))
             return silent(s, d);
     }
     if (PQsetnonblocking(s->conn, 1) != 0 || PQenterPipelineMode(s->conn) != 1)
@@ -213,7 +195,7 @@ static int next_result(struct postgres *s, int64_t until, PGresult **out, struct
             return 0;
         }
         short got;
-        if (!wait_for(PQsocket(s->conn), (short)(POLLIN | (more ? POLLOUT : 0)), until, &got))
+        if (!poll_until(PQsocket(s->conn), (short)(POLLIN | (more ? POLLOUT : 0)), until, &got))
             return silent(s, d);
         if (got & ~POLLOUT && !PQconsumeInput(s->conn))
             return explain(s, FIRN_EIO, "read from", d);
